@@ -1,0 +1,90 @@
+"""Word scores -> document score, by a learned mixture of four pooling rules.
+
+S_max, S_topk, S_lse and S_adp summarise the scores in four ways; a 9-number descriptor of their shape (the four, mean,
+peakness, support, geometry gate, log length) lets a small network choose: π = softmax(r(a)), S = Σ π_m S_m. Written over
+`xp` like fusion: NumPy when scoring, torch when learning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from difa.config import AggregationConfig
+from difa.document import FloatArray
+
+Array = Any  # a NumPy array or a torch tensor
+Weights = Mapping[str, Array]
+
+CANDIDATES = ("max", "topk", "lse", "adp")
+DESCRIPTOR = (*CANDIDATES, "mean", "peakness", "support", "geometry", "log_length")
+_UNIT = 0.2  # brings scores to the scale of the network
+
+
+def initial_weights(config: AggregationConfig, rng: np.random.Generator) -> dict[str, Array]:
+    """r at its start: all four rules weigh the same."""
+    return {
+        "w1": rng.normal(0, 0.3, (len(DESCRIPTOR), config.hidden)),
+        "b1": np.zeros(config.hidden),
+        "w2": np.zeros((config.hidden, len(CANDIDATES))),
+        "b2": np.zeros(len(CANDIDATES)),
+        "sharpness": np.array(0.5),
+    }
+
+
+def pool(scores: Array, mask: Array, sharpness: Array, config: AggregationConfig, xp: Any = np) -> Array:
+    """The 9-number descriptor of each row: scores (B, T) ≥ 0, mask (B, T) of 0 and 1 -> (B, 9).
+
+    The first four entries are the candidates. `geometry` is (Σs)² / (T·Σs²): 1 where all words carry the same evidence,
+    1/T where one word carries it all.
+    """
+    scores = scores * mask
+    length = xp.sum(mask, -1)
+    maximum = xp.amax(scores, -1)
+    mean = xp.sum(scores, -1) / length
+    k = min(config.top_k, scores.shape[-1])
+    ordered = _descending(scores, xp)[..., :k]  # padding is zero and comes last
+    top = xp.sum(ordered, -1) / xp.minimum(length, length * 0 + k)
+    shifted = mask * xp.exp(scores - maximum[..., None])
+    lse = maximum + xp.log(xp.sum(shifted, -1) / length)
+    attention = mask * xp.exp(sharpness * (scores - maximum[..., None]))
+    adaptive = xp.sum(attention * scores, -1) / xp.sum(attention, -1)
+    support = xp.sum(mask * (scores > -math.log(config.support_p)), -1) / length
+    geometry = (mean * length) ** 2 / (length * xp.sum(scores**2, -1) + 1e-12)
+    peakness = maximum / (mean + 1)
+    return xp.stack([maximum, top, lse, adaptive, mean, peakness, support, geometry, xp.log1p(length)], -1)
+
+
+def mix(descriptor: Array, weights: Weights, xp: Any = np) -> Array:
+    """Document scores from descriptors: (B, 9) -> (B,)."""
+    units = xp.stack([d * unit for d, unit in zip(_columns(descriptor), (*[_UNIT] * 5, 0.5, 1.0, 1.0, _UNIT), strict=True)], -1)
+    logits = xp.tanh(units @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
+    shares = xp.exp(logits - xp.amax(logits, -1)[..., None])
+    shares = shares / xp.sum(shares, -1)[..., None]
+    return xp.sum(shares * descriptor[..., : len(CANDIDATES)], -1)
+
+
+def aggregate(word_scores: Sequence[FloatArray], weights: Weights, config: AggregationConfig) -> FloatArray:
+    """One score per document; a document without words scores 0."""
+    by_length = defaultdict(list)
+    for index, scores in enumerate(word_scores):
+        by_length[len(scores)].append(index)
+    document_scores = np.zeros(len(word_scores))
+    for length, members in by_length.items():
+        if length:  # rows of one length need no padding and stay the same in any company
+            stacked = np.stack([word_scores[index] for index in members])
+            descriptor = pool(stacked, np.ones_like(stacked), weights["sharpness"], config)
+            document_scores[members] = mix(descriptor, weights)
+    return document_scores
+
+
+def _descending(scores: Array, xp: Any) -> Array:
+    return -np.sort(-scores, axis=-1) if xp is np else xp.sort(scores, dim=-1, descending=True).values
+
+
+def _columns(descriptor: Array) -> list[Array]:
+    return [descriptor[..., column] for column in range(descriptor.shape[-1])]

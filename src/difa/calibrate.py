@@ -1,0 +1,67 @@
+"""Raw evidence -> tail evidence, p-values and thresholds.
+
+A score is ranked among scores of normal text: p = (1 + #{r ∈ R : r ≥ s}) / (1 + |R|), e = −log(p + ε). R is sorted once, a
+look-up costs O(log |R|). Where R comes from documents that played no part in what gave the scores, p is a valid (conformal)
+p-value, and flagging p ≤ α raises a false alarm on a share α of normal text.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difa.document import FloatArray
+from difa.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class TailReference:
+    """Scores of normal text, sorted."""
+
+    values: FloatArray
+
+    @classmethod
+    def of(cls, scores: FloatArray) -> TailReference:
+        """A reference from scores in any order."""
+        return cls(np.sort(np.asarray(scores, dtype=np.float64)))
+
+    def p_values(self, scores: FloatArray) -> FloatArray:
+        """Upper-tail probabilities in (0, 1]."""
+        at_least = len(self.values) - np.searchsorted(self.values, scores, side="left")
+        return (1.0 + at_least) / (1.0 + len(self.values))
+
+    def evidence(self, scores: FloatArray, epsilon: float) -> FloatArray:
+        """Tail evidence −log(p + ε), never below zero."""
+        return np.maximum(-np.log(self.p_values(scores) + epsilon), 0.0)
+
+    def threshold(self, rate: float) -> float:
+        """The score above which p ≤ rate; infinite where the reference is too small for the rate."""
+        allowed = math.floor(rate * (1 + len(self.values)) * (1 + 1e-12)) - 1  # references that may lie at or above a flagged score
+        if allowed < 0:
+            return math.inf
+        return -math.inf if allowed >= len(self.values) else float(self.values[-1 - allowed])
+
+    @property
+    def least_p(self) -> float:
+        """The smallest p-value it can give."""
+        return 1.0 / (1.0 + len(self.values))
+
+
+def benjamini_hochberg(p_values: FloatArray, rate: float) -> NDArray[np.bool_]:
+    """Flags that keep the expected share of false ones among the flagged below `rate`."""
+    count = len(p_values)
+    if count == 0:
+        return np.zeros(0, dtype=bool)
+    ordered = np.sort(p_values)
+    passing = np.flatnonzero(ordered <= rate * np.arange(1, count + 1) / count)
+    return p_values <= (ordered[passing[-1]] if len(passing) else -1.0)
+
+
+def check_rate(name: str, rate: object) -> float:
+    """A rate as a number strictly between 0 and 1."""
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate < 1:
+        raise ConfigError(f"{name}: expected a number between 0 and 1, both excluded, got {rate!r}")
+    return float(rate)

@@ -1,0 +1,256 @@
+"""Settings: one frozen dataclass per stage, checked when made; unknown keys and impossible values are errors.
+
+Each default stands here once, with its reason. Two presets: `paper` follows the text of the paper in every respect that
+the text settles; `full`, the default, differs where the paper's way is known to be dishonest or weak (docs/method.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from typing import Any, Literal, get_args
+
+from difa.errors import ConfigError
+
+DEFAULT_ENCODER = "minilm"
+
+Preset = Literal["full", "paper"]
+Reference = Literal["unseen", "in-sample"]
+
+
+def _check(condition: bool, stage: object, name: str, expected: str) -> None:
+    if not condition:
+        got = getattr(stage, name)
+        raise ConfigError(f"{type(stage).__name__}.{name}: expected {expected}, got {got!r}")
+
+
+def _whole(stage: object, name: str, least: int) -> None:
+    value = getattr(stage, name)
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    _check(is_whole and value >= least, stage, name, f"a whole number of at least {least}")
+
+
+def _number(stage: object, name: str, low: float, high: float = math.inf, *, above: bool = False) -> None:
+    value = getattr(stage, name)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    bound = f"{'above' if above else 'of at least'} {low:g}" + ("" if high == math.inf else f" and at most {high:g}")
+    _check(is_number and (value > low if above else value >= low) and value <= high, stage, name, f"a number {bound}")
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Words -> vectors."""
+
+    name: str = DEFAULT_ENCODER
+    """`minilm` (embedded), a Hugging Face hub name or a local folder."""
+    layer: int | None = None
+    """Hidden layer to read: 0 is the embedding, negative counts from the end; None is 4 for `minilm`, where the last
+    layer is bad for words, and the last layer, as in the paper, for any other encoder."""
+    batch_tokens: int = 4096
+    """Subwords per batch: enough to keep the cores busy, small enough to stay in tens of megabytes."""
+    threads: int | None = None
+    """Threads of the engine; None takes all cores."""
+
+    def __post_init__(self) -> None:
+        _check(isinstance(self.name, str) and bool(self.name.strip()), self, "name", "an encoder's name or folder")
+        if self.layer is not None:
+            _check(isinstance(self.layer, int) and not isinstance(self.layer, bool), self, "layer", "a whole number or None")
+        _whole(self, "batch_tokens", 1)
+        if self.threads is not None:
+            _whole(self, "threads", 1)
+
+
+@dataclass(frozen=True)
+class FormConfig:
+    """Form-structural view: 10 surface and 6 context statistics, Gaussian reference."""
+
+    window: int = 2
+    """Neighbours on each side, as in the paper."""
+    shrinkage: float = 1e-3
+    """Share of the identity mixed into the correlation matrix, so that collinear entries stay invertible."""
+    min_scale: float = 1e-2
+    """Least standard deviation of an entry, so that one that is constant in normal text counts, but not without bound."""
+
+    def __post_init__(self) -> None:
+        _whole(self, "window", 1)
+        _number(self, "shrinkage", 0, 1, above=True)
+        _number(self, "min_scale", 0, above=True)
+
+
+@dataclass(frozen=True)
+class SemanticConfig:
+    """Semantic view: Transformer encoder f, teacher decoder g_T, student decoder g_S."""
+
+    layers: int = 1
+    """Transformer blocks in f and in g_T each; one reconstructs well and costs a quarter of the text encoder."""
+    heads: int = 6
+    """Attention heads; lowered to a divisor of the width where needed."""
+    distance_weight: float = 1.0
+    """λ of the distance ‖a−b‖² + λ(1−cos(a,b)), in vectors of mean square norm 1."""
+    student_weight: float = 1.0
+    """Weight of the teacher–student term; 1 in the paper, 0 leaves the reconstruction error alone."""
+    epochs: int = 4
+    student_epochs: int = 8
+    """The student only learns to imitate: its steps cost a third of the teacher's."""
+    max_steps: int = 80
+    """Steps of either training at most: reconstruction of normal words has settled by then on every set we tried."""
+    min_steps: int = 30
+    batch_words: int = 1024
+    learning_rate: float = 2e-3
+    window: int = 256
+    """Words that attend to each other; longer documents are read in overlapping windows."""
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "heads", "epochs", "student_epochs", "max_steps", "min_steps", "batch_words"):
+            _whole(self, name, 1)
+        _whole(self, "window", 8)
+        _number(self, "distance_weight", 0)
+        _number(self, "student_weight", 0)
+        _number(self, "learning_rate", 0, above=True)
+        _check(self.min_steps <= self.max_steps, self, "min_steps", f"at most max_steps ({self.max_steps})")
+
+
+@dataclass(frozen=True)
+class CalibrationConfig:
+    """Raw evidence -> tail evidence, and the references of the p-values."""
+
+    reference: Reference = "unseen"
+    """Which normal scores the evidence is ranked among: of documents that the views did not see (cross-fitted), or, as
+    in the paper, of the very documents they were fitted on. P-values and thresholds come from unseen documents always."""
+    folds: int = 3
+    """Parts of the cross-fitting: each is scored by views fitted on the others."""
+    epsilon: float = 1e-12
+    """ε of e = −log(p + ε)."""
+
+    def __post_init__(self) -> None:
+        _check(self.reference in get_args(Reference), self, "reference", f"one of {', '.join(get_args(Reference))}")
+        _whole(self, "folds", 2)
+        _number(self, "epsilon", 0, 1e-3)
+
+
+@dataclass(frozen=True)
+class PerturbConfig:
+    """Pseudo anomalies made from normal documents."""
+
+    documents: int = 600
+    """Pseudo-anomalous documents at most; there are never more than three per normal document."""
+    diffuse: float = 0.35
+    """Share of them with several changed words."""
+    max_share: float = 0.3
+    """Share of words changed at most in a diffuse one."""
+    kinds: tuple[str, ...] = ("form", "semantic", "mixed")
+    """String mutation, representation replacement, both: in equal parts."""
+
+    def __post_init__(self) -> None:
+        _whole(self, "documents", 1)
+        _number(self, "diffuse", 0, 1)
+        _number(self, "max_share", 0, 1, above=True)
+        object.__setattr__(self, "kinds", tuple(self.kinds))
+        known = {"form", "semantic", "mixed"}
+        _check(bool(self.kinds) and set(self.kinds) <= known, self, "kinds", f"some of {', '.join(sorted(known))}")
+
+
+@dataclass(frozen=True)
+class FusionConfig:
+    """Evidences -> word score, by the gates of the paper."""
+
+    hidden: int = 8
+    """Width of q; few parameters, since pseudo anomalies are not real ones."""
+    agreement: bool = True
+    """Whether the term β·√(e_sem·e_form) is there."""
+
+    def __post_init__(self) -> None:
+        _whole(self, "hidden", 1)
+
+
+@dataclass(frozen=True)
+class AggregationConfig:
+    """Word scores -> document score, by the learned mixture of four pooling rules."""
+
+    hidden: int = 8
+    top_k: int = 3
+    """Words in the top-k mean."""
+    support_p: float = 0.01
+    """A word counts as support when its score is above that of this share of normal words."""
+
+    def __post_init__(self) -> None:
+        _whole(self, "hidden", 1)
+        _whole(self, "top_k", 1)
+        _number(self, "support_p", 0, 1, above=True)
+
+
+@dataclass(frozen=True)
+class LearnConfig:
+    """Joint training of q and r on pseudo anomalies."""
+
+    steps: int = 200
+    learning_rate: float = 0.02
+    weight_decay: float = 0.01
+    document_weight: float = 1.0
+    """Weight of the document loss beside the word loss."""
+
+    def __post_init__(self) -> None:
+        _whole(self, "steps", 1)
+        _number(self, "learning_rate", 0, above=True)
+        _number(self, "weight_decay", 0)
+        _number(self, "document_weight", 0)
+
+
+@dataclass(frozen=True)
+class Config:
+    """All stages, in the order in which the data walks through them."""
+
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    form: FormConfig = field(default_factory=FormConfig)
+    semantic: SemanticConfig = field(default_factory=SemanticConfig)
+    calibration: CalibrationConfig = field(default_factory=CalibrationConfig)
+    perturb: PerturbConfig = field(default_factory=PerturbConfig)
+    fusion: FusionConfig = field(default_factory=FusionConfig)
+    aggregation: AggregationConfig = field(default_factory=AggregationConfig)
+    learn: LearnConfig = field(default_factory=LearnConfig)
+
+    def __post_init__(self) -> None:
+        for stage in fields(self):
+            expected = stage.default_factory
+            if not isinstance(getattr(self, stage.name), expected):  # type: ignore[arg-type]
+                got = type(getattr(self, stage.name)).__name__
+                raise ConfigError(f"{stage.name}: expected a {expected.__name__}, got {got}")  # type: ignore[union-attr]
+
+    @classmethod
+    def preset(cls, name: str) -> Config:
+        """The settings of a preset."""
+        if name not in get_args(Preset):
+            raise ConfigError(f"preset: expected one of {', '.join(get_args(Preset))}, got {name!r}")
+        config = cls()
+        if name == "paper":
+            return replace(config, calibration=replace(config.calibration, reference="in-sample"))
+        return config
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Config:
+        """Settings from plain values; unknown stages and keys are errors."""
+        known = {stage.name: stage.default_factory for stage in fields(cls)}
+        _refuse_unknown("stage", values, known)
+        stages = {name: stage_from_dict(known[name], name, value) for name, value in values.items()}
+        return cls(**stages)
+
+
+def stage_from_dict(stage: Any, name: str, values: Any) -> Any:
+    """A stage's settings from a mapping, or the settings themselves if they are already of that kind."""
+    if is_dataclass(values) and isinstance(values, stage):
+        return values
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{name}: expected a {stage.__name__} or a mapping, got {type(values).__name__}")
+    _refuse_unknown(f"key of {name}", values, {key.name for key in fields(stage)})
+    return stage(**values)
+
+
+def _refuse_unknown(what: str, values: Mapping[str, Any], known: Any) -> None:
+    for key in values:
+        if key not in known:
+            raise ConfigError(f"unknown {what} {key!r}: expected one of {', '.join(known)}")

@@ -1,0 +1,98 @@
+"""What flows through the pipeline: words, documents, vectors and results.
+
+Everything here is frozen. Offsets count Unicode code points, and `text[start:end] == word.text` holds for every word.
+Higher scores are always more anomalous; p-values are small where scores are high.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word and its place in the text."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text and its words; `labels` (0/1 per word) only where someone marked them."""
+
+    text: str
+    words: tuple[Word, ...]
+    id: str | None = None
+    labels: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The words of a document as strings, with one vector each: (T, d)."""
+
+    words: tuple[str, ...]
+    vectors: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class WordScore:
+    """One scored word: fused score, p-value among normal words, flag, and the tail evidence of each view."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+    p_value: float
+    is_anomaly: bool
+    evidence: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One scored document and its words."""
+
+    text: str
+    score: float
+    p_value: float
+    is_anomaly: bool
+    words: tuple[WordScore, ...]
+    id: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of the command line's JSON, in its order."""
+        return {
+            "id": self.id,
+            "text": self.text,
+            "score": self.score,
+            "p_value": self.p_value,
+            "is_anomaly": self.is_anomaly,
+            "words": [
+                {
+                    "text": word.text,
+                    "start": word.start,
+                    "end": word.end,
+                    "score": word.score,
+                    "p_value": word.p_value,
+                    "is_anomaly": word.is_anomaly,
+                    "evidence": dict(word.evidence),
+                }
+                for word in self.words
+            ],
+        }
+
+
+def split_by(lengths: Iterable[int], values: FloatArray) -> list[FloatArray]:
+    """Cut one array over all words back into one array per document."""
+    return np.split(values, np.cumsum(list(lengths))[:-1]) if len(values) else [values[:0] for _ in lengths]

@@ -1,0 +1,62 @@
+"""Words -> vectors: one vector per word, max-pooled over its subwords, at a chosen hidden layer.
+
+`source` finds an encoder's folder, `export` cuts it at its layer and writes it as ONNX, `onnx` runs it, `windows` reads
+long documents in overlapping windows and pools subwords, `cache` keeps vectors on disk. Nothing here but `export` needs
+torch or transformers, and `export` runs once per encoder and layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from difa.config import EncoderConfig
+from difa.document import Document, Encoded
+
+Progress = Callable[[int], None]
+"""Called with the number of documents just finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderSpec:
+    """What an encoder is: two encoders with the same spec give the same vectors."""
+
+    name: str
+    layer: int
+    dimension: int
+    max_length: int
+    """Subwords that the encoder reads at once, special ones included."""
+    sha256: str
+    """Checksum of the weights it was made from."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Encoder(Protocol):
+    """Anything that turns documents into word vectors."""
+
+    @property
+    def spec(self) -> EncoderSpec: ...
+
+    def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
+        """One `Encoded` per document, one vector per word; the same alone or in any batch."""
+        ...
+
+
+def load_encoder(config: EncoderConfig, cache: str | Path | None = None) -> Encoder:
+    """The encoder that the settings name, exported if this is its first use; with a vector cache on request."""
+    from difa.encoders.export import exported
+    from difa.encoders.onnx import OnnxEncoder
+    from difa.encoders.source import find
+
+    return with_cache(OnnxEncoder(exported(find(config)), config.batch_tokens, config.threads), cache)
+
+
+def with_cache(encoder: Encoder, cache: str | Path | None) -> Encoder:
+    """The encoder itself, or one that looks into a folder of vectors first."""
+    from difa.encoders.cache import CachedEncoder
+
+    return encoder if cache is None else CachedEncoder(encoder, Path(cache))

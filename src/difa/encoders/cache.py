@@ -1,0 +1,69 @@
+"""Vectors on disk, keyed by encoder, layer and words: a document is encoded once, whoever asks again.
+
+One small file per document, written under another name and then renamed, so that several processes can share a folder
+and a killed one leaves nothing half-written under a valid name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from difa.document import Document, Encoded
+from difa.encoders import Encoder, EncoderSpec, Progress
+
+
+class CachedEncoder:
+    """An encoder that looks into a folder first."""
+
+    def __init__(self, inner: Encoder, folder: Path) -> None:
+        self.inner = inner
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def spec(self) -> EncoderSpec:
+        return self.inner.spec
+
+    def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
+        """Vectors from the folder, or computed and put there."""
+        found = [self._read(document) for document in documents]
+        if progress is not None:
+            progress(sum(item is not None for item in found))
+        missing = [document for document, item in zip(documents, found, strict=True) if item is None]
+        fresh = iter(self.inner.encode(missing, progress))
+        encoded = []
+        for document, item in zip(documents, found, strict=True):
+            if item is None:
+                item = next(fresh)
+                self._write(document, item)
+            encoded.append(item)
+        return encoded
+
+    def _path(self, document: Document) -> Path:
+        spec = self.spec
+        words = [word.text for word in document.words]
+        key = hashlib.sha256(json.dumps([spec.sha256, spec.layer, spec.max_length, words]).encode()).hexdigest()
+        return self._folder / key[:2] / f"{key}.npy"
+
+    def _read(self, document: Document) -> Encoded | None:
+        words = tuple(word.text for word in document.words)
+        try:
+            vectors = np.load(self._path(document), allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return None
+        fits = vectors.shape == (len(words), self.spec.dimension) and vectors.dtype == np.float32
+        return Encoded(words, vectors) if fits else None
+
+    def _write(self, document: Document, encoded: Encoded) -> None:
+        path = self._path(document)
+        path.parent.mkdir(exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}.part")
+        with partial.open("wb") as file:
+            np.save(file, encoded.vectors, allow_pickle=False)
+        partial.replace(path)

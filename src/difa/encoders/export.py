@@ -1,0 +1,181 @@
+"""A Hugging Face encoder -> ONNX, cut at its layer: what lies above is not in the graph and never computed.
+
+Runs torch and transformers once per encoder and layer and keeps the result in the user's cache folder, so that later
+fits start at once. The exported graph is checked against the original before it is used.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from difa.encoders import EncoderSpec
+from difa.encoders.source import Source
+from difa.errors import EncoderError, MissingExtraError
+
+TOLERANCE = 1e-4
+_EXPORT_VERSION = 1
+_MODEL_LENGTH_LIMIT = 512  # windows beyond this cost quadratic attention and bring nothing for single words
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedEncoder:
+    """A self-contained encoder: graph, tokenizer and what they are."""
+
+    graph: bytes
+    tokenizer: str
+    spec: EncoderSpec
+
+
+def cache_folder() -> Path:
+    """Where exported graphs are kept: DIFA_CACHE, or `difa` in the user's cache folder."""
+    if chosen := os.environ.get("DIFA_CACHE"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "difa"
+
+
+def exported(source: Source) -> ExportedEncoder:
+    """The encoder as ONNX, from the cache folder or exported now."""
+    folder = cache_folder() / f"encoder-{source.sha256[:16]}-layer{source.layer}-v{_EXPORT_VERSION}"
+    kept = _read(folder, source)
+    if kept is not None:
+        return kept
+    fresh = _export(source)
+    _keep(folder, fresh)
+    return fresh
+
+
+@contextmanager
+def quiet_exporter() -> Iterator[None]:
+    """Keep torch's exporter from chatting on stderr."""
+    names = ("torch.onnx", "torch.onnx._internal.exporter._registration", "onnxscript", "onnx_ir", "torch.export", "transformers")
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
+
+
+def _export(source: Source) -> ExportedEncoder:
+    try:
+        import onnxscript  # noqa: F401  (used by torch's exporter)
+        import torch
+        import transformers
+    except ImportError as error:
+        raise MissingExtraError(error.name or "torch", "fit", f"reading the encoder {source.name}") from None
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
+    with quiet_exporter():
+        try:
+            model = transformers.AutoModel.from_pretrained(source.folder, attn_implementation="eager").eval()
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, use_fast=True, add_prefix_space=True)
+            text = tokenizer.backend_tokenizer.to_str()
+        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise EncoderError(f"encoder {source.name}: expected a Transformers encoder with a fast tokenizer: {reason}") from None
+        spec = EncoderSpec(source.name, source.layer, model.config.hidden_size, _max_length(model, tokenizer), source.sha256)
+        cut = _hidden_state_module(torch, model, source.layer)
+        ids = torch.randint(5, min(1000, model.config.vocab_size), (3, 13), generator=torch.Generator().manual_seed(0))
+        mask = torch.ones_like(ids)
+        mask[1, 8:] = 0
+        graph = export_graph(cut, {"input_ids": ids, "attention_mask": mask}, ["hidden"], spec.max_length)
+        _verify(source, graph, cut, ids, mask)
+    return ExportedEncoder(graph, text, spec)
+
+
+def export_graph(module: Any, inputs: dict[str, Any], outputs: list[str], longest: int, optimize: bool = True) -> bytes:
+    """A torch module of (batch, length, …) inputs as ONNX with both axes free."""
+    import torch
+
+    batch, length = torch.export.Dim("batch"), torch.export.Dim("length", max=longest)
+    with quiet_exporter(), torch.no_grad():
+        program = torch.onnx.export(
+            module,
+            tuple(inputs.values()),
+            dynamo=True,
+            verbose=False,
+            optimize=optimize,
+            input_names=list(inputs),
+            output_names=outputs,
+            dynamic_shapes=tuple({0: batch, 1: length} for _ in inputs),
+        )
+    if program is None:
+        raise EncoderError("export to ONNX: torch's exporter returned nothing")
+    return bytes(program.model_proto.SerializeToString())
+
+
+def _hidden_state_module(torch: Any, model: Any, layer: int) -> Any:
+    class HiddenState(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+            states = self.model(input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=True)
+            return states.hidden_states[layer]  # (B, L, d)
+
+    return HiddenState().eval()
+
+
+def _max_length(model: Any, tokenizer: Any) -> int:
+    positions = getattr(model.config, "max_position_embeddings", None) or _MODEL_LENGTH_LIMIT
+    if "roberta" in model.config.model_type or model.config.model_type in ("camembert", "mpnet", "longformer"):
+        positions -= (model.config.pad_token_id or 1) + 1  # their positions start behind the padding's
+    return int(min(positions, tokenizer.model_max_length, _MODEL_LENGTH_LIMIT))
+
+
+def _verify(source: Source, graph: bytes, module: Any, ids: Any, mask: Any) -> None:
+    import torch
+
+    from difa.encoders.onnx import session
+
+    with torch.no_grad():
+        expected = module(ids, mask).numpy()
+    got = session(graph, None).run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0]
+    error = float(np.abs(expected - got)[mask.numpy() > 0].max())
+    if not error < TOLERANCE:
+        raise EncoderError(f"encoder {source.name}: exported vectors differ from the original by {error:.2g}, over {TOLERANCE:g}")
+
+
+def _read(folder: Path, source: Source) -> ExportedEncoder | None:
+    try:
+        spec = json.loads((folder / "spec.json").read_text())
+        kept = ExportedEncoder(
+            (folder / "encoder.onnx").read_bytes(),
+            (folder / "tokenizer.json").read_text(encoding="utf-8"),
+            EncoderSpec(**(spec | {"name": source.name})),
+        )
+    except (OSError, ValueError, TypeError):
+        return None
+    return kept if kept.spec.sha256 == source.sha256 and kept.spec.layer == source.layer else None
+
+
+def _keep(folder: Path, encoder: ExportedEncoder) -> None:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as name:
+            fresh = Path(name) / "encoder"
+            fresh.mkdir()
+            (fresh / "encoder.onnx").write_bytes(encoder.graph)
+            (fresh / "tokenizer.json").write_text(encoder.tokenizer, encoding="utf-8")
+            (fresh / "spec.json").write_text(json.dumps(encoder.spec.to_dict()))
+            fresh.rename(folder)
+    except OSError:
+        return  # a cache that cannot be written only costs the next fit its export

@@ -1,0 +1,131 @@
+"""The encoder on ONNX Runtime, with the Rust tokenizer: no torch, no transformers.
+
+A sequence is padded to a length that depends on itself alone, and batches hold sequences of one padded length: so a
+document has bit for bit the same vectors alone or in any company.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difa.document import Document, Encoded, FloatArray
+from difa.encoders import EncoderSpec, Progress
+from difa.encoders.windows import Window, plan_windows, pool_subwords
+
+if TYPE_CHECKING:
+    from difa.encoders.export import ExportedEncoder
+
+_PAD_TO = 4  # padded lengths are multiples of this: few distinct lengths, few wasted positions
+_CHUNK = 1024  # documents tokenised, run and pooled together
+
+
+def session(graph: bytes, threads: int | None) -> Any:
+    """An ONNX Runtime session on the processor, or on CUDA where its provider is installed."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    if threads is None:
+        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    options.intra_op_num_threads = threads
+    wanted = ("CUDAExecutionProvider", "CPUExecutionProvider")
+    providers = [name for name in wanted if name in onnxruntime.get_available_providers()]
+    return onnxruntime.InferenceSession(graph, options, providers=providers)
+
+
+class OnnxEncoder:
+    """Runs an exported encoder."""
+
+    def __init__(self, exported: ExportedEncoder, batch_tokens: int = 4096, threads: int | None = None) -> None:
+        from tokenizers import Tokenizer
+
+        self.exported = exported
+        self._batch_tokens = batch_tokens
+        self._session = session(exported.graph, threads)
+        self._tokenizer = Tokenizer.from_str(exported.tokenizer)
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        bare = self._tokenizer.encode(["a"], is_pretokenized=True, add_special_tokens=False).ids
+        full = self._tokenizer.encode(["a"], is_pretokenized=True).ids
+        at = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
+        self._prefix, self._suffix = full[:at], full[at + len(bare) :]
+
+    @property
+    def spec(self) -> EncoderSpec:
+        return self.exported.spec
+
+    def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
+        """One vector per word; documents of any length."""
+        encoded: list[Encoded] = []
+        for start in range(0, len(documents), _CHUNK):
+            chunk = documents[start : start + _CHUNK]
+            encoded.extend(self._encode_chunk(chunk))
+            if progress is not None:
+                progress(len(chunk))
+        return encoded
+
+    def _encode_chunk(self, documents: Sequence[Document]) -> list[Encoded]:
+        words = [tuple(word.text for word in document.words) for document in documents]
+        unique = list(dict.fromkeys(words))  # duplicates are computed once
+        vectors = dict(zip(unique, self._vectors(unique), strict=True))
+        return [Encoded(key, vectors[key]) for key in words]
+
+    def _vectors(self, documents: Sequence[tuple[str, ...]]) -> list[FloatArray]:
+        subwords = self._tokenize(documents)
+        capacity = self.spec.max_length - len(self._prefix) - len(self._suffix)
+        windows = [plan_windows(len(ids), capacity) for ids, _ in subwords]
+        states = self._run([self._prefix + ids[w.start : w.end] + self._suffix for (ids, _), ws in zip(subwords, windows, strict=True) for w in ws])
+        pooled = []
+        for (ids, owners), document_windows, document in zip(subwords, windows, documents, strict=True):
+            hidden = np.empty((len(ids), self.spec.dimension), np.float32)
+            for window in document_windows:
+                hidden[window.keep_start : window.keep_end] = self._kept(next(states), window)
+            pooled.append(pool_subwords(hidden, owners, len(document)))
+        return pooled
+
+    def _kept(self, hidden: FloatArray, window: Window) -> FloatArray:
+        shift = len(self._prefix) - window.start
+        return hidden[window.keep_start + shift : window.keep_end + shift]
+
+    def _tokenize(self, documents: Sequence[tuple[str, ...]]) -> list[tuple[list[int], FloatArray]]:
+        """Subword numbers of each document and, for each subword, the word it belongs to."""
+        encodings = self._tokenizer.encode_batch([list(d) for d in documents], is_pretokenized=True, add_special_tokens=False)
+        result = []
+        for encoding, document in zip(encodings, documents, strict=True):
+            owners = np.array(encoding.word_ids, dtype=np.int64)
+            silent = set(range(len(document))) - set(owners.tolist())
+            if silent:
+                # White space, control characters and the like leave no subword: the unknown word stands in for them.
+                stand_in = [self._unknown if i in silent else word for i, word in enumerate(document)]
+                encoding = self._tokenizer.encode(stand_in, is_pretokenized=True, add_special_tokens=False)
+                owners = np.array(encoding.word_ids, dtype=np.int64)
+            result.append((encoding.ids, owners))
+        return result
+
+    @property
+    def _unknown(self) -> str:
+        return getattr(self._tokenizer.model, "unk_token", None) or "?"
+
+    def _run(self, sequences: list[list[int]]) -> Iterator[FloatArray]:
+        by_length: dict[int, list[int]] = defaultdict(list)
+        for index, ids in enumerate(sequences):
+            by_length[min(-(-len(ids) // _PAD_TO) * _PAD_TO, self.spec.max_length)].append(index)
+        hidden: list[FloatArray] = [np.empty(0, np.float32)] * len(sequences)
+        for length, members in by_length.items():
+            size = max(1, self._batch_tokens // length)
+            for start in range(0, len(members), size):
+                batch = members[start : start + size]
+                ids = np.zeros((len(batch), length), np.int64)
+                mask = np.zeros_like(ids)
+                for row, index in enumerate(batch):
+                    ids[row, : len(sequences[index])] = sequences[index]
+                    mask[row, : len(sequences[index])] = 1
+                states = self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0]  # (B, L, d)
+                for row, index in enumerate(batch):
+                    hidden[index] = states[row]
+        return iter(hidden)

@@ -1,0 +1,72 @@
+"""Words and vectors -> raw evidence: one view per file, all behind one protocol.
+
+A view is fitted on normal documents and then frozen. It gives one non-negative number per word, higher where the word is
+more unusual in its own way, and can say why in words. Scales differ between views; calibration makes them comparable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from difa.config import Config
+from difa.document import Encoded, FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One plain-language reason for a word's raw evidence, with its share of it (0 to 1)."""
+
+    text: str
+    weight: float
+
+
+class View(Protocol):
+    """A fitted view."""
+
+    @property
+    def name(self) -> str: ...
+
+    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        """Raw evidence per document: (T,), non-negative, the same alone or in any batch."""
+        ...
+
+    def explain(self, document: Encoded) -> list[list[Reason]]:
+        """For each word the reasons for its raw evidence, strongest first."""
+        ...
+
+    def tensors(self) -> Mapping[str, FloatArray]:
+        """What it learned, as arrays."""
+        ...
+
+    def graph(self) -> bytes | None:
+        """What it learned, as an ONNX graph, if it has one."""
+        ...
+
+
+VIEW_NAMES = ("semantic", "form")
+"""In the paper's order: the gate α belongs to the first."""
+
+
+def fit_view(name: str, documents: Sequence[Encoded], config: Config, seed: int) -> View:
+    """Fit a view on normal documents."""
+    if name == "form":
+        from difa.views.form import FormView
+
+        return FormView.fit(documents, config.form)
+    from difa.views.semantic import SemanticView
+    from difa.views.semantic.train import train
+
+    return SemanticView(train(documents, config.semantic, seed), config.semantic, config.encoder.threads)
+
+
+def restore_view(name: str, tensors: Mapping[str, FloatArray], graph: bytes | None, config: Config) -> View:
+    """A view from what it saved."""
+    if name == "form":
+        from difa.views.form import FormView
+
+        return FormView(config=config.form, **tensors)
+    from difa.views.semantic import SemanticView
+
+    return SemanticView(graph or b"", config.semantic, config.encoder.threads)

@@ -1,0 +1,183 @@
+"""Form-structural view: is the word unusual in its string or in its local geometry?
+
+A 16-number descriptor per word, 10 surface statistics of the string and 6 statistics of its vector among two neighbours
+on each side, and its Mahalanobis distance to normal words: s_form = sqrt((d−μ)ᵀ Σ⁻¹ (d−μ)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+
+import numpy as np
+
+from difa.config import FormConfig
+from difa.document import Encoded, FloatArray, split_by
+from difa.views import Reason
+
+SURFACE = (
+    "length",
+    "share of digits",
+    "share of letters",
+    "share of capitals",
+    "share of punctuation",
+    "longest run of one character",
+    "share of distinct characters",
+    "character entropy",
+    "share of vowels among letters",
+    "longest run of consonants",
+)
+CONTEXT = (
+    "similarity to its context",
+    "distance to its neighbours",
+    "norm against its neighbours",
+    "agreement of left and right context",
+    "similarity to its nearest neighbour",
+    "spread of similarity to its neighbours",
+)
+_VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœ")
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class FormView:
+    """Gaussian reference of normal descriptors: mean, scale per entry, and inverse correlation."""
+
+    config: FormConfig
+    mean: FloatArray  # (16,)
+    scale: FloatArray  # (16,)
+    precision: FloatArray  # (16, 16), of standardised entries
+
+    name = "form"
+
+    @classmethod
+    def fit(cls, documents: Sequence[Encoded], config: FormConfig) -> FormView:
+        """Mean and covariance of the normal words' descriptors."""
+        descriptors = np.concatenate([describe(document, config.window) for document in documents])
+        mean = np.zeros(descriptors.shape[1])
+        present = ~np.isnan(descriptors)
+        known = present.any(axis=0)
+        mean[known] = np.nanmean(descriptors[:, known], axis=0)
+        centred = np.where(present, descriptors - mean, 0.0)
+        scale = np.maximum(centred.std(axis=0), config.min_scale)
+        standard = centred / scale
+        correlation = standard.T @ standard / len(standard)
+        # Shrinkage keeps collinear and constant entries invertible.
+        correlation = (1 - config.shrinkage) * correlation + config.shrinkage * np.eye(len(mean))
+        return cls(config, mean, scale, np.linalg.inv(correlation))
+
+    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        """Mahalanobis distances."""
+        if not documents:
+            return []
+        standard = self._standardise(np.concatenate([describe(document, self.config.window) for document in documents]))
+        squared = np.einsum("ti,ij,tj->t", standard, self.precision, standard, optimize=True)
+        return split_by(map(len, documents), np.sqrt(np.maximum(squared, 0.0)))
+
+    def explain(self, document: Encoded) -> list[list[Reason]]:
+        """The descriptor entries that deviate most, in words."""
+        descriptors = describe(document, self.config.window)
+        standard = self._standardise(descriptors)
+        # x·(Px) splits the squared distance over the entries.
+        shares = np.maximum(standard * (standard @ self.precision), 0.0)
+        shares /= np.maximum(shares.sum(axis=1, keepdims=True), _TINY)
+        return [
+            [
+                Reason(self._phrase(entry, descriptors[t, entry], standard[t, entry]), float(shares[t, entry]))
+                for entry in np.argsort(-shares[t], kind="stable")
+                if shares[t, entry] > 0 and abs(standard[t, entry]) >= 1
+            ]
+            for t in range(len(document))
+        ]
+
+    def tensors(self) -> Mapping[str, FloatArray]:
+        return {"mean": self.mean, "scale": self.scale, "precision": self.precision}
+
+    def graph(self) -> bytes | None:
+        return None
+
+    def _standardise(self, descriptors: FloatArray) -> FloatArray:
+        # An entry that does not exist (no left neighbour, say) is not evidence: it stands at the mean.
+        return np.where(np.isnan(descriptors), 0.0, descriptors - self.mean) / self.scale
+
+    def _phrase(self, entry: int, value: float, deviation: float) -> str:
+        name = (SURFACE + CONTEXT)[entry]
+        return f"{'high' if deviation > 0 else 'low'} {name}: {value:.2f}, normal {self.mean[entry]:.2f} ± {self.scale[entry]:.2f}"
+
+
+def describe(document: Encoded, window: int) -> FloatArray:
+    """The 16-number descriptors of a document's words: (T, 16); NaN where an entry does not exist."""
+    surface = np.array([describe_surface(word) for word in document.words], dtype=float).reshape(-1, len(SURFACE))
+    return np.concatenate([surface, describe_context(document.vectors, window)], axis=1)
+
+
+@lru_cache(maxsize=1 << 17)
+def describe_surface(word: str) -> tuple[float, ...]:
+    """Ten statistics of a word's characters, in the order of SURFACE."""
+    length = len(word)
+    if length == 0:
+        return (0.0,) * len(SURFACE)
+    letters = sum(map(str.isalpha, word))
+    digits = sum(map(str.isdigit, word))
+    spaces = sum(map(str.isspace, word))
+    counts = Counter(lowered := word.lower())
+    vowels = sum(character in _VOWELS for character in lowered)
+    return (
+        float(length),
+        digits / length,
+        letters / length,
+        sum(map(str.isupper, word)) / length,
+        (length - letters - digits - spaces) / length,
+        float(max(len(list(run)) for _, run in groupby(word))),
+        len(counts) / length,
+        -sum(n / len(lowered) * math.log2(n / len(lowered)) for n in counts.values()),
+        vowels / letters if letters else math.nan,
+        float(_longest(character.isalpha() and character not in _VOWELS for character in lowered)),
+    )
+
+
+def describe_context(vectors: FloatArray, window: int) -> FloatArray:
+    """Six statistics of each vector (T, d) among `window` neighbours on each side, in the order of CONTEXT: (T, 6)."""
+    count = len(vectors)
+    if count < 2:
+        return np.full((count, len(CONTEXT)), np.nan)
+    vectors = vectors.astype(np.float64)
+    norms = np.maximum(np.linalg.norm(vectors, axis=1), _TINY)
+    shape = (count, 2 * window)
+    cosine, distance, neighbour_norm = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan)
+    sums = {side: np.zeros_like(vectors) for side in ("left", "right")}
+    for step in range(1, min(window, count - 1) + 1):
+        dots = (vectors[:-step] * vectors[step:]).sum(axis=1) / (norms[:-step] * norms[step:])
+        gaps = np.linalg.norm(vectors[:-step] - vectors[step:], axis=1)
+        left, right = 2 * step - 2, 2 * step - 1
+        cosine[step:, left] = cosine[:-step, right] = dots
+        distance[step:, left] = distance[:-step, right] = gaps
+        neighbour_norm[step:, left], neighbour_norm[:-step, right] = norms[:-step], norms[step:]
+        sums["left"][step:] += vectors[:-step]
+        sums["right"][:-step] += vectors[step:]
+    both = _cosine(sums["left"], sums["right"])
+    both[[0, -1]] = np.nan  # the first word has no left context, the last no right one
+    return np.stack(
+        [
+            _cosine(vectors, sums["left"] + sums["right"]),
+            np.nanmean(distance, axis=1),
+            np.log(norms / np.nanmean(neighbour_norm, axis=1)),
+            both,
+            np.nanmax(cosine, axis=1),
+            np.nanstd(cosine, axis=1),
+        ],
+        axis=1,
+    )
+
+
+def _cosine(a: FloatArray, b: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return (a * b).sum(axis=1) / np.maximum(norms, _TINY)
+
+
+def _longest(flags: object) -> int:
+    return max((len(list(run)) for flag, run in groupby(flags) if flag), default=0)  # type: ignore[call-overload]

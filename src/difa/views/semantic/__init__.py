@@ -1,0 +1,83 @@
+"""Semantic view: does the word's vector follow from normal text?
+
+Encoder f and teacher decoder g_T reconstruct normal vectors, student decoder g_S imitates g_T:
+s_sem = dist(ĥ_T, h) + dist(ĥ_S, ĥ_T). `network` has the formulas, `train` the two training steps; scoring runs the
+trained network on ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from difa.config import SemanticConfig
+from difa.document import Encoded, FloatArray
+from difa.encoders.onnx import session
+from difa.encoders.windows import plan_windows
+from difa.views import Reason
+
+_BATCH_WORDS = 4096
+_PAD_TO = 4
+
+
+class SemanticView:
+    """A trained network, given as an ONNX graph."""
+
+    name = "semantic"
+
+    def __init__(self, graph: bytes, config: SemanticConfig, threads: int | None = None) -> None:
+        self.config = config
+        self._graph = graph
+        self._session = session(graph, threads)
+
+    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        """s_sem per word."""
+        return [terms[0] + self.config.student_weight * terms[1] for terms in self._terms(documents)]
+
+    def explain(self, document: Encoded) -> list[list[Reason]]:
+        """How much each of the two terms contributes."""
+        reconstruction, discrepancy = self._terms([document])[0]
+        discrepancy = self.config.student_weight * discrepancy
+        total = np.maximum(reconstruction + discrepancy, 1e-12)
+        phrases = ("its vector is hard to rebuild from normal text", "teacher and student disagree on it")
+        return [
+            sorted(
+                (Reason(phrase, float(part / total[t])) for phrase, part in zip(phrases, parts, strict=True)),
+                key=lambda reason: -reason.weight,
+            )
+            for t, parts in enumerate(zip(reconstruction, discrepancy, strict=True))
+        ]
+
+    def tensors(self) -> Mapping[str, FloatArray]:
+        return {}
+
+    def graph(self) -> bytes | None:
+        return self._graph
+
+    def _terms(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        """Reconstruction error and discrepancy per document: (2, T)."""
+        terms = [np.zeros((2, len(document))) for document in documents]
+        # As for the text encoder: a piece's padded length depends on the piece alone, so batch-mates change nothing.
+        by_length = defaultdict(list)
+        for index, document in enumerate(documents):
+            for window in plan_windows(len(document), self.config.window):
+                padded = -(-(window.end - window.start) // _PAD_TO) * _PAD_TO
+                by_length[min(padded, self.config.window)].append((index, window))
+        for length, pieces in by_length.items():
+            size = max(1, _BATCH_WORDS // length)
+            for start in range(0, len(pieces), size):
+                batch = pieces[start : start + size]
+                vectors = np.zeros((len(batch), length, documents[0].vectors.shape[1]), np.float32)
+                mask = np.zeros((len(batch), length), np.int64)
+                for row, (index, window) in enumerate(batch):
+                    count = window.end - window.start
+                    vectors[row, :count] = documents[index].vectors[window.start : window.end]
+                    mask[row, :count] = 1
+                outputs = self._session.run(None, {"vectors": vectors, "mask": mask})
+                for row, (index, window) in enumerate(batch):
+                    kept = slice(window.keep_start, window.keep_end)
+                    read = slice(window.keep_start - window.start, window.keep_end - window.start)
+                    terms[index][0, kept], terms[index][1, kept] = outputs[0][row, read], outputs[1][row, read]
+        return terms

@@ -1,0 +1,148 @@
+"""Normal vectors -> a trained semantic network, as an ONNX graph.
+
+Two steps, as in the paper: f and g_T learn to reconstruct normal vectors; then both are frozen and g_S learns to imitate
+g_T. The architecture is exported once and kept in the cache folder; a training only fills in its weights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from difa.config import SemanticConfig
+from difa.document import Encoded, FloatArray
+from difa.encoders.export import cache_folder, export_graph
+from difa.encoders.windows import plan_windows
+from difa.views.semantic.network import SemanticNetwork, attention_bias
+
+
+def train(documents: Sequence[Encoded], config: SemanticConfig, seed: int) -> bytes:
+    """Train on normal documents and return the network as an ONNX graph."""
+    return to_graph(train_network(documents, config, seed), config)
+
+
+def train_network(documents: Sequence[Encoded], config: SemanticConfig, seed: int) -> SemanticNetwork:
+    """The two training steps; the same seed and documents give the same network, bit for bit."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        rng = np.random.default_rng(seed)
+        words = np.concatenate([document.vectors for document in documents]).astype(np.float64)
+        mean = words.mean(axis=0)
+        scale = max(float(np.sqrt(((words - mean) ** 2).mean())), 1e-6)
+        network = SemanticNetwork(torch.tensor(mean, dtype=torch.float32), scale, config)
+        pieces = [
+            document.vectors[window.start : window.end]
+            for document in documents
+            for window in plan_windows(len(document), config.window)
+        ]
+
+        def reconstruct(x: Tensor, bias: Tensor) -> Tensor:
+            return network.distance(network.decode(network.encode(x, bias), bias), x)
+
+        def imitate(x: Tensor, bias: Tensor) -> Tensor:
+            with torch.no_grad():  # f and g_T are frozen
+                z = network.encode(x, bias)
+                teacher = network.decode(z, bias)
+            return network.distance(network.student(z), teacher)
+
+        normal_model = [*network.encoder.parameters(), *network.teacher.parameters()]
+        _optimise(network, normal_model, reconstruct, pieces, config, config.epochs, rng)
+        for parameter in normal_model:
+            parameter.requires_grad_(False)
+        _optimise(network, network.student.parameters(), imitate, pieces, config, config.student_epochs, rng)
+    return network.eval()
+
+
+def _optimise(
+    network: SemanticNetwork,
+    parameters: Iterable[torch.nn.Parameter],
+    loss_of: Callable[[Tensor, Tensor], Tensor],
+    pieces: Sequence[FloatArray],
+    config: SemanticConfig,
+    epochs: int,
+    rng: np.random.Generator,
+) -> None:
+    batches = -(-sum(map(len, pieces)) // config.batch_words)
+    steps = int(np.clip(epochs * batches, config.min_steps, config.max_steps))
+    optimiser = torch.optim.AdamW(parameters, lr=config.learning_rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, config.learning_rate, total_steps=steps, pct_start=0.1)
+    for _, batch in zip(range(steps), _endless_batches(pieces, config.batch_words, rng), strict=False):
+        vectors, mask = _pad(batch)
+        loss = loss_of(network.standardise(vectors), attention_bias(mask))[mask > 0].mean()
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        schedule.step()
+
+
+def _endless_batches(pieces: Sequence[FloatArray], words: int, rng: np.random.Generator) -> Iterator[list[FloatArray]]:
+    """Batches of about `words` words, of similar lengths, in random order."""
+    lengths = np.array([len(piece) for piece in pieces])
+    while True:
+        order = np.argsort(lengths + rng.uniform(0, 4, len(pieces)), kind="stable")
+        batches: list[list[FloatArray]] = [[]]
+        for index in order:
+            if batches[-1] and (len(batches[-1]) + 1) * lengths[index] > words:
+                batches.append([])
+            batches[-1].append(pieces[index])
+        for index in rng.permutation(len(batches)):
+            yield batches[index]
+
+
+def _pad(batch: Sequence[FloatArray]) -> tuple[Tensor, Tensor]:
+    longest = max(map(len, batch))
+    vectors = torch.zeros(len(batch), longest, batch[0].shape[1])
+    mask = torch.zeros(len(batch), longest, dtype=torch.int64)
+    for row, piece in enumerate(batch):
+        vectors[row, : len(piece)] = torch.from_numpy(np.ascontiguousarray(piece, dtype=np.float32))
+        mask[row, : len(piece)] = 1
+    return vectors, mask
+
+
+def to_graph(network: SemanticNetwork, config: SemanticConfig) -> bytes:
+    """The network as ONNX: the architecture's graph with this network's weights."""
+    import onnx
+
+    model = onnx.load_model_from_string(_architecture(network, config))
+    state = {name: tensor.detach().numpy() for name, tensor in network.state_dict().items()}
+    filled = set()
+    for initializer in model.graph.initializer:
+        if initializer.name in state:
+            initializer.CopyFrom(onnx.numpy_helper.from_array(state[initializer.name], initializer.name))
+            filled.add(initializer.name)
+    if filled != set(state):
+        # An exporter that renames or folds weights: export this very network instead.
+        return _export(network, config, optimize=True)
+    return bytes(model.SerializeToString())
+
+
+def _architecture(network: SemanticNetwork, config: SemanticConfig) -> bytes:
+    shape = {"width": len(network.state_dict()["normal_mean"]), "torch": torch.__version__, "version": 1, **asdict(config)}
+    key = hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
+    path = cache_folder() / f"semantic-{key}.onnx"
+    try:
+        return path.read_bytes()
+    except OSError:
+        pass
+    graph = _export(network, config, optimize=False)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(f".{os.getpid()}.part")
+        partial.write_bytes(graph)
+        partial.replace(path)
+    except OSError:
+        pass  # a cache that cannot be written only costs the next fit its export
+    return graph
+
+
+def _export(network: SemanticNetwork, config: SemanticConfig, optimize: bool) -> bytes:
+    width = len(network.state_dict()["normal_mean"])
+    inputs = {"vectors": torch.randn(2, 9, width, generator=torch.Generator().manual_seed(0)), "mask": torch.ones(2, 9, dtype=torch.int64)}
+    return export_graph(network.eval(), inputs, ["reconstruction", "discrepancy"], config.window, optimize)

@@ -1,0 +1,103 @@
+"""Text -> words, with exact offsets; word lists are taken as they are.
+
+A word is what a reader would point at: letters, digits and marks with the joints inside them (don't, e-mail, 3.50,
+LK-48213, a$$hole), a web or mail address, a run of one punctuation mark (!!!), an emoji, or one character of a script
+written without spaces. Every character that is not white space belongs to exactly one word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from difa.document import Document, Word
+from difa.errors import InputError
+
+# Scripts written without spaces: one character a word, as the encoders' own tokenizers do.
+_IDEOGRAPH = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+_PICTURE = r"\u2190-\u21ff\u2300-\u23ff\u2460-\u2bff\U0001f000-\U0001faff"
+# Everything that is not a letter, digit or mark: given by exclusion, since combining marks are not in \w.
+_OTHER = (
+    r"\s!-/:-@\[-`{-~\u0080-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7"
+    r"\u2000-\u200b\u200e-\u206f\u20a0-\u20cf\u2190-\u2bff\u2e00-\u2e7f\u3000-\u303f\ufe10-\ufe1f\ufe30-\ufe6f"
+    r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\ufff9-\ufffd\ud800-\uf8ff\U0001f000-\U0001faff"
+)
+_CHARACTER = rf"[^{_OTHER}{_IDEOGRAPH}]"
+
+_WORD = re.compile(
+    rf"""
+    (?:https?://|www\.)[^\s<>"]*[^\s<>"'.,;:!?)\]}}]               # web address, without the full stop behind it
+  | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                                   # mail address
+  | [{_IDEOGRAPH}]
+  | [\U0001f1e6-\U0001f1ff]{{2}}                                   # flag
+  | [{_PICTURE}][\ufe0f\U0001f3fb-\U0001f3ff]*(?:\u200d[{_PICTURE}][\ufe0f\U0001f3fb-\U0001f3ff]*)*   # emoji sequence
+  | {_CHARACTER}+(?:(?:['’_-]|[@$*\#&+=~^%|]+|(?<=\d)[.,:](?=\d)){_CHARACTER}+)*
+  | (?P<mark>\S)(?P=mark)*                                         # punctuation: runs of one mark stay together
+    """,
+    re.VERBOSE,
+)
+
+
+def split_words(text: str) -> tuple[Word, ...]:
+    """Split a text into words; `text[start:end] == word.text` holds for each."""
+    return tuple(Word(match.group(), match.start(), match.end()) for match in _WORD.finditer(text))
+
+
+def from_text(text: str, id: str | None = None) -> Document:
+    """A document from raw text."""
+    _check_unicode(text)
+    return Document(text=text, words=split_words(text), id=id)
+
+
+def from_tokens(
+    tokens: Sequence[str], text: str | None = None, id: str | None = None, labels: Sequence[int] | None = None
+) -> Document:
+    """A document from a word list, one word per item, in order.
+
+    Offsets refer to `text` where the items stand in it one after the other, otherwise to the items joined by spaces.
+    """
+    if labels is not None and len(labels) != len(tokens):
+        raise InputError(f"expected one label per word, got {len(labels)} labels for {len(tokens)} words")
+    words = None if text is None else _find_in_order(tokens, text)
+    if words is None or text is None:
+        text, words = " ".join(tokens), _lay_out(tokens)
+    _check_unicode(text)
+    return Document(text=text, words=words, id=id, labels=None if labels is None else tuple(labels))
+
+
+def as_document(item: object, position: int = 0) -> Document:
+    """A document from what a user may pass: a string, a list of words, or a Document."""
+    if isinstance(item, Document):
+        return item
+    if isinstance(item, str):
+        return from_text(item)
+    if isinstance(item, Sequence) and all(isinstance(token, str) for token in item):
+        return from_tokens(item)
+    raise InputError(f"expected a string or a list of words as document {position}, got {type(item).__name__}")
+
+
+def _check_unicode(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"expected Unicode text, got half a surrogate pair at character {error.start}: repair the text") from None
+
+
+def _find_in_order(tokens: Sequence[str], text: str) -> tuple[Word, ...] | None:
+    words, position = [], 0
+    for token in tokens:
+        start = text.find(token, position)
+        # Anything but white space between two items means that the list and the text are not the same words.
+        if start < 0 or text[position:start].strip():
+            return None
+        position = start + len(token)
+        words.append(Word(token, start, position))
+    return tuple(words)
+
+
+def _lay_out(tokens: Sequence[str]) -> tuple[Word, ...]:
+    words, position = [], 0
+    for token in tokens:
+        words.append(Word(token, position, position + len(token)))
+        position += len(token) + 1
+    return tuple(words)
