@@ -90,19 +90,18 @@ class SemanticConfig:
     """λ of the distance ‖a−b‖² + λ(1−cos(a,b)), in vectors of mean square norm 1."""
     student_weight: float = 1.0
     """Weight of the teacher–student term; 1 in the paper, 0 leaves the reconstruction error alone."""
-    epochs: int = 4
-    student_epochs: int = 8
-    """The student only learns to imitate: its steps cost a third of the teacher's."""
-    max_steps: int = 80
-    """Steps of either training at most: reconstruction of normal words has settled by then on every set we tried."""
+    epochs: int = 6
+    """Passes over the normal words, in either training, within the bounds below."""
     min_steps: int = 30
-    batch_words: int = 1024
+    max_steps: int = 60
+    """Reconstruction of normal words has settled by then on every corpus we tried."""
+    batch_words: int = 512
     learning_rate: float = 2e-3
     window: int = 256
     """Words that attend to each other; longer documents are read in overlapping windows."""
 
     def __post_init__(self) -> None:
-        for name in ("layers", "heads", "epochs", "student_epochs", "max_steps", "min_steps", "batch_words"):
+        for name in ("layers", "heads", "epochs", "max_steps", "min_steps", "batch_words"):
             _whole(self, name, 1)
         _whole(self, "window", 8)
         _number(self, "distance_weight", 0)
@@ -185,15 +184,16 @@ class LearnConfig:
     """Joint training of q and r on pseudo anomalies."""
 
     steps: int = 200
-    learning_rate: float = 0.02
-    weight_decay: float = 0.01
+    learning_rate: float = 0.01
+    shrinkage: float = 0.1
+    """Penalty on the squared output weights of q and r: without a reason, gates stay at one half and the four rules alike."""
     document_weight: float = 1.0
     """Weight of the document loss beside the word loss."""
 
     def __post_init__(self) -> None:
         _whole(self, "steps", 1)
         _number(self, "learning_rate", 0, above=True)
-        _number(self, "weight_decay", 0)
+        _number(self, "shrinkage", 0)
         _number(self, "document_weight", 0)
 
 

@@ -93,6 +93,22 @@ class Result:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One plain-language reason for a word's evidence under a view, with its share of it (0 to 1)."""
+
+    text: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A scored document and, for each word and view, the reasons for its evidence, strongest first."""
+
+    result: Result
+    reasons: tuple[Mapping[str, tuple[Reason, ...]], ...]
+
+
 def split_by(lengths: Iterable[int], values: FloatArray) -> list[FloatArray]:
     """Cut one array over all words back into one array per document."""
     return np.split(values, np.cumsum(list(lengths))[:-1]) if len(values) else [values[:0] for _ in lengths]

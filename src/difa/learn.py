@@ -16,7 +16,7 @@ from difa import aggregate, fuse
 from difa.config import Config
 from difa.document import FloatArray
 
-_BATCH_DOCUMENTS = 128
+_BATCH_DOCUMENTS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,11 @@ def learn(normal: Sequence[Example], pseudo: Sequence[Example], config: Config, 
         "document": {"slope": np.array(0.0), "bias": np.array(-5.0)},
     }
     weights = {
-        part: {name: torch.tensor(value, dtype=torch.float64, requires_grad=True) for name, value in values.items()}
+        part: {name: torch.tensor(value, dtype=torch.float32, requires_grad=True) for name, value in values.items()}
         for part, values in start.items()
     }
-    optimiser = torch.optim.AdamW(
-        [tensor for part in weights.values() for tensor in part.values()],
-        lr=config.learn.learning_rate,
-        weight_decay=config.learn.weight_decay,
-    )
+    optimiser = torch.optim.Adam([tensor for part in weights.values() for tensor in part.values()], lr=config.learn.learning_rate)
+    outputs = [weights[part][name] for part in ("fusion", "aggregation") for name in ("w2", "b2")]
     normal = [example for example in normal if len(example.labels)]
     for _ in range(config.learn.steps):
         batch = [*_draw(normal, rng), *_draw(pseudo, rng)]
@@ -64,7 +61,8 @@ def learn(normal: Sequence[Example], pseudo: Sequence[Example], config: Config, 
         document_scores = aggregate.mix(descriptor, weights["aggregation"], torch)
         word_loss = _balanced_loss(word_scores[mask > 0], labels[mask > 0], weights["word"], torch)
         document_loss = _balanced_loss(document_scores, labels.amax(dim=1), weights["document"], torch)
-        loss = word_loss + config.learn.document_weight * document_loss
+        size = sum((tensor**2).sum() for tensor in outputs)
+        loss = word_loss + config.learn.document_weight * document_loss + config.learn.shrinkage * size
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -89,7 +87,8 @@ def _draw(examples: Sequence[Example], rng: np.random.Generator) -> list[Example
 
 def _pad(batch: Sequence[Example]) -> list[FloatArray]:
     longest = max(len(example.labels) for example in batch)
-    evidence, labels = np.zeros((len(batch), longest, 2)), np.zeros((len(batch), longest))
+    evidence = np.zeros((len(batch), longest, 2), np.float32)
+    labels = np.zeros((len(batch), longest), np.float32)
     mask = np.zeros_like(labels)
     for row, example in enumerate(batch):
         count = len(example.labels)

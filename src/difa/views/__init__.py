@@ -7,19 +7,10 @@ more unusual in its own way, and can say why in words. Scales differ between vie
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from difa.config import Config
-from difa.document import Encoded, FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """One plain-language reason for a word's raw evidence, with its share of it (0 to 1)."""
-
-    text: str
-    weight: float
+from difa.document import Encoded, FloatArray, Reason
 
 
 class View(Protocol):
@@ -61,7 +52,9 @@ def fit_view(name: str, documents: Sequence[Encoded], config: Config, seed: int)
     return SemanticView(train(documents, config.semantic, seed), config.semantic, config.encoder.threads)
 
 
-def restore_view(name: str, tensors: Mapping[str, FloatArray], graph: bytes | None, config: Config) -> View:
+def restore_view(
+    name: str, tensors: Mapping[str, FloatArray], graph: bytes | None, config: Config, threads: int | None = None
+) -> View:
     """A view from what it saved."""
     if name == "form":
         from difa.views.form import FormView
@@ -69,4 +62,4 @@ def restore_view(name: str, tensors: Mapping[str, FloatArray], graph: bytes | No
         return FormView(config=config.form, **tensors)
     from difa.views.semantic import SemanticView
 
-    return SemanticView(graph or b"", config.semantic, config.encoder.threads)
+    return SemanticView(graph or b"", config.semantic, threads)

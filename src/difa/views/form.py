@@ -16,8 +16,7 @@ from itertools import groupby
 import numpy as np
 
 from difa.config import FormConfig
-from difa.document import Encoded, FloatArray, split_by
-from difa.views import Reason
+from difa.document import Encoded, FloatArray, Reason, split_by
 
 SURFACE = (
     "length",
@@ -25,7 +24,7 @@ SURFACE = (
     "share of letters",
     "share of capitals",
     "share of punctuation",
-    "longest run of one character",
+    "share of its longest run of one character",
     "share of distinct characters",
     "character entropy",
     "share of vowels among letters",
@@ -132,10 +131,10 @@ def describe_surface(word: str) -> tuple[float, ...]:
         letters / length,
         sum(map(str.isupper, word)) / length,
         (length - letters - digits - spaces) / length,
-        float(max(len(list(run)) for _, run in groupby(word))),
+        max(len(list(run)) for _, run in groupby(word)) / length if length > 1 else 0.0,
         len(counts) / length,
         -sum(n / len(lowered) * math.log2(n / len(lowered)) for n in counts.values()),
-        vowels / letters if letters else math.nan,
+        vowels / letters if letters else 0.0,
         float(_longest(character.isalpha() and character not in _VOWELS for character in lowered)),
     )
 

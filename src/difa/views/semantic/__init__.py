@@ -13,10 +13,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from difa.config import SemanticConfig
-from difa.document import Encoded, FloatArray
+from difa.document import Encoded, FloatArray, Reason
 from difa.encoders.onnx import session
 from difa.encoders.windows import plan_windows
-from difa.views import Reason
 
 _BATCH_WORDS = 4096
 _PAD_TO = 4

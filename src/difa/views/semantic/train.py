@@ -14,6 +14,7 @@ from dataclasses import asdict
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from torch import Tensor
 
 from difa.config import SemanticConfig
@@ -43,57 +44,73 @@ def train_network(documents: Sequence[Encoded], config: SemanticConfig, seed: in
             for window in plan_windows(len(document), config.window)
         ]
 
-        def reconstruct(x: Tensor, bias: Tensor) -> Tensor:
-            return network.distance(network.decode(network.encode(x, bias), bias), x)
-
-        def imitate(x: Tensor, bias: Tensor) -> Tensor:
-            with torch.no_grad():  # f and g_T are frozen
-                z = network.encode(x, bias)
-                teacher = network.decode(z, bias)
-            return network.distance(network.student(z), teacher)
-
-        normal_model = [*network.encoder.parameters(), *network.teacher.parameters()]
-        _optimise(network, normal_model, reconstruct, pieces, config, config.epochs, rng)
-        for parameter in normal_model:
-            parameter.requires_grad_(False)
-        _optimise(network, network.student.parameters(), imitate, pieces, config, config.student_epochs, rng)
+        steps = int(np.clip(config.epochs * -(-len(words) // config.batch_words), config.min_steps, config.max_steps))
+        _train_teacher(network, pieces, config, steps, rng)
+        _train_student(network, pieces, config, steps, rng)
     return network.eval()
 
 
-def _optimise(
-    network: SemanticNetwork,
-    parameters: Iterable[torch.nn.Parameter],
-    loss_of: Callable[[Tensor, Tensor], Tensor],
-    pieces: Sequence[FloatArray],
-    config: SemanticConfig,
-    epochs: int,
-    rng: np.random.Generator,
-) -> None:
-    batches = -(-sum(map(len, pieces)) // config.batch_words)
-    steps = int(np.clip(epochs * batches, config.min_steps, config.max_steps))
-    optimiser = torch.optim.AdamW(parameters, lr=config.learning_rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, config.learning_rate, total_steps=steps, pct_start=0.1)
-    for _, batch in zip(range(steps), _endless_batches(pieces, config.batch_words, rng), strict=False):
-        vectors, mask = _pad(batch)
-        loss = loss_of(network.standardise(vectors), attention_bias(mask))[mask > 0].mean()
+def _train_teacher(network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, steps: int, rng: Generator) -> None:
+    """f and g_T learn to reconstruct normal vectors."""
+    parameters = [*network.encoder.parameters(), *network.teacher.parameters()]
+    batches = _endless_batches(pieces, config.batch_words, rng)
+
+    def loss() -> Tensor:
+        vectors, mask = _pad(next(batches))
+        x, bias = network.standardise(vectors), attention_bias(mask)
+        return network.distance(network.decode(network.encode(x, bias), bias), x)[mask > 0].mean()
+
+    _optimise(parameters, loss, steps, config.learning_rate)
+    for parameter in parameters:
+        parameter.requires_grad_(False)
+
+
+def _train_student(network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, steps: int, rng: Generator) -> None:
+    """g_S learns to imitate the frozen g_T; it sees words one by one, so their codes are computed once."""
+    codes, targets = [], []
+    with torch.no_grad():
+        for batch in _batches(pieces, 4 * config.batch_words, rng):
+            vectors, mask = _pad(batch)
+            bias = attention_bias(mask)
+            z = network.encode(network.standardise(vectors), bias)
+            codes.append(z[mask > 0])
+            targets.append(network.decode(z, bias)[mask > 0])
+    code, target = torch.cat(codes), torch.cat(targets)
+
+    def loss() -> Tensor:
+        picked = torch.from_numpy(rng.integers(len(code), size=2 * config.batch_words))
+        return network.distance(network.student(code[picked]), target[picked]).mean()
+
+    # A step on single words costs an eighth of one through the attention.
+    _optimise(network.student.parameters(), loss, 2 * steps, config.learning_rate)
+
+
+def _optimise(parameters: Iterable[torch.nn.Parameter], loss_of_batch: Callable[[], Tensor], steps: int, rate: float) -> None:
+    optimiser = torch.optim.AdamW(parameters, lr=rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps, pct_start=0.1)
+    for _ in range(steps):
+        loss = loss_of_batch()
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         schedule.step()
 
 
-def _endless_batches(pieces: Sequence[FloatArray], words: int, rng: np.random.Generator) -> Iterator[list[FloatArray]]:
-    """Batches of about `words` words, of similar lengths, in random order."""
+def _batches(pieces: Sequence[FloatArray], words: int, rng: Generator) -> Iterator[list[FloatArray]]:
+    """All pieces once, in batches of about `words` words and of similar lengths, in random order."""
     lengths = np.array([len(piece) for piece in pieces])
+    batches: list[list[FloatArray]] = [[]]
+    for index in np.argsort(lengths + rng.uniform(0, 4, len(pieces)), kind="stable"):
+        if batches[-1] and (len(batches[-1]) + 1) * lengths[index] > words:
+            batches.append([])
+        batches[-1].append(pieces[index])
+    for index in rng.permutation(len(batches)):
+        yield batches[index]
+
+
+def _endless_batches(pieces: Sequence[FloatArray], words: int, rng: Generator) -> Iterator[list[FloatArray]]:
     while True:
-        order = np.argsort(lengths + rng.uniform(0, 4, len(pieces)), kind="stable")
-        batches: list[list[FloatArray]] = [[]]
-        for index in order:
-            if batches[-1] and (len(batches[-1]) + 1) * lengths[index] > words:
-                batches.append([])
-            batches[-1].append(pieces[index])
-        for index in rng.permutation(len(batches)):
-            yield batches[index]
+        yield from _batches(pieces, words, rng)
 
 
 def _pad(batch: Sequence[FloatArray]) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,41 @@
+# One way in: every target creates what it needs. PYTHON chooses the interpreter, VENV the place of the environment.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+DEMO := build/demo
+
+.PHONY: help demo test check format docs clean
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[fit,dev,docs]"
+	@touch $@
+
+demo: $(VENV)/.installed  ## fit on the example corpus, score the test messages, say how well it went
+	$(BIN)/difa fit examples/support/normal.txt --out $(DEMO)/model
+	$(BIN)/difa score $(DEMO)/model examples/support/test.jsonl --fpr 0.05 --out $(DEMO)/scores.jsonl
+	$(BIN)/python examples/support/show.py $(DEMO)/scores.jsonl examples/support/test.jsonl
+	$(BIN)/difa evaluate $(DEMO)/model examples/support/test.jsonl --fpr 0.05
+	@echo
+	@echo 'Now try: $(BIN)/difa explain $(DEMO)/model "My parcel was banana to the wrong address"'
+
+test: $(VENV)/.installed  ## run the tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.installed  ## lint and type-check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed  ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.installed  ## build the documentation
+	$(BIN)/mkdocs build --strict --site-dir build/site
+
+clean:  ## remove the environment and everything built
+	rm -rf $(VENV) build

@@ -1,0 +1,19 @@
+"""Print the scored test messages of the demo: the text with its suspicious words, and what was wrong with it."""
+
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from difa.document import Result, WordScore
+from difa.report.terminal import document_line
+
+scores, labelled = (Path(name).read_text(encoding="utf-8").splitlines() for name in sys.argv[1:3])
+kinds = {record["id"]: record["kind"] for record in map(json.loads, labelled)}
+console = Console(highlight=False)
+for line in scores:
+    record = json.loads(line)
+    words = tuple(WordScore(**word) for word in record.pop("words"))
+    console.print(Text(f"{kinds[record['id']]:<10}", style="dim") + document_line(Result(words=words, **record)), soft_wrap=True)

@@ -1,0 +1,5 @@
+"""`python -m difa`."""
+
+from difa.cli import main
+
+main()

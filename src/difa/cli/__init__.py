@@ -1,0 +1,56 @@
+"""The command line: parse, call the library, print. One line and exit code 2 for anything a user can mend."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Annotated
+
+import typer
+
+from difa import __version__
+from difa.cli.evaluate import evaluate
+from difa.cli.explain import explain
+from difa.cli.fit import fit
+from difa.cli.score import score
+from difa.errors import DifaError
+
+app = typer.Typer(
+    name="difa",
+    help="Find the words, and the documents, that do not belong. Learns from your normal documents, needs no labels.",
+    epilog='Start with: difa fit normal.txt --out model, then: difa score model new.txt, or: difa explain model "some text"',
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"difa {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
+) -> None:
+    """Options before the command."""
+
+
+for command in (fit, score, explain, evaluate):
+    app.command(epilog=command.__globals__["EXAMPLES"])(command)
+
+
+def main() -> None:
+    """Run the command line."""
+    warnings.showwarning = lambda message, *rest, **more: print(f"difa: warning: {message}", file=sys.stderr)
+    try:
+        app()
+    except DifaError as error:
+        print(f"difa: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone: nothing more to say
+        sys.exit(141)

@@ -1,0 +1,36 @@
+"""`difa explain`: one text, its suspicious words in place, and why."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from difa.cli.options import Fpr, ModelFolder
+
+EXAMPLES = 'Examples: difa explain model "My parcel was banana to the wrong address" · echo "some text" | difa explain model -'
+
+
+def explain(
+    model: ModelFolder,
+    text: Annotated[str, typer.Argument(help="The text, or - for stdin.")],
+    fpr: Fpr = None,
+    most: Annotated[int, typer.Option(help="Words to explain at most.", min=1)] = 6,
+) -> None:
+    """Show the suspicious words of one text, with the evidence of each view and the reasons."""
+    from rich.console import Console
+
+    from difa.errors import InputError
+    from difa.estimator import DiFA
+    from difa.report.terminal import explanation
+
+    if text == "-":
+        try:
+            text = sys.stdin.buffer.read().decode()
+        except UnicodeDecodeError as error:
+            raise InputError(f"-: expected UTF-8 text, got something else at byte {error.start}") from None
+    if not text.strip():
+        raise InputError("expected a text, got an empty one")
+    explained = DiFA.load(model).explain(text.rstrip("\n"), fpr=fpr)
+    Console(highlight=False).print(explanation(explained, most))

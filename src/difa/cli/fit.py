@@ -1,0 +1,52 @@
+"""`difa fit`: normal documents -> a model folder."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from difa.cli.options import Cache, Inputs, Quiet, SkipBad, Threads, list_bad, say
+
+EXAMPLES = (
+    "Examples: difa fit normal.txt --out model · difa fit texts/ more.jsonl --out model --seed 7 · "
+    "difa fit normal.txt --out model --encoder bert-base-uncased --preset paper"
+)
+
+
+def fit(
+    inputs: Inputs,
+    out: Annotated[Path, typer.Option(help="Folder to write the model to.")],
+    encoder: Annotated[str, typer.Option(help="minilm (embedded), a Hugging Face hub name, or a local folder.")] = "minilm",
+    layer: Annotated[int | None, typer.Option(help="Hidden layer to read: 0 is the embedding, −1 the last.")] = None,
+    preset: Annotated[str, typer.Option(help="full, or paper for the method exactly as published.")] = "full",
+    fpr: Annotated[float, typer.Option(help="Share of normal documents that the model may flag; can be changed when scoring.")] = 0.01,
+    seed: Annotated[int, typer.Option(help="Same seed, same data, same machine: same model.")] = 0,
+    cache: Cache = None,
+    threads: Threads = None,
+    skip_bad: SkipBad = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn what is normal from normal documents."""
+    from difa.cli.progress import stages
+    from difa.errors import ModelError
+    from difa.estimator import DiFA
+    from difa.formats import read_documents
+    from difa.persist import check_place
+
+    check_place(out)
+    started = time.monotonic()
+    bad: list[str] | None = [] if skip_bad else None
+    documents = list(read_documents(inputs, bad))
+    list_bad(bad or [])
+    model = DiFA(preset, encoder=encoder, layer=layer, fpr=fpr, seed=seed, cache=cache, threads=threads)
+    with stages(quiet) as report:
+        model.fit(documents, report=report)
+    try:
+        model.save(out)
+    except OSError as error:
+        raise ModelError(f"{out}: cannot be written: {error.strerror}") from None
+    words = model.detector_.training_words
+    say(f"{out}: fitted on {len(documents)} documents, {words} words, in {time.monotonic() - started:.0f} s", quiet)

@@ -1,0 +1,71 @@
+"""`difa score`: documents -> scores, as JSON lines or, on a terminal, as coloured text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Quiet, SkipBad, Threads, list_bad, say
+
+if TYPE_CHECKING:
+    from difa.document import Document, Result
+    from difa.estimator import DiFA
+
+EXAMPLES = (
+    "Examples: difa score model new.txt · difa score model new.jsonl --out scores.jsonl --fpr 0.05 · "
+    "cat new.txt | difa score model - --fdr 0.1 > scores.jsonl"
+)
+_CHUNK = 256
+
+
+def score(
+    model: ModelFolder,
+    inputs: Inputs,
+    out: Annotated[Path | None, typer.Option(help="File for the JSON lines; without it they go to stdout.")] = None,
+    fpr: Fpr = None,
+    fdr: Fdr = None,
+    cache: Cache = None,
+    threads: Threads = None,
+    skip_bad: SkipBad = False,
+    quiet: Quiet = False,
+) -> None:
+    """Score every word and every document."""
+    from difa.cli.progress import counter
+    from difa.estimator import DiFA
+    from difa.formats import read_documents
+    from difa.formats.write import atomic_writer, to_json_line
+
+    detector = DiFA.load(model, cache=cache, threads=threads)
+    bad: list[str] | None = [] if skip_bad else None
+    documents = list(read_documents(inputs, bad))
+    list_bad(bad or [])
+    flagged = 0
+    on_terminal = out is None and sys.stdout.isatty()
+    with counter("score", len(documents), quiet or on_terminal) as advance, atomic_writer(out) as file:
+        for result in _results(detector, documents, fpr, fdr):
+            if on_terminal:
+                _show(result)
+            else:
+                file.write(to_json_line(result))
+            flagged += result.is_anomaly
+            advance(1)
+    say(f"{flagged} of {len(documents)} documents flagged" + (f", written to {out}" if out else ""), quiet)
+
+
+def _results(detector: DiFA, documents: list[Document], fpr: float | None, fdr: float | None) -> Iterator[Result]:
+    # A false-discovery rate looks at all documents at once; anything else can go chunk by chunk.
+    size = _CHUNK if fdr is None and (fpr is not None or detector.fdr is None) else max(1, len(documents))
+    for start in range(0, max(1, len(documents)), size):
+        yield from detector.score(documents[start : start + size], fpr=fpr, fdr=fdr)
+
+
+def _show(result: Result) -> None:
+    from rich.console import Console
+
+    from difa.report.terminal import document_line
+
+    Console(highlight=False).print(document_line(result), soft_wrap=True)

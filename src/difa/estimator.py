@@ -1,0 +1,258 @@
+"""`DiFA`: the detector in the habits of scikit-learn and PyOD.
+
+The constructor stores its parameters untouched; fitted state ends in an underscore. Higher scores are more anomalous.
+`fpr` and `fdr` are read when a decision is made: changing them needs no new fit.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difa import detector
+from difa.calibrate import benjamini_hochberg, check_rate
+from difa.config import Config, stage_from_dict
+from difa.detector import Detector, Report, Scored
+from difa.document import Document, Explanation, FloatArray, Result, WordScore
+from difa.encoders import load_encoder
+from difa.errors import ConfigError, InputError, NotFittedError
+from difa.words import as_document
+
+_CHUNK = 512  # documents scored together: bounds memory, large enough to fill batches
+
+
+class DiFA:
+    """Detector of anomalous words and documents, learned from normal documents alone.
+
+    Args:
+        preset: `full` (default) or `paper`.
+        encoder: `minilm` (embedded), a Hugging Face hub name or a local folder.
+        layer: hidden layer to read; None takes the encoder's default.
+        fpr: share of normal documents, and of normal words, that may be flagged.
+        fdr: if given, flags are set over each scored batch by Benjamini–Hochberg at this rate instead.
+        seed: same seed, same data, same machine: same model.
+        cache: folder for word vectors, shared between fits and scorings.
+        threads: threads of the encoder; None takes all cores.
+        stages: settings of single stages, as in `Config`: `{"semantic": {"epochs": 3}}`.
+    """
+
+    def __init__(
+        self,
+        preset: str = "full",
+        *,
+        encoder: str | None = None,
+        layer: int | None = None,
+        fpr: float = 0.01,
+        fdr: float | None = None,
+        seed: int = 0,
+        cache: str | Path | None = None,
+        threads: int | None = None,
+        stages: dict[str, Any] | None = None,
+    ) -> None:
+        self.preset = preset
+        self.encoder = encoder
+        self.layer = layer
+        self.fpr = fpr
+        self.fdr = fdr
+        self.seed = seed
+        self.cache = cache
+        self.threads = threads
+        self.stages = stages
+
+    # Fitting
+
+    def fit(self, texts: Iterable[Any], y: object = None, *, report: Report | None = None) -> DiFA:
+        """Learn what is normal.
+
+        Args:
+            texts: normal documents: strings, word lists or `Document`s.
+            y: ignored; here for pipelines.
+            report: called with the stage under way and the share of it that is done.
+        """
+        config = self.config()
+        check_rate("fpr", self.fpr)
+        if self.fdr is not None:
+            check_rate("fdr", self.fdr)
+        seed = self._checked_seed()
+        documents = _documents(texts)
+        encoder = load_encoder(config.encoder, self.cache)
+        fitted = detector.fit(documents, config, seed, encoder, report or (lambda stage, share: None))
+        self.detector_ = fitted
+        self._warn_if_too_small(self.fpr)
+        return self
+
+    def config(self) -> Config:
+        """The settings of all stages: the preset's, with the constructor's changes."""
+        config = Config.preset(self.preset)
+        stages = dict(self.stages or {})
+        known = {stage.name: stage.default_factory for stage in fields(Config)}
+        for name, values in stages.items():
+            if name not in known:
+                raise ConfigError(f"unknown stage {name!r}: expected one of {', '.join(known)}")
+            current = getattr(config, name)
+            if isinstance(values, dict):
+                values = {key.name: getattr(current, key.name) for key in fields(current)} | values
+            config = replace(config, **{name: stage_from_dict(known[name], name, values)})
+        given = {"name": self.encoder, "layer": self.layer, "threads": self.threads}
+        return replace(config, encoder=replace(config.encoder, **{key: value for key, value in given.items() if value is not None}))
+
+    # Scoring
+
+    def score(self, texts: Iterable[Any], *, fpr: float | None = None, fdr: float | None = None) -> list[Result]:
+        """Score documents and their words.
+
+        Args:
+            texts: strings, word lists or `Document`s.
+            fpr: false-alarm rate for this call, in place of the constructor's.
+            fdr: false-discovery rate over this call's documents, in place of a false-alarm rate.
+        """
+        if fpr is not None and fdr is not None:
+            raise ConfigError("expected one of fpr and fdr, got both")
+        documents = _documents(texts)
+        scored = list(self._scored(documents))
+        rate, over_batch = (fdr, True) if fdr is not None else (fpr, False)
+        if rate is None:
+            rate, over_batch = (self.fdr, True) if self.fdr is not None else (self.fpr, False)
+        rate = check_rate("fdr" if over_batch else "fpr", rate)
+        return self._decide(documents, scored, rate, over_batch)
+
+    def decision_function(self, texts: Iterable[Any]) -> FloatArray:
+        """Document scores."""
+        return np.array([item.document_score for item in self._scored(_documents(texts))])
+
+    def predict(self, texts: Iterable[Any]) -> NDArray[np.int64]:
+        """1 for flagged documents, 0 for the others."""
+        return np.array([int(result.is_anomaly) for result in self.score(texts)], dtype=np.int64)
+
+    def fit_predict(self, texts: Iterable[Any], y: object = None) -> NDArray[np.int64]:
+        """Fit, and flag the training documents by scores of views that did not see them."""
+        return self.fit(texts).labels_
+
+    def explain(self, text: Any, *, fpr: float | None = None) -> Explanation:
+        """Score one document and say, view by view, why each word stands out."""
+        fitted = self._fitted()
+        document = as_document(text)
+        encoded = fitted.encoder.encode([document])[0]
+        by_view = {view.name: view.explain(encoded) for view in fitted.views}
+        reasons = tuple({name: tuple(lists[t]) for name, lists in by_view.items()} for t in range(len(encoded)))
+        return Explanation(self.score([document], fpr=fpr)[0], reasons)
+
+    # Fitted state
+
+    @property
+    def decision_scores_(self) -> FloatArray:
+        """Scores of the training documents by views that did not see them."""
+        return self._fitted().training_scores
+
+    @property
+    def labels_(self) -> NDArray[np.int64]:
+        """Flags of the training documents."""
+        return (self.decision_scores_ > self.threshold_).astype(np.int64)
+
+    @property
+    def threshold_(self) -> float:
+        """The document score above which a document is flagged at `fpr`."""
+        return self._fitted().document_reference.threshold(check_rate("fpr", self.fpr))
+
+    # Parameters
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's parameters."""
+        return {name: getattr(self, name) for name in self._parameter_names()}
+
+    def set_params(self, **parameters: Any) -> DiFA:
+        """Change parameters; all but `fpr` and `fdr` take effect with the next fit."""
+        names = self._parameter_names()
+        for name, value in parameters.items():
+            if name not in names:
+                raise ConfigError(f"unknown parameter {name!r}: expected one of {', '.join(names)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = {name: p.default for name, p in inspect.signature(type(self).__init__).parameters.items()}
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]]
+        return f"DiFA({', '.join(changed)})"
+
+    # Model folders
+
+    def save(self, folder: str | Path) -> None:
+        """Write the fitted model to a folder, whole or not at all."""
+        from difa.persist import save
+
+        stages = None if self.stages is None else {k: asdict(v) if is_dataclass(v) else v for k, v in self.stages.items()}  # type: ignore[arg-type]
+        save(self._fitted(), Path(folder), {"preset": self.preset, "fpr": self.fpr, "fdr": self.fdr, "stages": stages})
+
+    @classmethod
+    def load(cls, folder: str | Path, *, cache: str | Path | None = None, threads: int | None = None) -> DiFA:
+        """A model from its folder; needs neither torch nor transformers."""
+        from difa.persist import load
+
+        fitted, parameters = load(Path(folder), cache, threads)
+        encoder = fitted.config.encoder
+        model = cls(encoder=encoder.name, layer=encoder.layer, seed=fitted.seed, cache=cache, threads=threads, **parameters)
+        model.detector_ = fitted
+        return model
+
+    # Inside
+
+    def _fitted(self) -> Detector:
+        try:
+            return self.detector_
+        except AttributeError:
+            raise NotFittedError("expected a fitted detector: call fit(texts) or DiFA.load(folder) first") from None
+
+    def _scored(self, documents: Sequence[Document]) -> Iterator[Scored]:
+        fitted = self._fitted()
+        for start in range(0, len(documents), _CHUNK):
+            yield from fitted.score(documents[start : start + _CHUNK])
+
+    def _decide(self, documents: Sequence[Document], scored: Sequence[Scored], rate: float, over_batch: bool) -> list[Result]:
+        fitted = self._fitted()
+        self._warn_if_too_small(rate)
+        document_p = fitted.document_reference.p_values(np.array([item.document_score for item in scored]))
+        word_p = fitted.word_reference.p_values(np.concatenate([np.empty(0), *(item.word_scores for item in scored)]))
+        flag = benjamini_hochberg if over_batch else np.less_equal
+        results, at = [], 0
+        document_flags, word_flags = flag(document_p, rate).tolist(), flag(word_p, rate).tolist()
+        p_values, names = word_p.tolist(), [view.name for view in fitted.views]
+        for document, item, p_value, flagged in zip(documents, scored, document_p.tolist(), document_flags, strict=True):
+            rows = zip(document.words, item.word_scores.tolist(), item.evidence.tolist(), strict=True)
+            words = tuple(
+                WordScore(word.text, word.start, word.end, score, p_values[at + t], word_flags[at + t], dict(zip(names, evidence, strict=True)))
+                for t, (word, score, evidence) in enumerate(rows)
+            )
+            at += len(words)
+            results.append(Result(document.text, item.document_score, p_value, flagged, words, document.id))
+        return results
+
+    def _warn_if_too_small(self, rate: float) -> None:
+        reference = self._fitted().document_reference
+        if reference.least_p > rate:
+            warnings.warn(
+                f"no document can be flagged at a rate of {rate:g}: {len(reference.values)} normal documents allow "
+                f"{reference.least_p:.2g} at best; fit on more documents or raise the rate",
+                stacklevel=3,
+            )
+
+    def _checked_seed(self) -> int:
+        if isinstance(self.seed, bool) or not isinstance(self.seed, (int, np.integer)) or self.seed < 0:
+            raise ConfigError(f"seed: expected a whole number of at least 0, got {self.seed!r}")
+        return int(self.seed)
+
+
+def _documents(texts: Iterable[Any]) -> list[Document]:
+    if isinstance(texts, (str, bytes)):
+        raise InputError("expected a list of documents, got a single string: put it into a list")
+    return [as_document(text, position) for position, text in enumerate(texts)]

@@ -1,0 +1,75 @@
+"""One line of a file -> one document; blank lines hold none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from difa.document import Document
+from difa.errors import InputError
+from difa.words import from_text, from_tokens, split_words
+
+
+def parse_text_line(line: bytes, source: str, number: int) -> Document | None:
+    """A document from a line of text."""
+    text = _decode(line)
+    return from_text(text, id=f"{source}:{number}") if text.strip() else None
+
+
+def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
+    """A document from a JSON object with `text` or `tokens`, and perhaps `id` and `labels` or `spans`."""
+    text = _decode(line)
+    if not text.strip():
+        return None
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"expected a JSON object, got something else ({error})") from None
+    if not isinstance(record, dict):
+        raise InputError(f"expected a JSON object, got {_kind(record)}")
+    id = record.get("id")
+    if id is not None and (isinstance(id, bool) or not isinstance(id, (str, int))):
+        raise InputError(f'expected a string or a number as "id", got {_kind(id)}')
+    return _document(record, f"{source}:{number}" if id is None else str(id))
+
+
+def _document(record: dict[str, Any], id: str) -> Document:
+    text, tokens, labels, spans = (record.get(key) for key in ("text", "tokens", "labels", "spans"))
+    if text is None and tokens is None:
+        raise InputError(f'expected "text" or "tokens", got only {", ".join(map(repr, record)) or "an empty object"}')
+    if text is not None and not isinstance(text, str):
+        raise InputError(f'expected a string as "text", got {_kind(text)}')
+    if tokens is not None:
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+            raise InputError('expected a list of strings as "tokens"')
+        if labels is not None and (not isinstance(labels, list) or any(type(label) is not int or label not in (0, 1) for label in labels)):
+            raise InputError('expected a list of 0 and 1 as "labels"')
+        return from_tokens(tokens, text=text, id=id, labels=labels)
+    if labels is not None:
+        raise InputError('expected "tokens" beside "labels", one per label; for raw text mark "spans" of [start, end]')
+    document = from_text(str(text), id=id)
+    return document if spans is None else _marked(document, spans)
+
+
+def _marked(document: Document, spans: Any) -> Document:
+    def is_span(span: Any) -> bool:
+        whole = isinstance(span, list) and len(span) == 2 and all(type(end) is int for end in span)
+        return whole and 0 <= span[0] < span[1] <= len(document.text)
+
+    if not isinstance(spans, list) or not all(map(is_span, spans)):
+        raise InputError(f'expected a list of [start, end] within 0 to {len(document.text)} as "spans"')
+    words = split_words(document.text)
+    labels = tuple(int(any(word.start < end and start < word.end for start, end in spans)) for word in words)
+    return Document(document.text, words, document.id, labels)
+
+
+def _decode(line: bytes) -> str:
+    try:
+        return line.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"expected UTF-8 text, got byte 0x{line[error.start]:02x} at position {error.start}") from None
+
+
+def _kind(value: Any) -> str:
+    names = {type(None): "null", bool: "a truth value", int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
+    return names.get(type(value), type(value).__name__)

@@ -1,0 +1,42 @@
+"""Results -> JSON lines; a file appears under its name only when it is complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from difa.document import Result
+from difa.errors import InputError
+
+
+def to_json_line(result: Result) -> str:
+    """One result as one line of JSON."""
+    return json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+@contextmanager
+def atomic_writer(path: Path | None) -> Iterator[TextIO]:
+    """A text file that takes its name only if all goes well; standard output for None."""
+    if path is None:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        file = partial.open("w", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

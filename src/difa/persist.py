@@ -1,0 +1,209 @@
+"""A fitted detector <-> a model folder.
+
+config.json (format, library, encoder, seed, counts, settings, checksums), weights.safetensors (references and small
+weights), encoder.onnx and tokenizer.json, one graph per view that has one, and a short model card. No pickle. A folder is
+written beside its place and then renamed: it is there whole or not at all. Loading checks every file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from difa import __version__
+from difa.calibrate import TailReference
+from difa.config import Config
+from difa.detector import Detector
+from difa.document import FloatArray
+from difa.encoders import Encoder, EncoderSpec, with_cache
+from difa.encoders.cache import CachedEncoder
+from difa.encoders.export import ExportedEncoder
+from difa.encoders.onnx import OnnxEncoder
+from difa.errors import ConfigError, ModelError
+from difa.learn import Heads
+from difa.views import VIEW_NAMES, restore_view
+
+FORMAT = 1
+
+
+def save(detector: Detector, folder: Path, parameters: dict[str, Any]) -> None:
+    """Write a model folder; an older model at the same place is replaced, anything else is left alone."""
+    check_place(folder)
+    files = _files(detector, parameters)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as name:
+        fresh, old = Path(name) / "new", Path(name) / "old"
+        fresh.mkdir()
+        for file, content in files.items():
+            with (fresh / file).open("wb") as handle:
+                handle.write(content)
+                handle.flush()
+                os.fsync(handle.fileno())
+        if folder.exists():
+            folder.rename(old)
+        try:
+            fresh.rename(folder)
+        except OSError:
+            if old.exists():
+                old.rename(folder)  # the older model stays where it was
+            raise
+
+
+def load(folder: Path, cache: str | Path | None = None, threads: int | None = None) -> tuple[Detector, dict[str, Any]]:
+    """Read and check a model folder: the detector, and the constructor's parameters it was fitted with."""
+    config_file = _read_config(folder)
+    content = {file: _checked(folder / file, digest) for file, digest in config_file["files"].items()}
+    try:
+        config = Config.from_dict(config_file["stages"])
+        spec = EncoderSpec(**config_file["encoder"])
+        tensors = _tensors(content["weights.safetensors"])
+        exported = ExportedEncoder(content["encoder.onnx"], content["tokenizer.json"].decode(), spec)
+        views = tuple(
+            restore_view(name, _part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, threads) for name in VIEW_NAMES
+        )
+        detector = Detector(
+            config=config,
+            seed=config_file["seed"],
+            encoder=with_cache(OnnxEncoder(exported, config.encoder.batch_tokens, threads), cache),
+            views=views,
+            references=tuple(TailReference(tensors[f"reference.{name}"]) for name in VIEW_NAMES),
+            heads=Heads(_part(tensors, "fusion."), _part(tensors, "aggregation.")),
+            word_reference=TailReference(tensors["reference.word"]),
+            document_reference=TailReference(tensors["reference.document"]),
+            training_scores=tensors["training_scores"],
+            training_words=config_file["training"]["words"],
+        )
+    except (KeyError, TypeError, ValueError, ConfigError) as error:
+        raise ModelError(f"{folder}: damaged or incomplete model ({type(error).__name__}: {error}): fit and save it again") from None
+    return detector, config_file["parameters"]
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a place where something other than an older model lies, before any work is done."""
+    if folder.exists() and not is_model(folder) and (not folder.is_dir() or any(folder.iterdir())):
+        raise ModelError(f"{folder}: expected a new place, an empty folder or an older model, found other files: choose another place")
+
+
+def is_model(folder: Path) -> bool:
+    """Whether a folder looks like a model of ours."""
+    try:
+        return "difa_format" in json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return False
+
+
+def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
+    from safetensors.numpy import save as serialise
+
+    exported = _exported(detector.encoder)
+    tensors: dict[str, FloatArray] = {
+        "reference.word": detector.word_reference.values,
+        "reference.document": detector.document_reference.values,
+        "training_scores": detector.training_scores,
+    }
+    tensors |= {f"fusion.{name}": value for name, value in detector.heads.fusion.items()}
+    tensors |= {f"aggregation.{name}": value for name, value in detector.heads.aggregation.items()}
+    files = {"encoder.onnx": exported.graph, "tokenizer.json": exported.tokenizer.encode()}
+    for view, reference in zip(detector.views, detector.references, strict=True):
+        tensors[f"reference.{view.name}"] = reference.values
+        tensors |= {f"view.{view.name}.{name}": value for name, value in view.tensors().items()}
+        if (graph := view.graph()) is not None:
+            files[f"{view.name}.onnx"] = graph
+    files["weights.safetensors"] = serialise({name: np.ascontiguousarray(value) for name, value in tensors.items()})
+    card, config = _card(detector, parameters), _config(detector, parameters, files)
+    return files | {"README.md": card.encode(), "config.json": json.dumps(config, indent=2).encode()}
+
+
+def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
+    return {
+        "difa_format": FORMAT,
+        "difa_version": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "encoder": detector.encoder.spec.to_dict(),
+        "seed": detector.seed,
+        "training": {
+            "documents": len(detector.training_scores),
+            "words": detector.training_words,
+        },
+        "parameters": parameters,
+        "stages": detector.config.to_dict(),
+        "files": {name: sha256(content).hexdigest() for name, content in sorted(files.items())},
+    }
+
+
+def _card(detector: Detector, parameters: dict[str, Any]) -> str:
+    spec, reference = detector.encoder.spec, detector.document_reference
+    lines = [
+        "# A DiFA model",
+        "",
+        "Finds words and documents that do not belong among the normal texts it was fitted on. It knows nothing else:",
+        "its scores say how unusual a text is for that corpus, not whether it is bad.",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| library | difa {__version__}, preset `{parameters['preset']}` |",
+        f"| encoder | `{spec.name}`, layer {spec.layer}, {spec.dimension} dimensions |",
+        f"| fitted on | {len(detector.training_scores)} documents, {detector.training_words} words |",
+        f"| seed | {detector.seed} |",
+        f"| smallest document p-value | {reference.least_p:.2g} |",
+        "",
+        "```python",
+        "from difa import DiFA",
+        'DiFA.load("this-folder").score(["some text"])',
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _exported(encoder: Encoder) -> ExportedEncoder:
+    inner = encoder.inner if isinstance(encoder, CachedEncoder) else encoder
+    if not isinstance(inner, OnnxEncoder):
+        raise ModelError(f"expected an exported encoder to save, got {type(inner).__name__}")
+    return inner.exported
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    if not path.is_file():
+        raise ModelError(f"{folder}: expected a model folder with config.json, found none: give the folder that `difa fit --out` wrote")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: expected readable JSON, got {error}") from None
+    found = config.get("difa_format") if isinstance(config, dict) else None
+    if found != FORMAT:
+        version = config.get("difa_version", "unknown") if isinstance(config, dict) else "unknown"
+        raise ModelError(f"{path}: expected model format {FORMAT}, got {found!r} (written by difa {version}): fit again or use that version")
+    for key in ("files", "stages", "encoder", "parameters", "training", "seed"):
+        if key not in config:
+            raise ModelError(f"{path}: expected the entry {key!r}, found none: the model is damaged, fit and save it again")
+    return config
+
+
+def _checked(path: Path, digest: str) -> bytes:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        raise ModelError(f"{path}: missing from the model folder: copy the folder again, or fit and save it again") from None
+    found = sha256(content).hexdigest()
+    if found != digest:
+        raise ModelError(f"{path}: expected sha256 {digest[:12]}…, got {found[:12]}…: the file was changed or cut short")
+    return content
+
+
+def _tensors(content: bytes) -> dict[str, FloatArray]:
+    from safetensors.numpy import load as parse
+
+    return dict(parse(content))
+
+
+def _part(tensors: dict[str, FloatArray], prefix: str) -> dict[str, FloatArray]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
