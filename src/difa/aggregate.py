@@ -26,7 +26,7 @@ _UNIT = 0.2  # brings scores to the scale of the network
 
 
 def initial_weights(config: AggregationConfig, rng: np.random.Generator) -> dict[str, Array]:
-    """r at its start: all four rules weigh the same."""
+    """The network r at its start: all four rules weigh the same."""
     return {
         "w1": rng.normal(0, 0.3, (len(DESCRIPTOR), config.hidden)),
         "b1": np.zeros(config.hidden),

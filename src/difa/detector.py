@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difa.aggregate import aggregate
 from difa.calibrate import TailReference
 from difa.config import Config
-from difa.document import Document, Encoded, FloatArray
+from difa.document import Document, Encoded, FloatArray, IntArray
 from difa.encoders import Encoder
 from difa.errors import InputError
 from difa.fuse import fuse
@@ -78,63 +79,41 @@ def calibrate(raw: FloatArray, references: Sequence[TailReference], config: Conf
 
 def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encoder, report: Report) -> Detector:
     """Learn a detector from normal documents."""
-    usable = [document for document in documents if document.words]
+    usable = [index for index, document in enumerate(documents) if document.words]
     if len(usable) < LEAST_DOCUMENTS:
-        raise InputError(f"expected at least {LEAST_DOCUMENTS} normal documents with words, got {len(usable)}: add more normal text")
+        raise InputError(
+            f"expected at least {LEAST_DOCUMENTS} normal documents with words, got {len(usable)}: add more normal text"
+        )
     rng = np.random.default_rng(seed)
-    done = 0
+    encoded = _encode([documents[index] for index in usable], encoder, report)
 
-    def encoded_so_far(count: int) -> None:
-        nonlocal done
-        done += count
-        report("encode", done / len(usable))
-
-    report("encode", 0.0)
-    encoded = encoder.encode(usable, encoded_so_far)
-    folds = rng.permutation(np.arange(len(encoded)) % min(config.calibration.folds, len(encoded)))
-
-    # Learn normal references.
-    seeds = rng.integers(2**31, size=config.calibration.folds + 2).tolist()
-    fold_views = []
-    for fold in range(folds.max() + 1):
-        report("learn normal text", fold / (folds.max() + 2))
-        fold_views.append(_fit_views([encoded[i] for i in np.flatnonzero(folds != fold)], config, seeds[fold]))
-    report("learn normal text", (folds.max() + 1) / (folds.max() + 2))
-    views = _fit_views(encoded, config, seeds[-2])
+    # First stage: normal references, then frozen.
+    cross = _CrossFit.of(encoded, config, rng, report)
+    views = _fit_views(encoded, config, _draw_seed(rng))
     report("learn normal text", 1.0)
-    unseen_raw = _by_fold(fold_views, folds, encoded)
-    honest = config.calibration.reference == "unseen"
-    seen_raw = unseen_raw if honest else raw_evidence(views, encoded)
-    references = _references(seen_raw)
+    unseen = config.calibration.reference == "unseen"
+    raw = cross.raw(encoded, cross.folds) if unseen else raw_evidence(views, encoded)
+    references = _references(raw)
+    evidence = [calibrate(item, references, config) for item in raw]
 
-    # Learn fusion and aggregation on pseudo anomalies, by views that did not see their source (or, in the paper's way, did).
+    # Second stage: fusion and aggregation on pseudo anomalies, by views that did not see their source (the paper's did).
     report("make pseudo anomalies", 0.0)
     pseudos = make_pseudo_anomalies(encoded, encoder, config.perturb, rng)
-    changed = [pseudo.document for pseudo in pseudos]
-    sources = np.array([pseudo.source for pseudo in pseudos])
-    pseudo_raw = _by_fold(fold_views, folds[sources], changed) if honest else raw_evidence(views, changed)
+    changed, sources = [pseudo.document for pseudo in pseudos], [pseudo.source for pseudo in pseudos]
+    pseudo_raw = cross.raw(changed, cross.folds[sources]) if unseen else raw_evidence(views, changed)
     report("make pseudo anomalies", 1.0)
     report("learn fusion", 0.0)
-    evidence = [calibrate(raw, references, config) for raw in seen_raw]
-    heads = learn(
-        [Example(item, np.zeros(len(item))) for item in evidence],
-        [Example(calibrate(raw, references, config), pseudo.labels) for raw, pseudo in zip(pseudo_raw, pseudos, strict=True)],
-        config,
-        seeds[-1],
-    )
+    normal = [Example(item, np.zeros(len(item))) for item in evidence]
+    pseudo = [Example(calibrate(item, references, config), p.labels) for item, p in zip(pseudo_raw, pseudos, strict=True)]
+    heads = learn(normal, pseudo, config, _draw_seed(rng))
     report("learn fusion", 1.0)
 
     # References of the p-values: always from documents that the views did not see.
-    if not honest:
-        fold_references = [
-            _references(raw_evidence(fold_views[fold], [encoded[i] for i in np.flatnonzero(folds != fold)]))
-            for fold in range(folds.max() + 1)
-        ]
-        evidence = [calibrate(raw, fold_references[fold], config) for raw, fold in zip(unseen_raw, folds, strict=True)]
-    word_scores = [fuse(item[:, 0], item[:, 1], heads.fusion, config.fusion) for item in evidence]
+    unseen_evidence = evidence if unseen else cross.in_sample_evidence(encoded, config)
+    word_scores = [fuse(item[:, 0], item[:, 1], heads.fusion, config.fusion) for item in unseen_evidence]
     document_scores = aggregate(word_scores, heads.aggregation, config.aggregation)
     training_scores = np.zeros(len(documents))
-    training_scores[[index for index, document in enumerate(documents) if document.words]] = document_scores
+    training_scores[usable] = document_scores
     return Detector(
         config=config,
         seed=seed,
@@ -149,20 +128,66 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
     )
 
 
+@dataclass(frozen=True)
+class _CrossFit:
+    """The documents in folds, and for each fold views fitted on the other folds."""
+
+    folds: IntArray  # (documents,)
+    views: tuple[tuple[View, ...], ...]
+
+    @classmethod
+    def of(cls, documents: Sequence[Encoded], config: Config, rng: np.random.Generator, report: Report) -> _CrossFit:
+        count = config.calibration.folds
+        folds = rng.permutation(np.arange(len(documents)) % count)
+        views = []
+        for fold in range(count):
+            report("learn normal text", fold / (count + 1))
+            views.append(_fit_views(_pick(documents, folds != fold), config, _draw_seed(rng)))
+        report("learn normal text", count / (count + 1))
+        return cls(folds, tuple(views))
+
+    def raw(self, documents: Sequence[Encoded], folds: IntArray) -> list[FloatArray]:
+        """Raw evidence of each document by the views of its fold, which did not see it."""
+        raw: list[FloatArray] = [np.empty(0)] * len(documents)
+        for fold, views in enumerate(self.views):
+            members = np.flatnonzero(folds == fold).tolist()
+            for index, item in zip(members, raw_evidence(views, [documents[i] for i in members]), strict=True):
+                raw[index] = item
+        return raw
+
+    def in_sample_evidence(self, documents: Sequence[Encoded], config: Config) -> list[FloatArray]:
+        """Tail evidence of each document in the paper's way: ranked among what its fold's views were fitted on."""
+        references = [
+            _references(raw_evidence(views, _pick(documents, self.folds != fold))) for fold, views in enumerate(self.views)
+        ]
+        raw = self.raw(documents, self.folds)
+        return [calibrate(item, references[fold], config) for item, fold in zip(raw, self.folds, strict=True)]
+
+
+def _encode(documents: Sequence[Document], encoder: Encoder, report: Report) -> list[Encoded]:
+    done = 0
+
+    def progress(count: int) -> None:
+        nonlocal done
+        done += count
+        report("encode", done / len(documents))
+
+    report("encode", 0.0)
+    return encoder.encode(documents, progress)
+
+
 def _fit_views(documents: Sequence[Encoded], config: Config, seed: int) -> tuple[View, ...]:
     return tuple(fit_view(name, documents, config, seed) for name in VIEW_NAMES)
-
-
-def _by_fold(fold_views: Sequence[tuple[View, ...]], folds: FloatArray, documents: Sequence[Encoded]) -> list[FloatArray]:
-    """Raw evidence of each document by the views of its fold, which did not see it."""
-    raw: list[FloatArray] = [np.empty(0)] * len(documents)
-    for fold, views in enumerate(fold_views):
-        members = np.flatnonzero(folds == fold)
-        for index, item in zip(members, raw_evidence(views, [documents[i] for i in members]), strict=True):
-            raw[index] = item
-    return raw
 
 
 def _references(raw: Sequence[FloatArray]) -> tuple[TailReference, ...]:
     stacked = np.concatenate(raw)
     return tuple(TailReference.of(stacked[:, view]) for view in range(stacked.shape[1]))
+
+
+def _pick(documents: Sequence[Encoded], chosen: NDArray[np.bool_]) -> list[Encoded]:
+    return [document for document, is_chosen in zip(documents, chosen, strict=True) if is_chosen]
+
+
+def _draw_seed(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**31))

@@ -100,8 +100,10 @@ class DiFA:
             if isinstance(values, dict):
                 values = {key.name: getattr(current, key.name) for key in fields(current)} | values
             config = replace(config, **{name: stage_from_dict(known[name], name, values)})
-        given = {"name": self.encoder, "layer": self.layer, "threads": self.threads}
-        return replace(config, encoder=replace(config.encoder, **{key: value for key, value in given.items() if value is not None}))
+        given: dict[str, Any] = {"name": self.encoder, "layer": self.layer, "threads": self.threads}
+        return replace(
+            config, encoder=replace(config.encoder, **{key: value for key, value in given.items() if value is not None})
+        )
 
     # Scoring
 
@@ -230,7 +232,15 @@ class DiFA:
         for document, item, p_value, flagged in zip(documents, scored, document_p.tolist(), document_flags, strict=True):
             rows = zip(document.words, item.word_scores.tolist(), item.evidence.tolist(), strict=True)
             words = tuple(
-                WordScore(word.text, word.start, word.end, score, p_values[at + t], word_flags[at + t], dict(zip(names, evidence, strict=True)))
+                WordScore(
+                    word.text,
+                    word.start,
+                    word.end,
+                    score,
+                    p_values[at + t],
+                    word_flags[at + t],
+                    dict(zip(names, evidence, strict=True)),
+                )
                 for t, (word, score, evidence) in enumerate(rows)
             )
             at += len(words)

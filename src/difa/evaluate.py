@@ -44,7 +44,9 @@ def evaluate(results: Sequence[Result], documents: Sequence[Document]) -> Evalua
     """Compare results with the labels of the same documents."""
     unlabelled = [document.id for document in documents if document.labels is None]
     if unlabelled:
-        raise InputError(f'expected labels for every document, {unlabelled[0]} has none: give "tokens" with "labels", or "text" with "spans"')
+        raise InputError(
+            f'expected labels for every document, {unlabelled[0]} has none: give "tokens" with "labels", or "text" with "spans"'
+        )
     labels = [np.array(document.labels, dtype=int) for document in documents]
     word_scores = [[word.score for word in result.words] for result in results]
     anomalous = np.array([label.any() for label in labels], dtype=bool)

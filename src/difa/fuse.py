@@ -22,7 +22,7 @@ _UNIT = 0.2  # brings evidences, 0 to about 12, to the scale of the network
 
 
 def initial_weights(config: FusionConfig, rng: np.random.Generator) -> dict[str, Array]:
-    """q at its start: both gates at one half for every word."""
+    """The network q at its start: both gates at one half for every word."""
     return {
         "w1": rng.normal(0, 0.3, (FEATURES, config.hidden)),
         "b1": np.zeros(config.hidden),

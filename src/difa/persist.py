@@ -66,7 +66,8 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
         tensors = _tensors(content["weights.safetensors"])
         exported = ExportedEncoder(content["encoder.onnx"], content["tokenizer.json"].decode(), spec)
         views = tuple(
-            restore_view(name, _part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, threads) for name in VIEW_NAMES
+            restore_view(name, _part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, threads)
+            for name in VIEW_NAMES
         )
         detector = Detector(
             config=config,
@@ -81,14 +82,18 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
             training_words=config_file["training"]["words"],
         )
     except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise ModelError(f"{folder}: damaged or incomplete model ({type(error).__name__}: {error}): fit and save it again") from None
+        raise ModelError(
+            f"{folder}: damaged or incomplete model ({type(error).__name__}: {error}): fit and save it again"
+        ) from None
     return detector, config_file["parameters"]
 
 
 def check_place(folder: Path) -> None:
     """Refuse a place where something other than an older model lies, before any work is done."""
     if folder.exists() and not is_model(folder) and (not folder.is_dir() or any(folder.iterdir())):
-        raise ModelError(f"{folder}: expected a new place, an empty folder or an older model, found other files: choose another place")
+        raise ModelError(
+            f"{folder}: expected a new place, an empty folder or an older model, found other files: choose another place"
+        )
 
 
 def is_model(folder: Path) -> bool:
@@ -173,7 +178,9 @@ def _exported(encoder: Encoder) -> ExportedEncoder:
 def _read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.is_file():
-        raise ModelError(f"{folder}: expected a model folder with config.json, found none: give the folder that `difa fit --out` wrote")
+        raise ModelError(
+            f"{folder}: expected a model folder with config.json, found none: give the folder that `difa fit --out` wrote"
+        )
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -181,11 +188,13 @@ def _read_config(folder: Path) -> dict[str, Any]:
     found = config.get("difa_format") if isinstance(config, dict) else None
     if found != FORMAT:
         version = config.get("difa_version", "unknown") if isinstance(config, dict) else "unknown"
-        raise ModelError(f"{path}: expected model format {FORMAT}, got {found!r} (written by difa {version}): fit again or use that version")
+        raise ModelError(
+            f"{path}: expected model format {FORMAT}, got {found!r} (written by difa {version}): fit again or use that version"
+        )
     for key in ("files", "stages", "encoder", "parameters", "training", "seed"):
         if key not in config:
             raise ModelError(f"{path}: expected the entry {key!r}, found none: the model is damaged, fit and save it again")
-    return config
+    return dict(config)
 
 
 def _checked(path: Path, digest: str) -> bytes:

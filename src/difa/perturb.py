@@ -21,9 +21,7 @@ from difa.words import from_tokens
 Mutation = Callable[[str, np.random.Generator], str]
 
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-_NEAR = {
-    key: row[max(0, at - 1) : at] + row[at + 1 : at + 2] for row in _KEYBOARD for at, key in enumerate(row)
-}
+_NEAR = {key: row[max(0, at - 1) : at] + row[at + 1 : at + 2] for row in _KEYBOARD for at, key in enumerate(row)}
 _LEET = {"a": "4@", "b": "8", "e": "3", "g": "9", "i": "1!", "l": "1|", "o": "0", "s": "5$", "t": "7+", "z": "2"}
 
 
@@ -121,7 +119,10 @@ def stutter(word: str, rng: np.random.Generator) -> str:
 
 def leet(word: str, rng: np.random.Generator) -> str:
     """Write letters as the digits and signs that look like them."""
-    swapped = [_LEET[c.lower()][int(rng.integers(len(_LEET[c.lower()])))] if c.lower() in _LEET and rng.random() < 0.7 else c for c in word]
+    swapped = [
+        _LEET[c.lower()][int(rng.integers(len(_LEET[c.lower()])))] if c.lower() in _LEET and rng.random() < 0.7 else c
+        for c in word
+    ]
     return "".join(swapped)
 
 
@@ -170,4 +171,4 @@ def _foreign_vector(documents: Sequence[Encoded], usable: Sequence[int], source:
     while donor == source and len(usable) > 1:
         donor = usable[int(rng.integers(len(usable)))]
     vectors = documents[donor].vectors
-    return vectors[int(rng.integers(len(vectors)))]
+    return np.asarray(vectors[int(rng.integers(len(vectors)))])

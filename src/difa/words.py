@@ -80,7 +80,9 @@ def _check_unicode(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"expected Unicode text, got half a surrogate pair at character {error.start}: repair the text") from None
+        raise InputError(
+            f"expected Unicode text, got half a surrogate pair at character {error.start}: repair the text"
+        ) from None
 
 
 def _find_in_order(tokens: Sequence[str], text: str) -> tuple[Word, ...] | None:

@@ -22,7 +22,9 @@ def fit(
     encoder: Annotated[str, typer.Option(help="minilm (embedded), a Hugging Face hub name, or a local folder.")] = "minilm",
     layer: Annotated[int | None, typer.Option(help="Hidden layer to read: 0 is the embedding, −1 the last.")] = None,
     preset: Annotated[str, typer.Option(help="full, or paper for the method exactly as published.")] = "full",
-    fpr: Annotated[float, typer.Option(help="Share of normal documents that the model may flag; can be changed when scoring.")] = 0.01,
+    fpr: Annotated[
+        float, typer.Option(help="Share of normal documents that the model may flag; can be changed when scoring.")
+    ] = 0.01,
     seed: Annotated[int, typer.Option(help="Same seed, same data, same machine: same model.")] = 0,
     cache: Cache = None,
     threads: Threads = None,

@@ -89,7 +89,9 @@ def _export(source: Source) -> ExportedEncoder:
             text = tokenizer.backend_tokenizer.to_str()
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             reason = str(error).strip().splitlines()[0]
-            raise EncoderError(f"encoder {source.name}: expected a Transformers encoder with a fast tokenizer: {reason}") from None
+            raise EncoderError(
+                f"encoder {source.name}: expected a Transformers encoder with a fast tokenizer: {reason}"
+            ) from None
         spec = EncoderSpec(source.name, source.layer, model.config.hidden_size, _max_length(model, tokenizer), source.sha256)
         cut = _hidden_state_module(torch, model, source.layer)
         ids = torch.randint(5, min(1000, model.config.vocab_size), (3, 13), generator=torch.Generator().manual_seed(0))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difa.document import Document, Encoded, FloatArray
+from difa.document import Document, Encoded, FloatArray, IntArray
 from difa.encoders import EncoderSpec, Progress
 from difa.encoders.windows import Window, plan_windows, pool_subwords
 
@@ -79,7 +79,13 @@ class OnnxEncoder:
         subwords = self._tokenize(documents)
         capacity = self.spec.max_length - len(self._prefix) - len(self._suffix)
         windows = [plan_windows(len(ids), capacity) for ids, _ in subwords]
-        states = self._run([self._prefix + ids[w.start : w.end] + self._suffix for (ids, _), ws in zip(subwords, windows, strict=True) for w in ws])
+        states = self._run(
+            [
+                self._prefix + ids[w.start : w.end] + self._suffix
+                for (ids, _), ws in zip(subwords, windows, strict=True)
+                for w in ws
+            ]
+        )
         pooled = []
         for (ids, owners), document_windows, document in zip(subwords, windows, documents, strict=True):
             hidden = np.empty((len(ids), self.spec.dimension), np.float32)
@@ -92,10 +98,10 @@ class OnnxEncoder:
         shift = len(self._prefix) - window.start
         return hidden[window.keep_start + shift : window.keep_end + shift]
 
-    def _tokenize(self, documents: Sequence[tuple[str, ...]]) -> list[tuple[list[int], FloatArray]]:
+    def _tokenize(self, documents: Sequence[tuple[str, ...]]) -> list[tuple[list[int], IntArray]]:
         """Subword numbers of each document and, for each subword, the word it belongs to."""
         encodings = self._tokenizer.encode_batch([list(d) for d in documents], is_pretokenized=True, add_special_tokens=False)
-        result = []
+        result: list[tuple[list[int], IntArray]] = []
         for encoding, document in zip(encodings, documents, strict=True):
             owners = np.array(encoding.word_ids, dtype=np.int64)
             silent = set(range(len(document))) - set(owners.tolist())
@@ -113,8 +119,8 @@ class OnnxEncoder:
 
     def _run(self, sequences: list[list[int]]) -> Iterator[FloatArray]:
         by_length: dict[int, list[int]] = defaultdict(list)
-        for index, ids in enumerate(sequences):
-            by_length[min(-(-len(ids) // _PAD_TO) * _PAD_TO, self.spec.max_length)].append(index)
+        for index, sequence in enumerate(sequences):
+            by_length[min(-(-len(sequence) // _PAD_TO) * _PAD_TO, self.spec.max_length)].append(index)
         hidden: list[FloatArray] = [np.empty(0, np.float32)] * len(sequences)
         for length, members in by_length.items():
             size = max(1, self._batch_tokens // length)

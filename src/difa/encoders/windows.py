@@ -7,10 +7,11 @@ both sides; the ends of the document itself are no cuts. Used for subwords by th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from difa.document import FloatArray
+from difa.document import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,12 @@ def plan_windows(length: int, capacity: int) -> list[Window]:
         return [Window(0, length, 0, length)]
     count = 1 + -(-(length - capacity) // max(1, capacity // 2))
     starts = [round(i * (length - capacity) / (count - 1)) for i in range(count)]
-    cuts = [(left + capacity + right) // 2 for left, right in zip(starts, starts[1:], strict=False)]
+    cuts = [(left + capacity + right) // 2 for left, right in pairwise(starts)]
     keeps = zip([0, *cuts], [*cuts, length], strict=True)
     return [Window(start, start + capacity, low, high) for start, (low, high) in zip(starts, keeps, strict=True)]
 
 
-def pool_subwords(hidden: FloatArray, owners: FloatArray, words: int) -> FloatArray:
+def pool_subwords(hidden: FloatArray, owners: IntArray, words: int) -> FloatArray:
     """Max-pool subword states (S, d) over the word that owns each (S,), in order, to (words, d)."""
     if words == 0:
         return np.zeros((0, hidden.shape[1]), np.float32)

@@ -27,10 +27,10 @@ def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
         raise InputError(f"expected a JSON object, got something else ({error})") from None
     if not isinstance(record, dict):
         raise InputError(f"expected a JSON object, got {_kind(record)}")
-    id = record.get("id")
-    if id is not None and (isinstance(id, bool) or not isinstance(id, (str, int))):
-        raise InputError(f'expected a string or a number as "id", got {_kind(id)}')
-    return _document(record, f"{source}:{number}" if id is None else str(id))
+    given = record.get("id")
+    if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int))):
+        raise InputError(f'expected a string or a number as "id", got {_kind(given)}')
+    return _document(record, f"{source}:{number}" if given is None else str(given))
 
 
 def _document(record: dict[str, Any], id: str) -> Document:
@@ -42,7 +42,9 @@ def _document(record: dict[str, Any], id: str) -> Document:
     if tokens is not None:
         if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
             raise InputError('expected a list of strings as "tokens"')
-        if labels is not None and (not isinstance(labels, list) or any(type(label) is not int or label not in (0, 1) for label in labels)):
+        if labels is not None and (
+            not isinstance(labels, list) or any(type(label) is not int or label not in (0, 1) for label in labels)
+        ):
             raise InputError('expected a list of 0 and 1 as "labels"')
         return from_tokens(tokens, text=text, id=id, labels=labels)
     if labels is not None:
@@ -71,5 +73,13 @@ def _decode(line: bytes) -> str:
 
 
 def _kind(value: Any) -> str:
-    names = {type(None): "null", bool: "a truth value", int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
+    names = {
+        type(None): "null",
+        bool: "a truth value",
+        int: "a number",
+        float: "a number",
+        str: "a string",
+        list: "a list",
+        dict: "an object",
+    }
     return names.get(type(value), type(value).__name__)

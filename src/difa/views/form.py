@@ -105,7 +105,9 @@ class FormView:
 
     def _phrase(self, entry: int, value: float, deviation: float) -> str:
         name = (SURFACE + CONTEXT)[entry]
-        return f"{'high' if deviation > 0 else 'low'} {name}: {value:.2f}, normal {self.mean[entry]:.2f} ± {self.scale[entry]:.2f}"
+        return (
+            f"{'high' if deviation > 0 else 'low'} {name}: {value:.2f}, normal {self.mean[entry]:.2f} ± {self.scale[entry]:.2f}"
+        )
 
 
 def describe(document: Encoded, window: int) -> FloatArray:
@@ -175,7 +177,7 @@ def describe_context(vectors: FloatArray, window: int) -> FloatArray:
 
 def _cosine(a: FloatArray, b: FloatArray) -> FloatArray:
     norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    return (a * b).sum(axis=1) / np.maximum(norms, _TINY)
+    return np.asarray((a * b).sum(axis=1) / np.maximum(norms, _TINY))
 
 
 def _longest(flags: object) -> int:

@@ -57,7 +57,7 @@ class SemanticView:
 
     def _terms(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """Reconstruction error and discrepancy per document: (2, T)."""
-        terms = [np.zeros((2, len(document))) for document in documents]
+        terms: list[FloatArray] = [np.zeros((2, len(document))) for document in documents]
         # As for the text encoder: a piece's padded length depends on the piece alone, so batch-mates change nothing.
         by_length = defaultdict(list)
         for index, document in enumerate(documents):

@@ -75,7 +75,7 @@ class SemanticNetwork(nn.Module):
         self.register_buffer("position_signals", sinusoids(config.window, width))
 
     def standardise(self, vectors: Tensor) -> Tensor:
-        return (vectors - self.normal_mean) / self.normal_scale  # type: ignore[operator, no-any-return]
+        return (vectors - self.normal_mean) / self.normal_scale  # type: ignore[operator]
 
     def encode(self, x: Tensor, bias: Tensor) -> Tensor:
         """Z = f(H)."""

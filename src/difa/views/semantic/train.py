@@ -50,8 +50,10 @@ def train_network(documents: Sequence[Encoded], config: SemanticConfig, seed: in
     return network.eval()
 
 
-def _train_teacher(network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, steps: int, rng: Generator) -> None:
-    """f and g_T learn to reconstruct normal vectors."""
+def _train_teacher(
+    network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, steps: int, rng: Generator
+) -> None:
+    """Let f and g_T learn to reconstruct normal vectors."""
     parameters = [*network.encoder.parameters(), *network.teacher.parameters()]
     batches = _endless_batches(pieces, config.batch_words, rng)
 
@@ -65,8 +67,10 @@ def _train_teacher(network: SemanticNetwork, pieces: Sequence[FloatArray], confi
         parameter.requires_grad_(False)
 
 
-def _train_student(network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, steps: int, rng: Generator) -> None:
-    """g_S learns to imitate the frozen g_T; it sees words one by one, so their codes are computed once."""
+def _train_student(
+    network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, steps: int, rng: Generator
+) -> None:
+    """Let g_S learn to imitate the frozen g_T; it sees words one by one, so their codes are computed once."""
     codes, targets = [], []
     with torch.no_grad():
         for batch in _batches(pieces, 4 * config.batch_words, rng):
@@ -161,5 +165,8 @@ def _architecture(network: SemanticNetwork, config: SemanticConfig) -> bytes:
 
 def _export(network: SemanticNetwork, config: SemanticConfig, optimize: bool) -> bytes:
     width = len(network.state_dict()["normal_mean"])
-    inputs = {"vectors": torch.randn(2, 9, width, generator=torch.Generator().manual_seed(0)), "mask": torch.ones(2, 9, dtype=torch.int64)}
+    inputs = {
+        "vectors": torch.randn(2, 9, width, generator=torch.Generator().manual_seed(0)),
+        "mask": torch.ones(2, 9, dtype=torch.int64),
+    }
     return export_graph(network.eval(), inputs, ["reconstruction", "discrepancy"], config.window, optimize)
