@@ -32,11 +32,11 @@ def initial_weights(config: AggregationConfig, rng: np.random.Generator) -> dict
         "b1": np.zeros(config.hidden),
         "w2": np.zeros((config.hidden, len(CANDIDATES))),
         "b2": np.zeros(len(CANDIDATES)),
-        "sharpness": np.array(0.5),
+        "log_sharpness": np.array(math.log(0.5)),
     }
 
 
-def pool(scores: Array, mask: Array, sharpness: Array, config: AggregationConfig, xp: Any = np) -> Array:
+def pool(scores: Array, mask: Array, log_sharpness: Array, config: AggregationConfig, xp: Any = np) -> Array:
     """The 9-number descriptor of each row: scores (B, T) ≥ 0, mask (B, T) of 0 and 1 -> (B, 9).
 
     The first four entries are the candidates. `geometry` is (Σs)² / (T·Σs²): 1 where all words carry the same evidence,
@@ -51,7 +51,7 @@ def pool(scores: Array, mask: Array, sharpness: Array, config: AggregationConfig
     top = xp.sum(ordered, -1) / xp.minimum(length, length * 0 + k)
     shifted = mask * xp.exp(scores - maximum[..., None])
     lse = maximum + xp.log(xp.sum(shifted, -1) / length)
-    attention = mask * xp.exp(sharpness * (scores - maximum[..., None]))
+    attention = mask * xp.exp(xp.exp(log_sharpness) * (scores - maximum[..., None]))
     adaptive = xp.sum(attention * scores, -1) / xp.sum(attention, -1)
     support = xp.sum(mask * (scores > -math.log(config.support_p)), -1) / length
     geometry = (mean * length) ** 2 / (length * xp.sum(scores**2, -1) + 1e-12)
@@ -77,7 +77,7 @@ def aggregate(word_scores: Sequence[FloatArray], weights: Weights, config: Aggre
     for length, members in by_length.items():
         if length:  # rows of one length need no padding and stay the same in any company
             stacked = np.stack([word_scores[index] for index in members])
-            descriptor = pool(stacked, np.ones_like(stacked), weights["sharpness"], config)
+            descriptor = pool(stacked, np.ones_like(stacked), weights["log_sharpness"], config)
             document_scores[members] = mix(descriptor, weights)
     return document_scores
 

@@ -31,18 +31,16 @@ class TailReference:
     def p_values(self, scores: FloatArray) -> FloatArray:
         """Upper-tail probabilities in (0, 1]."""
         at_least = len(self.values) - np.searchsorted(self.values, scores, side="left")
-        p_values: FloatArray = (1.0 + at_least) / (1.0 + len(self.values))
-        return p_values
+        return np.asarray((1.0 + at_least) / (1.0 + len(self.values)))
 
     def evidence(self, scores: FloatArray, epsilon: float) -> FloatArray:
         """Tail evidence −log(p + ε), never below zero."""
-        return np.maximum(-np.log(self.p_values(scores) + epsilon), 0.0)
+        return np.asarray(np.maximum(-np.log(self.p_values(scores) + epsilon), 0.0))
 
     def threshold(self, rate: float) -> float:
         """The score above which p ≤ rate; infinite where the reference is too small for the rate."""
-        allowed = (
-            math.floor(rate * (1 + len(self.values)) * (1 + 1e-12)) - 1
-        )  # references that may lie at or above a flagged score
+        # References that may lie at or above a flagged score.
+        allowed = math.floor(rate * (1 + len(self.values)) * (1 + 1e-12)) - 1
         if allowed < 0:
             return math.inf
         return -math.inf if allowed >= len(self.values) else float(self.values[-1 - allowed])

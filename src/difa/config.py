@@ -38,6 +38,12 @@ def _number(stage: object, name: str, low: float, high: float = math.inf, *, abo
     _check(is_number and (value > low if above else value >= low) and value <= high, stage, name, f"a number {bound}")
 
 
+def check_threads(threads: object) -> None:
+    """Refuse anything but a positive whole number or None."""
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+        raise ConfigError(f"threads: expected a whole number of at least 1, got {threads!r}")
+
+
 @dataclass(frozen=True)
 class EncoderConfig:
     """Words -> vectors."""
@@ -57,8 +63,7 @@ class EncoderConfig:
         if self.layer is not None:
             _check(isinstance(self.layer, int) and not isinstance(self.layer, bool), self, "layer", "a whole number or None")
         _whole(self, "batch_tokens", 1)
-        if self.threads is not None:
-            _whole(self, "threads", 1)
+        check_threads(self.threads)
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ class SemanticConfig:
     student_weight: float = 1.0
     """Weight of the teacher–student term; 1 in the paper, 0 leaves the reconstruction error alone."""
     epochs: int = 6
-    """Passes over the normal words, in either training, within the bounds below."""
+    """Passes of the teacher over the normal words, within the bounds below; the student makes twice as many, shorter, steps."""
     min_steps: int = 30
     max_steps: int = 60
     """Reconstruction of normal words has settled by then on every corpus we tried."""
@@ -171,7 +176,7 @@ class AggregationConfig:
     top_k: int = 3
     """Words in the top-k mean."""
     support_p: float = 0.01
-    """A word counts as support when its score is above that of this share of normal words."""
+    """A word counts as support when its score is above −log of this."""
 
     def __post_init__(self) -> None:
         _whole(self, "hidden", 1)

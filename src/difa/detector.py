@@ -88,8 +88,10 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
     encoded = _encode([documents[index] for index in usable], encoder, report)
 
     # First stage: normal references, then frozen.
-    cross = _CrossFit.of(encoded, config, rng, report)
-    views = _fit_views(encoded, config, _draw_seed(rng))
+    # One seed for all folds: their views start alike, and their scores stay comparable.
+    view_seed = _draw_seed(rng)
+    cross = _CrossFit.of(encoded, config, view_seed, rng, report)
+    views = _fit_views(encoded, config, view_seed)
     report("learn normal text", 1.0)
     unseen = config.calibration.reference == "unseen"
     raw = cross.raw(encoded, cross.folds) if unseen else raw_evidence(views, encoded)
@@ -136,13 +138,13 @@ class _CrossFit:
     views: tuple[tuple[View, ...], ...]
 
     @classmethod
-    def of(cls, documents: Sequence[Encoded], config: Config, rng: np.random.Generator, report: Report) -> _CrossFit:
+    def of(cls, documents: Sequence[Encoded], config: Config, seed: int, rng: np.random.Generator, report: Report) -> _CrossFit:
         count = config.calibration.folds
         folds = rng.permutation(np.arange(len(documents)) % count)
         views = []
         for fold in range(count):
             report("learn normal text", fold / (count + 1))
-            views.append(_fit_views(_pick(documents, folds != fold), config, _draw_seed(rng)))
+            views.append(_fit_views(_pick(documents, folds != fold), config, seed))
         report("learn normal text", count / (count + 1))
         return cls(folds, tuple(views))
 

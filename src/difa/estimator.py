@@ -155,7 +155,7 @@ class DiFA:
 
     @property
     def labels_(self) -> NDArray[np.int64]:
-        """Flags of the training documents."""
+        """Flags of the training documents at `fpr`."""
         return (self.decision_scores_ > self.threshold_).astype(np.int64)
 
     @property

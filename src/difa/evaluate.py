@@ -42,6 +42,8 @@ class Evaluation:
 
 def evaluate(results: Sequence[Result], documents: Sequence[Document]) -> Evaluation:
     """Compare results with the labels of the same documents."""
+    if not documents:
+        raise InputError("expected labelled documents, got none")
     unlabelled = [document.id for document in documents if document.labels is None]
     if unlabelled:
         raise InputError(

@@ -57,7 +57,7 @@ def learn(normal: Sequence[Example], pseudo: Sequence[Example], config: Config, 
         batch = [*_draw(normal, rng), *_draw(pseudo, rng)]
         evidence, labels, mask = (torch.from_numpy(array) for array in _pad(batch))
         word_scores = fuse.fuse(evidence[..., 0], evidence[..., 1], weights["fusion"], config.fusion, torch)
-        descriptor = aggregate.pool(word_scores, mask, weights["aggregation"]["sharpness"], config.aggregation, torch)
+        descriptor = aggregate.pool(word_scores, mask, weights["aggregation"]["log_sharpness"], config.aggregation, torch)
         document_scores = aggregate.mix(descriptor, weights["aggregation"], torch)
         word_loss = _balanced_loss(word_scores[mask > 0], labels[mask > 0], weights["word"], torch)
         document_loss = _balanced_loss(document_scores, labels.amax(dim=1), weights["document"], torch)

@@ -2,7 +2,7 @@
 
 config.json (format, library, encoder, seed, counts, settings, checksums), weights.safetensors (references and small
 weights), encoder.onnx and tokenizer.json, one graph per view that has one, and a short model card. No pickle. A folder is
-written beside its place and then renamed: it is there whole or not at all. Loading checks every file.
+written beside its place and then renamed: it is there whole or not at all. Loading checks the sums of all that it reads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from difa import __version__
 from difa.calibrate import TailReference
-from difa.config import Config
+from difa.config import Config, check_threads
 from difa.detector import Detector
 from difa.document import FloatArray
 from difa.encoders import Encoder, EncoderSpec, with_cache
@@ -50,7 +50,7 @@ def save(detector: Detector, folder: Path, parameters: dict[str, Any]) -> None:
             folder.rename(old)
         try:
             fresh.rename(folder)
-        except OSError:
+        except BaseException:
             if old.exists():
                 old.rename(folder)  # the older model stays where it was
             raise
@@ -58,6 +58,7 @@ def save(detector: Detector, folder: Path, parameters: dict[str, Any]) -> None:
 
 def load(folder: Path, cache: str | Path | None = None, threads: int | None = None) -> tuple[Detector, dict[str, Any]]:
     """Read and check a model folder: the detector, and the constructor's parameters it was fitted with."""
+    check_threads(threads)
     config_file = _read_config(folder)
     content = {file: _checked(folder / file, digest) for file, digest in config_file["files"].items()}
     try:

@@ -76,7 +76,7 @@ def choose_positions(length: int, config: PerturbConfig, rng: np.random.Generato
 def mutate_at(words: Sequence[str], position: int, rng: np.random.Generator) -> str:
     """Another string for one word: a mutation of it, or a repetition of the word before."""
     word = words[position]
-    for _ in range(8):
+    for _ in range(8 if word else 0):
         choice = int(rng.integers(len(MUTATIONS) + 1))
         mutated = words[position - 1] if choice == len(MUTATIONS) and position else MUTATIONS[choice % len(MUTATIONS)](word, rng)
         if mutated and mutated != word:

@@ -53,6 +53,3 @@ def main() -> None:
     except DifaError as error:
         print(f"difa: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader has gone: nothing more to say
-        sys.exit(141)

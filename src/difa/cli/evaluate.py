@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Threads
+from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, SkipBad, Threads, list_bad
 
 EXAMPLES = "Examples: difa evaluate model labelled.jsonl · difa evaluate model labelled.jsonl --json > figures.json"
 
@@ -20,6 +20,7 @@ def evaluate(
     fdr: Fdr = None,
     cache: Cache = None,
     threads: Threads = None,
+    skip_bad: SkipBad = False,
 ) -> None:
     """Measure a model on documents whose words are labelled."""
     from difa.estimator import DiFA
@@ -27,7 +28,9 @@ def evaluate(
     from difa.formats import read_documents
 
     detector = DiFA.load(model, cache=cache, threads=threads)
-    documents = list(read_documents(labelled))
+    bad: list[str] | None = [] if skip_bad else None
+    documents = list(read_documents(labelled, bad))
+    list_bad(bad or [])
     figures = measure(detector.score(documents, fpr=fpr, fdr=fdr), documents)
     if json:
         typer.echo(jsonlib.dumps(figures.to_dict(), indent=2))

@@ -21,7 +21,7 @@ def fit(
     out: Annotated[Path, typer.Option(help="Folder to write the model to.")],
     encoder: Annotated[str, typer.Option(help="minilm (embedded), a Hugging Face hub name, or a local folder.")] = "minilm",
     layer: Annotated[int | None, typer.Option(help="Hidden layer to read: 0 is the embedding, −1 the last.")] = None,
-    preset: Annotated[str, typer.Option(help="full, or paper for the method exactly as published.")] = "full",
+    preset: Annotated[str, typer.Option(help="full, or paper for calibration as published.")] = "full",
     fpr: Annotated[
         float, typer.Option(help="Share of normal documents that the model may flag; can be changed when scoring.")
     ] = 0.01,

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
 
 @contextmanager
@@ -13,15 +17,20 @@ def stages(quiet: bool) -> Iterator[Callable[[str, float], None]]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description:<22}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
-        tasks = {}
+    progress = Progress(*columns, console=Console(stderr=True), disable=quiet)
+    tasks: dict[str, TaskID] = {}
 
-        def report(stage: str, share: float) -> None:
-            if stage not in tasks:
-                tasks[stage] = progress.add_task(stage, total=1.0)
-            progress.update(tasks[stage], completed=share)
+    def report(stage: str, share: float) -> None:
+        progress.start()  # with the first report, so that an early error stands alone
+        if stage not in tasks:
+            tasks[stage] = progress.add_task(stage, total=1.0)
+        progress.update(tasks[stage], completed=share)
 
+    try:
         yield report
+    finally:
+        if tasks:
+            progress.stop()
 
 
 @contextmanager
@@ -31,6 +40,7 @@ def counter(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as progress:
         task = progress.add_task(what, total=total)
         yield lambda count: progress.advance(task, count)

@@ -30,6 +30,8 @@ class EncoderSpec:
     """Subwords that the encoder reads at once, special ones included."""
     sha256: str
     """Checksum of the weights it was made from."""
+    fingerprint: str
+    """Checksum of weights, settings and tokenizer together: equal ones give equal vectors."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -16,6 +16,7 @@ import numpy as np
 
 from difa.document import Document, Encoded
 from difa.encoders import Encoder, EncoderSpec, Progress
+from difa.errors import EncoderError
 
 
 class CachedEncoder:
@@ -24,7 +25,10 @@ class CachedEncoder:
     def __init__(self, inner: Encoder, folder: Path) -> None:
         self.inner = inner
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EncoderError(f"cache {folder}: expected a folder that can be written, got: {error.strerror}") from None
 
     @property
     def spec(self) -> EncoderSpec:
@@ -48,7 +52,7 @@ class CachedEncoder:
     def _path(self, document: Document) -> Path:
         spec = self.spec
         words = [word.text for word in document.words]
-        key = hashlib.sha256(json.dumps([spec.sha256, spec.layer, spec.max_length, words]).encode()).hexdigest()
+        key = hashlib.sha256(json.dumps([spec.fingerprint, spec.layer, spec.max_length, words]).encode()).hexdigest()
         return self._folder / key[:2] / f"{key}.npy"
 
     def _read(self, document: Document) -> Encoded | None:

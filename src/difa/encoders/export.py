@@ -46,7 +46,7 @@ def cache_folder() -> Path:
 
 def exported(source: Source) -> ExportedEncoder:
     """The encoder as ONNX, from the cache folder or exported now."""
-    folder = cache_folder() / f"encoder-{source.sha256[:16]}-layer{source.layer}-v{_EXPORT_VERSION}"
+    folder = cache_folder() / f"encoder-{source.fingerprint[:16]}-layer{source.layer}-v{_EXPORT_VERSION}"
     kept = _read(folder, source)
     if kept is not None:
         return kept
@@ -92,7 +92,9 @@ def _export(source: Source) -> ExportedEncoder:
             raise EncoderError(
                 f"encoder {source.name}: expected a Transformers encoder with a fast tokenizer: {reason}"
             ) from None
-        spec = EncoderSpec(source.name, source.layer, model.config.hidden_size, _max_length(model, tokenizer), source.sha256)
+        spec = EncoderSpec(
+            source.name, source.layer, model.config.hidden_size, _max_length(model, tokenizer), source.sha256, source.fingerprint
+        )
         cut = _hidden_state_module(torch, model, source.layer)
         ids = torch.randint(5, min(1000, model.config.vocab_size), (3, 13), generator=torch.Generator().manual_seed(0))
         mask = torch.ones_like(ids)
@@ -166,7 +168,7 @@ def _read(folder: Path, source: Source) -> ExportedEncoder | None:
         )
     except (OSError, ValueError, TypeError):
         return None
-    return kept if kept.spec.sha256 == source.sha256 and kept.spec.layer == source.layer else None
+    return kept if kept.spec.fingerprint == source.fingerprint and kept.spec.layer == source.layer else None
 
 
 def _keep(folder: Path, encoder: ExportedEncoder) -> None:

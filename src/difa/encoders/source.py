@@ -31,6 +31,7 @@ class Source:
     layer: int
     layers: int
     sha256: str
+    fingerprint: str
 
 
 def find(config: EncoderConfig) -> Source:
@@ -49,7 +50,7 @@ def find(config: EncoderConfig) -> Source:
     if not 0 <= layer <= layers:
         raise EncoderError(f"layer: expected 0 to {layers} (or −1 to −{layers + 1}) for {config.name}, got {wanted}")
     name = config.name if embedded or not Path(config.name).is_dir() else Path(config.name).resolve().name
-    return Source(name, folder, layer, layers, digest)
+    return Source(name, folder, layer, layers, digest, _fingerprint(folder, digest))
 
 
 def sha256_of(path: Path) -> str:
@@ -104,6 +105,22 @@ def _weights_digest(folder: Path) -> str:
     # Sharded weights: the sum of the shards' sums.
     shards = sorted(set(json.loads(first.read_text())["weight_map"].values()))
     return hashlib.sha256("".join(sha256_of(folder / shard) for shard in shards).encode()).hexdigest()
+
+
+def _fingerprint(folder: Path, weights: str) -> str:
+    parts = [weights]
+    for name in (
+        "config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "vocab.txt",
+        "vocab.json",
+        "merges.txt",
+        "spiece.model",
+    ):
+        path = folder / name
+        parts.append(sha256_of(path) if path.is_file() else "")
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 def _layer_count(folder: Path) -> int:

@@ -29,7 +29,7 @@ def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
         raise InputError(f"expected a JSON object, got {_kind(record)}")
     given = record.get("id")
     if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int))):
-        raise InputError(f'expected a string or a number as "id", got {_kind(given)}')
+        raise InputError(f'expected a string or a whole number as "id", got {_kind(given)}')
     return _document(record, f"{source}:{number}" if given is None else str(given))
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from difa.config import Config
 from difa.document import Encoded, FloatArray, Reason
+from difa.errors import MissingExtraError
 
 
 class View(Protocol):
@@ -47,8 +48,11 @@ def fit_view(name: str, documents: Sequence[Encoded], config: Config, seed: int)
 
         return FormView.fit(documents, config.form)
     from difa.views.semantic import SemanticView
-    from difa.views.semantic.train import train
 
+    try:
+        from difa.views.semantic.train import train
+    except ImportError as error:
+        raise MissingExtraError(error.name or "torch", "fit", "fitting") from None
     return SemanticView(train(documents, config.semantic, seed), config.semantic, config.encoder.threads)
 
 

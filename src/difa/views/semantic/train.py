@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -91,7 +92,10 @@ def _train_student(
 
 def _optimise(parameters: Iterable[torch.nn.Parameter], loss_of_batch: Callable[[], Tensor], steps: int, rate: float) -> None:
     optimiser = torch.optim.AdamW(parameters, lr=rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps, pct_start=0.1)
+    warm = max(1, steps // 10)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: min(1.0, (step + 1) / warm) * 0.5 * (1 + math.cos(math.pi * step / steps))
+    )
     for _ in range(steps):
         loss = loss_of_batch()
         optimiser.zero_grad()

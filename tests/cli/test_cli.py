@@ -1,0 +1,143 @@
+"""The command line as people use it: a process, its output, its exit code."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SUPPORT = Path(__file__).parent.parent.parent / "examples" / "support"
+
+
+def difa(*arguments, **options):
+    command = [sys.executable, "-m", "difa", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+@pytest.fixture(scope="module")
+def folder(model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli") / "model"
+    model.save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("command", ["fit", "score", "explain", "evaluate"])
+def test_help_shows_examples(command):
+    run = difa(command, "--help")
+    assert run.returncode == 0
+    assert f"difa {command} model" in run.stdout or "difa fit normal.txt" in run.stdout
+
+
+def test_version_and_no_arguments():
+    assert difa("--version").stdout.startswith("difa 0.")
+    assert "fit" in difa().stdout + difa().stderr
+
+
+def test_fit_writes_a_model_and_shows_progress(tiny_folder, corpus, tmp_path):
+    normal = tmp_path / "normal.txt"
+    normal.write_text("\n".join(corpus[:120]), encoding="utf-8")
+    run = difa("fit", normal, "--out", tmp_path / "m", "--encoder", tiny_folder, "--layer", 1, "--seed", 3)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == ""
+    assert "learn normal text" in run.stderr
+    assert "fitted on 120 documents" in run.stderr
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    assert (config["seed"], config["encoder"]["layer"], config["training"]["documents"]) == (3, 1, 120)
+
+
+def test_score_writes_json_lines(folder, tmp_path):
+    source = tmp_path / "new.txt"
+    source.write_text("Where is my xkcdqwrtplk order?\n\nThank you 👍!\n", encoding="utf-8")
+    run = difa("score", folder, source, "--out", tmp_path / "out.jsonl", "--fpr", "0.05")
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == ""
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [record["id"] for record in records] == [f"{source}:1", f"{source}:3"]
+    assert list(records[0]) == ["id", "text", "score", "p_value", "is_anomaly", "words"]
+    assert list(records[0]["words"][0]) == ["text", "start", "end", "score", "p_value", "is_anomaly", "evidence"]
+    assert records[1]["text"][records[1]["words"][2]["start"]] == "👍"
+    piped = difa("score", folder, "-", "--quiet", "--fpr", "0.05", input=source.read_text(encoding="utf-8"))
+    assert piped.stderr == ""
+    scores = [json.loads(line)["score"] for line in piped.stdout.splitlines()]
+    assert scores == [record["score"] for record in records]
+
+
+def test_score_on_a_terminal_colours_the_words(folder, tmp_path):
+    source = tmp_path / "new.txt"
+    source.write_text("Where is my xkcdqwrtplk order?\n")
+    leader, follower = pty.openpty()
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "120"}
+    command = [sys.executable, "-m", "difa", "score", folder, source]
+    subprocess.run(command, stdout=follower, stderr=subprocess.DEVNULL, env=environment, check=True, timeout=120)
+    os.close(follower)
+    shown = os.read(leader, 10_000).decode()
+    os.close(leader)
+    assert "Where is my \x1b[" in shown
+    assert "mxkcdqwrtplk\x1b[0m" in shown
+
+
+def test_explain_says_why(folder):
+    run = difa("explain", folder, "Where is my xkcdqwrtplk order?", env=os.environ | {"COLUMNS": "160"})
+    assert run.returncode == 0, run.stderr
+    assert "longest run of consonants" in run.stdout
+    assert "semantic" in run.stdout
+    assert "document score" in run.stdout
+
+
+def test_evaluate_prints_figures(folder):
+    run = difa("evaluate", folder, SUPPORT / "test.jsonl", "--json")
+    figures = json.loads(run.stdout)
+    assert figures["document"]["count"] == 60
+    assert figures["document"]["anomalous"] == 36
+    assert 0.6 < figures["word"]["auroc"] <= 1
+    text = difa("evaluate", folder, SUPPORT / "test.jsonl").stdout
+    assert f"{figures['word']['auroc']:.3f}" in text
+
+
+def test_bad_lines_stop_the_run_and_leave_nothing(folder, tmp_path):
+    source, out = tmp_path / "new.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"text": "good"}\n{"txt": "bad"}\n{"text": "good too"}\n')
+    run = difa("score", folder, source, "--out", out)
+    assert run.returncode == 2
+    assert run.stderr.count("\n") == 1
+    assert f"{source}:2:" in run.stderr
+    assert not out.exists()
+    run = difa("score", folder, source, "--out", out, "--skip-bad")
+    assert run.returncode == 0
+    assert "1 bad line skipped" in run.stderr
+    assert f"{source}:2:" in run.stderr
+    assert len(out.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("score", "{model}", "no.txt"), "no.txt: cannot be read"),
+        (("score", "no-model", "-"), "expected a model folder with config.json"),
+        (("score", "{model}", "-", "--fpr", "7"), "fpr: expected a number between 0 and 1"),
+        (("score", "{model}", "-", "--fpr", "0.1", "--fdr", "0.1"), "expected one of fpr and fdr"),
+        (("explain", "{model}", " "), "expected a text, got an empty one"),
+        (("fit", "-", "--out", "{tmp}/new"), "expected at least 10 normal documents"),
+        (("fit", "-", "--out", "{tmp}/new", "--preset", "best"), "preset: expected one of full, paper"),
+        (("fit", "-", "--out", "{tmp}/new", "--encoder", "no-such/encoder"), "Hugging Face hub could not deliver it"),
+        (("fit", "-", "--out", "{tmp}/taken"), "found other files"),
+        (("evaluate", "{model}", str(SUPPORT / "normal.txt")), "expected labels for every document"),
+    ],
+)
+def test_mistakes_get_one_line_and_exit_code_2(folder, tmp_path, arguments, message):
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine.txt").touch()
+    run = difa(*(argument.format(model=folder, tmp=tmp_path) for argument in arguments), input="one\ntwo\n")
+    assert run.returncode == 2, run.stderr
+    assert message in run.stderr
+    assert run.stderr.count("\n") == 1
+    assert run.stdout == ""
+    assert not (tmp_path / "new").exists()
+
+
+def test_terminal_controls_in_a_text_are_not_passed_on(folder):
+    run = difa("explain", folder, "Where is \x1b[2J my order?")
+    assert "\x1b[2J" not in run.stdout

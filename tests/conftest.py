@@ -1,0 +1,117 @@
+"""Shared fixtures: no network, a private cache, a tiny encoder made on the spot, one model fitted with the real one."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "true"
+
+ROOT = Path(__file__).parent.parent
+SUPPORT = ROOT / "examples" / "support"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_network():
+    connect = socket.socket.connect
+
+    def loopback_only(self, address):
+        if self.family != socket.AF_UNIX and address[0] not in ("127.0.0.1", "::1", "localhost"):
+            raise OSError(f"tests must not reach the network, tried {address}")
+        return connect(self, address)
+
+    socket.socket.connect = loopback_only
+    yield
+    socket.socket.connect = connect
+
+
+@pytest.fixture(autouse=True, scope="session")
+def private_cache(tmp_path_factory):
+    os.environ["DIFA_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def corpus() -> list[str]:
+    return (SUPPORT / "normal.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory, corpus) -> Path:
+    """A BERT of two narrow layers in Hugging Face's layout, with a tokenizer of its own."""
+    import torch
+    from tokenizers import BertWordPieceTokenizer
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("encoders") / "tiny"
+    tokenizer = BertWordPieceTokenizer()
+    tokenizer.train_from_iterator(corpus, vocab_size=400, show_progress=False)
+    folder.mkdir()
+    tokenizer.save(str(folder / "raw.json"))
+    BertTokenizerFast(tokenizer_file=str(folder / "raw.json"), model_max_length=64).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=400,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=48,
+        max_position_embeddings=64,
+    )
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(tiny_folder):
+    from difa.config import EncoderConfig
+    from difa.encoders import load_encoder
+
+    return load_encoder(EncoderConfig(name=str(tiny_folder)))
+
+
+@pytest.fixture(scope="session")
+def encoder():
+    """The embedded encoder."""
+    from difa.config import EncoderConfig
+    from difa.encoders import load_encoder
+
+    return load_encoder(EncoderConfig())
+
+
+QUICK = {
+    "semantic": {"min_steps": 3, "max_steps": 10, "window": 32},
+    "perturb": {"documents": 60},
+    "learn": {"steps": 20},
+}
+"""Settings for fits whose quality does not matter."""
+
+
+@pytest.fixture(scope="session")
+def quick(tiny_folder):
+    """A factory of unfitted detectors on the tiny encoder."""
+    from difa import DiFA
+
+    return lambda **parameters: DiFA(**({"encoder": str(tiny_folder), "fpr": 0.05, "seed": 1, "stages": QUICK} | parameters))
+
+
+@pytest.fixture(scope="session")
+def quick_model(quick, corpus):
+    return quick().fit(corpus[:80])
+
+
+@pytest.fixture(scope="session")
+def model(corpus):
+    """The real thing: embedded encoder, default settings, most of the example corpus."""
+    from difa import DiFA
+
+    return DiFA(seed=1).fit(corpus[:300])
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)

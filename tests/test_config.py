@@ -1,0 +1,45 @@
+import dataclasses
+
+import pytest
+
+from difa.config import CalibrationConfig, Config, FormConfig, PerturbConfig, SemanticConfig
+from difa.errors import ConfigError
+
+
+def test_settings_survive_json_shape():
+    config = Config.preset("paper")
+    assert Config.from_dict(config.to_dict()) == config
+
+
+def test_presets_differ_only_in_the_reference():
+    full, paper = Config.preset("full").to_dict(), Config.preset("paper").to_dict()
+    assert full["calibration"]["reference"] == "unseen"
+    assert paper["calibration"]["reference"] == "in-sample"
+    assert {name for name in full if full[name] != paper[name]} == {"calibration"}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Config.preset("best"), "preset: expected one of full, paper, got 'best'"),
+        (lambda: Config.from_dict({"form": {"windw": 2}}), "unknown key of form 'windw'"),
+        (lambda: Config.from_dict({"forms": {}}), "unknown stage 'forms'"),
+        (lambda: Config.from_dict({"form": 3}), "form: expected a FormConfig or a mapping, got int"),
+        (lambda: FormConfig(window=0), "FormConfig.window: expected a whole number of at least 1, got 0"),
+        (lambda: FormConfig(shrinkage=2), "FormConfig.shrinkage: expected a number above 0 and at most 1, got 2"),
+        (lambda: SemanticConfig(learning_rate=float("nan")), "learning_rate"),
+        (lambda: SemanticConfig(min_steps=9, max_steps=8), "at most max_steps"),
+        (lambda: SemanticConfig(layers=True), "layers"),
+        (lambda: CalibrationConfig(reference="none"), "expected one of unseen, in-sample, got 'none'"),
+        (lambda: PerturbConfig(kinds=()), "kinds"),
+        (lambda: Config(form=SemanticConfig()), "form: expected a FormConfig, got SemanticConfig"),
+    ],
+)
+def test_unknown_and_impossible_settings_are_errors(make, message):
+    with pytest.raises(ConfigError, match=message.replace("(", r"\(")):
+        make()
+
+
+def test_settings_are_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        FormConfig().window = 3

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+
+from difa.config import Config
+from difa.fuse import fuse
+from difa.learn import Example, learn
+
+
+def examples(rng, informative, anomalous, count=60):
+    made = []
+    for _ in range(count):
+        length = int(rng.integers(3, 12))
+        evidence, labels = rng.exponential(1.0, (length, 2)), np.zeros(length)
+        if anomalous:
+            labels[0] = 1
+            evidence[0, informative] += 6
+        made.append(Example(evidence, labels))
+    return made
+
+
+@pytest.mark.parametrize("informative", [0, 1])
+def test_fusion_learns_which_view_to_trust(rng, informative):
+    config = Config()
+    heads = learn(examples(rng, informative, False), examples(rng, informative, True), config, seed=3)
+    telling, silent = np.full(2, 0.5), np.full(2, 0.5)
+    telling[informative], silent[1 - informative] = 6.0, 6.0
+    scores = [fuse(e[:1], e[1:], heads.fusion, config.fusion)[0] for e in (telling, silent)]
+    assert scores[0] > 1.2 * scores[1]
+
+
+def test_the_same_seed_gives_the_same_weights(rng):
+    normal, pseudo = examples(rng, 0, False), examples(rng, 0, True)
+    first, second, other = (learn(normal, pseudo, Config(), seed) for seed in (1, 1, 2))
+    assert all((first.fusion[name] == second.fusion[name]).all() for name in first.fusion)
+    assert any((first.fusion[name] != other.fusion[name]).any() for name in first.fusion)

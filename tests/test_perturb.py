@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from difa.config import PerturbConfig
+from difa.perturb import MUTATIONS, choose_positions, make_pseudo_anomalies, mutate_at
+from difa.words import from_text
+
+
+@pytest.fixture(scope="module")
+def documents(tiny_encoder, corpus):
+    return tiny_encoder.encode([from_text(text) for text in corpus[:40]])
+
+
+def make(documents, encoder, count=60, seed=0, **settings):
+    config = PerturbConfig(documents=count, **settings)
+    return make_pseudo_anomalies(documents, encoder, config, np.random.default_rng(seed))
+
+
+def test_labels_mark_exactly_the_changed_words(documents, tiny_encoder):
+    for pseudo in make(documents, tiny_encoder, count=90):
+        source = documents[pseudo.source]
+        changed = pseudo.labels > 0
+        same_string = np.array([a == b for a, b in zip(source.words, pseudo.document.words, strict=True)])
+        if pseudo.kind == "semantic":
+            assert same_string.all()
+            assert ((source.vectors == pseudo.document.vectors).all(axis=1) == ~changed).all()
+        else:
+            assert (same_string == ~changed).all()
+
+
+def test_mixed_changes_the_vector_beyond_its_string(documents, tiny_encoder):
+    normal = {tuple(vector) for document in documents for vector in document.vectors.tolist()}
+    for pseudo in make(documents, tiny_encoder, kinds=("mixed",), count=20):
+        assert all(tuple(pseudo.document.vectors[t].tolist()) in normal for t in np.flatnonzero(pseudo.labels))
+
+
+def test_kinds_and_sources_are_spread_evenly(documents, tiny_encoder):
+    pseudos = make(documents, tiny_encoder, count=90)
+    assert {kind: sum(p.kind == kind for p in pseudos) for kind in ("form", "semantic", "mixed")} == dict.fromkeys(
+        ("form", "semantic", "mixed"), 30
+    )
+    assert len({pseudo.source for pseudo in pseudos}) == len(documents)
+
+
+def test_single_and_diffuse(documents, tiny_encoder):
+    counts = [int(p.labels.sum()) for p in make(documents, tiny_encoder, count=120)]
+    assert min(counts) == 1
+    assert max(counts) > 2
+    assert all(int(p.labels.sum()) == 1 for p in make(documents, tiny_encoder, diffuse=0.0))
+    assert all(len(choose_positions(1, PerturbConfig(diffuse=1.0), np.random.default_rng(s))) == 1 for s in range(5))
+
+
+def test_reproducible_and_varied(documents, tiny_encoder):
+    first, second, other = (make(documents, tiny_encoder, seed=seed, count=30) for seed in (0, 0, 1))
+    assert [p.document.words for p in first] == [p.document.words for p in second]
+    assert all((a.document.vectors == b.document.vectors).all() for a, b in zip(first, second, strict=True))
+    assert [p.document.words for p in first] != [p.document.words for p in other]
+
+
+def test_every_mutation_changes_a_word_and_all_are_used():
+    rng = np.random.default_rng(0)
+    for mutation in MUTATIONS:
+        assert any(mutation("delivery", rng) not in ("", "delivery") for _ in range(5)), mutation.__name__
+    results = {mutate_at(["the", "delivery"], 1, rng) for _ in range(300)}
+    assert "delivery" not in results
+    assert "the" in results  # the word before, repeated
+    assert len(results) > 150
+
+
+@pytest.mark.parametrize("word", [".", "a", "7", "東", "", "🙂"])
+def test_hard_words_still_change(word):
+    assert mutate_at([word], 0, np.random.default_rng(0)) != word

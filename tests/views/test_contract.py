@@ -1,0 +1,62 @@
+"""What every view must keep, whatever it looks at."""
+
+import numpy as np
+import pytest
+
+from difa.config import Config
+from difa.document import Encoded
+from difa.views import VIEW_NAMES, fit_view, restore_view
+from difa.words import from_text
+from tests.conftest import QUICK
+
+
+@pytest.fixture(scope="module")
+def documents(tiny_encoder, corpus):
+    return tiny_encoder.encode([from_text(text) for text in corpus[:40]])
+
+
+@pytest.fixture(scope="module", params=VIEW_NAMES)
+def view(request, documents):
+    return fit_view(request.param, documents[:30], Config.from_dict(QUICK), 0)
+
+
+def test_one_finite_non_negative_number_per_word(view, documents):
+    for document, raw in zip(documents, view.raw(documents), strict=True):
+        assert raw.shape == (len(document),)
+        assert np.isfinite(raw).all()
+        assert (raw >= 0).all()
+
+
+def test_not_constant(view, documents):
+    assert len(np.unique(np.concatenate(view.raw(documents)))) > 50
+
+
+def test_the_same_alone_or_in_a_batch(view, documents):
+    together = view.raw(documents)
+    for document, raw in zip(documents, together, strict=True):
+        assert view.raw([document])[0] == pytest.approx(raw, abs=1e-9)
+
+
+def test_empty_documents_and_none(view, documents):
+    empty = Encoded((), np.zeros((0, 32), np.float32))
+    assert [len(raw) for raw in view.raw([empty, documents[0], empty])] == [0, len(documents[0]), 0]
+    assert view.raw([]) == []
+    assert [len(raw) for raw in view.raw([empty])] == [0]
+
+
+def test_deterministic(view, documents):
+    again = fit_view(view.name, documents[:30], Config.from_dict(QUICK), 0)
+    assert all((a == b).all() for a, b in zip(view.raw(documents), again.raw(documents), strict=True))
+
+
+def test_what_it_saves_restores_it(view, documents):
+    restored = restore_view(view.name, view.tensors(), view.graph(), Config.from_dict(QUICK))
+    assert all((a == b).all() for a, b in zip(view.raw(documents), restored.raw(documents), strict=True))
+
+
+def test_reasons_for_every_word(view, documents):
+    reasons = view.explain(documents[0])
+    assert len(reasons) == len(documents[0])
+    weights = [reason.weight for word in reasons for reason in word]
+    assert weights
+    assert all(0 <= weight <= 1 + 1e-9 for weight in weights)

@@ -1,0 +1,93 @@
+import math
+
+import numpy as np
+import pytest
+
+from difa.config import FormConfig
+from difa.document import Encoded
+from difa.views.form import CONTEXT, SURFACE, FormView, describe, describe_context, describe_surface
+
+
+def surface(word):
+    return dict(zip(SURFACE, describe_surface(word), strict=True))
+
+
+def test_surface_by_hand():
+    assert surface("Abb1") == pytest.approx(
+        {
+            "length": 4,
+            "share of digits": 1 / 4,
+            "share of letters": 3 / 4,
+            "share of capitals": 1 / 4,
+            "share of punctuation": 0,
+            "share of its longest run of one character": 2 / 4,
+            "share of distinct characters": 3 / 4,
+            "character entropy": 1.5,
+            "share of vowels among letters": 1 / 3,
+            "longest run of consonants": 2,
+        }
+    )
+    assert surface("--")["share of punctuation"] == 1
+    assert surface("not ok")["share of punctuation"] == 0
+    assert set(surface("").values()) == {0.0}
+
+
+def test_context_by_hand():
+    vectors = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
+    first, middle, _ = (dict(zip(CONTEXT, row, strict=True)) for row in describe_context(vectors, window=1))
+    assert middle["similarity to its context"] == pytest.approx(0)
+    assert middle["distance to its neighbours"] == pytest.approx(math.sqrt(5))
+    assert middle["norm against its neighbours"] == pytest.approx(math.log(2))
+    assert middle["agreement of left and right context"] == pytest.approx(1)
+    assert middle["similarity to its nearest neighbour"] == pytest.approx(0)
+    assert middle["spread of similarity to its neighbours"] == pytest.approx(0)
+    assert math.isnan(first["agreement of left and right context"])
+    assert first["norm against its neighbours"] == pytest.approx(-math.log(2))
+
+
+def test_two_neighbours_on_each_side():
+    vectors = np.random.default_rng(0).normal(size=(7, 4))
+    got = describe_context(vectors, window=2)[3]
+    neighbours = vectors[[1, 2, 4, 5]]
+    cosines = neighbours @ vectors[3] / np.linalg.norm(neighbours, axis=1) / np.linalg.norm(vectors[3])
+    assert got[1] == pytest.approx(np.linalg.norm(neighbours - vectors[3], axis=1).mean())
+    assert got[4] == pytest.approx(cosines.max())
+    assert got[5] == pytest.approx(cosines.std())
+
+
+def encoded(words, rng):
+    return Encoded(tuple(words), rng.normal(size=(len(words), 8)).astype(np.float32))
+
+
+def test_mahalanobis_by_hand(rng):
+    documents = [encoded(["one", "Two2", "three,", "f", "!", "sixsix"], rng) for _ in range(5)]
+    view = FormView.fit(documents, FormConfig(shrinkage=1e-9, min_scale=1e-9))
+    rows = np.concatenate([describe(document, 2) for document in documents])
+    mean = np.nanmean(rows, axis=0)
+    centred = np.where(np.isnan(rows), 0, rows - mean)
+    covariance = centred.T @ centred / len(rows)
+    expected = np.sqrt(np.einsum("ti,ij,tj->t", centred, np.linalg.pinv(covariance), centred))
+    assert np.concatenate(view.raw(documents)) == pytest.approx(expected, rel=1e-3)
+
+
+def test_constant_and_collinear_entries_do_not_break_it(rng):
+    # Lower-case words of one length: most surface entries are constant, others copies of each other.
+    view = FormView.fit([encoded(["abcd", "bcda", "cdab"], rng) for _ in range(10)], FormConfig())
+    scores = view.raw([encoded(["abcd", "ABCD9!!", "zzzzzzzzzz"], rng)])[0]
+    assert np.isfinite(scores).all()
+    assert scores[1] > scores[0]
+    assert scores[2] > scores[0]
+
+
+def test_odd_words_stand_out_and_are_explained(encoder, corpus):
+    from difa.words import from_text
+
+    normal = encoder.encode([from_text(text) for text in corpus[:200]])
+    view = FormView.fit(normal, FormConfig())
+    odd = encoder.encode([from_text("Where is my xkcdqwrtplk order")])[0]
+    scores = view.raw([odd])[0]
+    assert int(scores.argmax()) == 3
+    reasons = view.explain(odd)[3]
+    assert "longest run of consonants" in reasons[0].text
+    assert reasons[0].text.startswith("high")
+    assert sum(reason.weight for reason in reasons) <= 1 + 1e-9

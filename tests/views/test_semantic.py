@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+import torch
+
+from difa.config import SemanticConfig
+from difa.document import Encoded
+from difa.views.semantic import SemanticView
+from difa.views.semantic.network import SemanticNetwork, attention_bias
+from difa.views.semantic.train import to_graph, train, train_network
+
+CONFIG = SemanticConfig(window=16, min_steps=5, max_steps=40, heads=4)
+
+
+@pytest.fixture(scope="module")
+def documents():
+    rng = np.random.default_rng(0)
+    basis = rng.normal(size=(3, 16))
+    lengths = rng.integers(1, 12, size=40)
+    return [Encoded(("w",) * n, (rng.normal(size=(n, 3)) @ basis).astype(np.float32)) for n in lengths]
+
+
+@pytest.fixture(scope="module")
+def network(documents):
+    return train_network(documents, CONFIG, seed=0)
+
+
+def test_distance_by_hand(documents):
+    network = SemanticNetwork(torch.zeros(2), 1.0, SemanticConfig(distance_weight=3.0))
+    a, b = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 2.0])
+    # Mean square norm 1 is d in per-entry units: ‖a−b‖²/d = 5/2, cos = 0.
+    assert network.distance(a, b).item() == pytest.approx(5 / 2 + 3.0)
+    assert network.distance(a, a).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_exported_graph_agrees_with_the_network(documents, network):
+    view = SemanticView(to_graph(network, CONFIG), CONFIG)
+    document = max((d for d in documents if len(d) <= 16), key=len)
+    vectors = torch.from_numpy(document.vectors)[None]
+    with torch.no_grad():
+        reconstruction, discrepancy = network(vectors, torch.ones(1, len(document), dtype=torch.int64))
+    assert view.raw([document])[0] == pytest.approx((reconstruction + discrepancy)[0].numpy(), abs=1e-5)
+    alone = SemanticConfig(**(CONFIG.__dict__ | {"student_weight": 0.0}))
+    assert SemanticView(view.graph(), alone).raw([document])[0] == pytest.approx(reconstruction[0].numpy(), abs=1e-5)
+
+
+def test_training_reconstructs_and_imitates(documents, network):
+    torch.manual_seed(0)
+    untrained = SemanticNetwork(network.normal_mean, float(network.normal_scale), CONFIG)
+    vectors = torch.from_numpy(max(documents, key=len).vectors)[None]
+    mask = torch.ones(vectors.shape[:2], dtype=torch.int64)
+    with torch.no_grad():
+        before, after = untrained(vectors, mask), network(vectors, mask)
+    assert after[0].mean() < before[0].mean()
+    assert after[1].mean() < 0.9 * before[1].mean()
+
+
+def test_the_student_step_leaves_encoder_and_teacher_alone(documents, monkeypatch):
+    from difa.views.semantic import train as module
+
+    kept = {}
+    original = module._train_student
+
+    def spy(network, *rest):
+        frozen = {k: v.clone() for k, v in network.state_dict().items() if not k.startswith("student")}
+        student = {k: v.clone() for k, v in network.state_dict().items() if k.startswith("student")}
+        original(network, *rest)
+        kept["same"] = all((network.state_dict()[k] == v).all() for k, v in frozen.items())
+        kept["moved"] = any((network.state_dict()[k] != v).any() for k, v in student.items())
+
+    monkeypatch.setattr(module, "_train_student", spy)
+    train_network(documents, CONFIG, seed=0)
+    assert kept == {"same": True, "moved": True}
+
+
+def test_same_seed_same_graph_bit_for_bit(documents):
+    state = torch.random.get_rng_state()
+    assert train(documents, CONFIG, seed=3) == train(documents, CONFIG, seed=3)
+    assert train(documents, CONFIG, seed=3) != train(documents, CONFIG, seed=4)
+    assert (torch.random.get_rng_state() == state).all()
+
+
+def test_padding_is_not_attended_to(network):
+    vectors = torch.randn(1, 6, 16, generator=torch.Generator().manual_seed(0))
+    mask = torch.tensor([[1, 1, 1, 1, 0, 0]])
+    with torch.no_grad():
+        padded = network(vectors, mask)[0][:, :4]
+        bare = network(vectors[:, :4], mask[:, :4])[0]
+    assert padded.numpy() == pytest.approx(bare.numpy(), abs=1e-5)
+    assert attention_bias(mask)[0, 0, 0].tolist()[:4] == [0, 0, 0, 0]
+
+
+def test_documents_longer_than_the_window_are_scored_whole(network):
+    view = SemanticView(to_graph(network, CONFIG), CONFIG)
+    vectors = np.random.default_rng(1).normal(size=(500, 16)).astype(np.float32)
+    scores = view.raw([Encoded(("w",) * 500, vectors)])[0]
+    assert scores.shape == (500,)
+    assert (scores > 0).all()
+
+
+def test_explanation_splits_the_score(documents, network):
+    view = SemanticView(to_graph(network, CONFIG), CONFIG)
+    for reasons in view.explain(documents[0]):
+        assert sum(reason.weight for reason in reasons) == pytest.approx(1)
+        assert reasons[0].weight >= reasons[1].weight
