@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test check format docs clean
+.PHONY: help demo test check figures format docs clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
@@ -29,6 +29,10 @@ check: $(VENV)/.installed  ## lint and type-check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+figures: $(VENV)/.installed  ## measure on the benchmark sets (DIFA_DATA, or ../shared/data)
+	$(BIN)/python benchmarks/figures.py --preset paper --form original --seeds 42
+	$(BIN)/python benchmarks/figures.py --preset full --form clean --seeds 0 1 2 3 4
 
 format: $(VENV)/.installed  ## format the code
 	$(BIN)/ruff check --fix .

@@ -16,4 +16,5 @@ console = Console(highlight=False)
 for line in scores:
     record = json.loads(line)
     words = tuple(WordScore(**word) for word in record.pop("words"))
-    console.print(Text(f"{kinds[record['id']]:<10}", style="dim") + document_line(Result(words=words, **record)), soft_wrap=True)
+    kind = Text(f"{kinds[record['id']]:<10}", style="dim")
+    console.print(Text.assemble(kind, document_line(Result(words=words, **record))), soft_wrap=True)

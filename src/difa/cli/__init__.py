@@ -18,7 +18,7 @@ from difa.errors import DifaError
 app = typer.Typer(
     name="difa",
     help="Find the words, and the documents, that do not belong. Learns from your normal documents, needs no labels.",
-    epilog='Start with: difa fit normal.txt --out model, then: difa score model new.txt, or: difa explain model "some text"',
+    epilog='Start with:\n\ndifa fit normal.txt --out model\n\ndifa score model new.txt\n\ndifa explain model "some text"',
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -7,9 +7,14 @@ from typing import Annotated
 
 import typer
 
-from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, SkipBad, Threads, list_bad
+from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Quiet, SkipBad, Threads, list_bad
 
-EXAMPLES = "Examples: difa evaluate model labelled.jsonl · difa evaluate model labelled.jsonl --json > figures.json"
+EXAMPLES = """Examples:
+
+difa evaluate model labelled.jsonl
+
+difa evaluate model labelled.jsonl --json > figures.json
+"""
 
 
 def evaluate(
@@ -21,8 +26,11 @@ def evaluate(
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
+    quiet: Quiet = False,
 ) -> None:
     """Measure a model on documents whose words are labelled."""
+    from difa.cli.progress import counter
+    from difa.cli.scoring import score_in_chunks
     from difa.estimator import DiFA
     from difa.evaluate import evaluate as measure
     from difa.formats import read_documents
@@ -31,7 +39,12 @@ def evaluate(
     bad: list[str] | None = [] if skip_bad else None
     documents = list(read_documents(labelled, bad))
     list_bad(bad or [])
-    figures = measure(detector.score(documents, fpr=fpr, fdr=fdr), documents)
+    results = []
+    with counter("score", len(documents), quiet) as advance:
+        for result in score_in_chunks(detector, documents, fpr, fdr):
+            results.append(result)
+            advance(1)
+    figures = measure(results, documents)
     if json:
         typer.echo(jsonlib.dumps(figures.to_dict(), indent=2))
         return

@@ -9,7 +9,12 @@ import typer
 
 from difa.cli.options import Fpr, ModelFolder
 
-EXAMPLES = 'Examples: difa explain model "My parcel was banana to the wrong address" · echo "some text" | difa explain model -'
+EXAMPLES = """Examples:
+
+difa explain model "My parcel was banana to the wrong address"
+
+echo "some text" | difa explain model -
+"""
 
 
 def explain(

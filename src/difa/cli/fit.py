@@ -10,10 +10,14 @@ import typer
 
 from difa.cli.options import Cache, Inputs, Quiet, SkipBad, Threads, list_bad, say
 
-EXAMPLES = (
-    "Examples: difa fit normal.txt --out model · difa fit texts/ more.jsonl --out model --seed 7 · "
-    "difa fit normal.txt --out model --encoder bert-base-uncased --preset paper"
-)
+EXAMPLES = """Examples:
+
+difa fit normal.txt --out model
+
+difa fit texts/ more.jsonl --out model --seed 7
+
+difa fit normal.txt --out model --encoder bert-base-uncased --preset paper
+"""
 
 
 def fit(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,14 +11,16 @@ import typer
 from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Quiet, SkipBad, Threads, list_bad, say
 
 if TYPE_CHECKING:
-    from difa.document import Document, Result
-    from difa.estimator import DiFA
+    from difa.document import Result
 
-EXAMPLES = (
-    "Examples: difa score model new.txt · difa score model new.jsonl --out scores.jsonl --fpr 0.05 · "
-    "cat new.txt | difa score model - --fdr 0.1 > scores.jsonl"
-)
-_CHUNK = 256
+EXAMPLES = """Examples:
+
+difa score model new.txt
+
+difa score model new.jsonl --out scores.jsonl --fpr 0.05
+
+cat new.txt | difa score model - --fdr 0.1 > scores.jsonl
+"""
 
 
 def score(
@@ -35,6 +36,7 @@ def score(
 ) -> None:
     """Score every word and every document."""
     from difa.cli.progress import counter
+    from difa.cli.scoring import score_in_chunks
     from difa.estimator import DiFA
     from difa.formats import read_documents
     from difa.formats.write import atomic_writer, to_json_line
@@ -46,7 +48,7 @@ def score(
     flagged = 0
     on_terminal = out is None and sys.stdout.isatty()
     with counter("score", len(documents), quiet or on_terminal) as advance, atomic_writer(out) as file:
-        for result in _results(detector, documents, fpr, fdr):
+        for result in score_in_chunks(detector, documents, fpr, fdr):
             if on_terminal:
                 _show(result)
             else:
@@ -54,13 +56,6 @@ def score(
             flagged += result.is_anomaly
             advance(1)
     say(f"{flagged} of {len(documents)} documents flagged" + (f", written to {out}" if out else ""), quiet)
-
-
-def _results(detector: DiFA, documents: list[Document], fpr: float | None, fdr: float | None) -> Iterator[Result]:
-    # A false-discovery rate looks at all documents at once; anything else can go chunk by chunk.
-    size = _CHUNK if fdr is None and (fpr is not None or detector.fdr is None) else max(1, len(documents))
-    for start in range(0, max(1, len(documents)), size):
-        yield from detector.score(documents[start : start + size], fpr=fpr, fdr=fdr)
 
 
 def _show(result: Result) -> None:

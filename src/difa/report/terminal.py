@@ -40,7 +40,7 @@ def document_line(result: Result) -> Text:
     """A result as a verdict and its text."""
     verdict = Text("▲ anomalous " if result.is_anomaly else "  normal    ", style="bold red" if result.is_anomaly else "green")
     head = Text(f"p={result.p_value:<8.2g}", style="dim")
-    return verdict + head + Text(" ") + marked_text(result)
+    return Text.assemble(verdict, head, " ", marked_text(result))
 
 
 def explanation(explained: Explanation, most: int = 6) -> RenderableType:

@@ -83,10 +83,10 @@ def _train_student(
     code, target = torch.cat(codes), torch.cat(targets)
 
     def loss() -> Tensor:
-        picked = torch.from_numpy(rng.integers(len(code), size=2 * config.batch_words))
+        picked = torch.from_numpy(rng.integers(len(code), size=config.batch_words))
         return network.distance(network.student(code[picked]), target[picked]).mean()
 
-    # A step on single words costs an eighth of one through the attention.
+    # A step on single words costs a small part of one through the attention.
     _optimise(network.student.parameters(), loss, 2 * steps, config.learning_rate)
 
 

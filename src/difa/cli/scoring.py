@@ -1,0 +1,19 @@
+"""Scoring a list of documents chunk by chunk, so that progress can be shown and memory stays flat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from difa.document import Document, Result
+    from difa.estimator import DiFA
+
+_CHUNK = 256
+
+
+def score_in_chunks(detector: DiFA, documents: list[Document], fpr: float | None, fdr: float | None) -> Iterator[Result]:
+    """Results in order. A false-discovery rate looks at all documents at once; anything else goes chunk by chunk."""
+    size = _CHUNK if fdr is None and (fpr is not None or detector.fdr is None) else max(1, len(documents))
+    for start in range(0, max(1, len(documents)), size):
+        yield from detector.score(documents[start : start + size], fpr=fpr, fdr=fdr)
