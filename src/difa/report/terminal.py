@@ -51,22 +51,24 @@ def explanation(explained: Explanation, most: int = 6) -> RenderableType:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("word", no_wrap=True, max_width=28)
     table.add_column("p", justify="right")
-    table.add_column("evidence by view", no_wrap=True)
+    table.add_column("view", no_wrap=True)
+    table.add_column("evidence", no_wrap=True)
     table.add_column("why")
     for t in shown:
         word = result.words[t]
-        bars = Text("\n").join(Text(f"{name:<9}{_bar(value)} {value:4.1f}") for name, value in word.evidence.items())
-        why = Text("\n").join(_why(name, value, explained.reasons[t][name]) for name, value in word.evidence.items())
-        table.add_row(Text(_visible(word.text), style=style_of(word)), f"{word.p_value:.2g}", bars, why)
+        heads = [Text(_visible(word.text), style=style_of(word)), Text(f"{word.p_value:.2g}")]
+        for name, value in word.evidence.items():
+            table.add_row(*heads, name, f"{_bar(value)} {value:4.1f}", _why(value, explained.reasons[t][name]))
+            heads = [Text(), Text()]
     verdict = f"document score {result.score:.2f}, p={result.p_value:.2g}: " + ("anomalous" if result.is_anomaly else "normal")
     return Group(marked_text(result), Text(verdict, style="bold red" if result.is_anomaly else "green"), Text(""), table)
 
 
-def _why(view: str, evidence: float, reasons: tuple[Reason, ...]) -> Text:
+def _why(evidence: float, reasons: tuple[Reason, ...]) -> Text:
     share = math.exp(-evidence)
     if evidence < -math.log(0.2):
-        return Text(f"{view}: nothing unusual", style="dim")
-    rarity = f"{view}: like {share:.1%} of normal words" if share >= 0.001 else f"{view}: rarer than 1 in 1000 normal words"
+        return Text("nothing unusual", style="dim")
+    rarity = f"as rare as {share:.1%} of normal words" if share >= 0.001 else "rarer than 1 in 1000 normal words"
     return Text("; ".join([rarity, *(reason.text for reason in reasons[:3] if reason.weight >= 0.1)]))
 
 

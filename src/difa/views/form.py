@@ -106,7 +106,7 @@ class FormView:
     def _phrase(self, entry: int, value: float, deviation: float) -> str:
         name = (SURFACE + CONTEXT)[entry]
         return (
-            f"{'high' if deviation > 0 else 'low'} {name}: {value:.2f}, normal {self.mean[entry]:.2f} ± {self.scale[entry]:.2f}"
+            f"{'high' if deviation > 0 else 'low'} {name}: {value:.3g}, normal {self.mean[entry]:.2g} ± {self.scale[entry]:.2g}"
         )
 
 
