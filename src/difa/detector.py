@@ -8,6 +8,7 @@ documents are cut into folds, and each fold is scored by views fitted on the oth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from difa.calibrate import TailReference
 from difa.config import Config
 from difa.document import Document, Encoded, FloatArray, IntArray
 from difa.encoders import Encoder
+from difa.encoders.onnx import core_count
 from difa.errors import InputError
 from difa.fuse import fuse
 from difa.learn import Example, Heads, learn
@@ -90,9 +92,10 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
     # First stage: normal references, then frozen.
     # One seed for all folds: their views start alike, and their scores stay comparable.
     view_seed = _draw_seed(rng)
-    cross = _CrossFit.of(encoded, config, view_seed, rng, report)
-    views = _fit_views(encoded, config, view_seed)
-    report("learn normal text", 1.0)
+    folds = rng.permutation(np.arange(len(encoded)) % config.calibration.folds)
+    others = [_pick(encoded, folds != fold) for fold in range(config.calibration.folds)]
+    *fold_views, views = _fit_side_by_side([*others, encoded], config, view_seed, report)
+    cross = _CrossFit(folds, tuple(fold_views))
     unseen = config.calibration.reference == "unseen"
     raw = cross.raw(encoded, cross.folds) if unseen else raw_evidence(views, encoded)
     references = _references(raw)
@@ -137,17 +140,6 @@ class _CrossFit:
     folds: IntArray  # (documents,)
     views: tuple[tuple[View, ...], ...]
 
-    @classmethod
-    def of(cls, documents: Sequence[Encoded], config: Config, seed: int, rng: np.random.Generator, report: Report) -> _CrossFit:
-        count = config.calibration.folds
-        folds = rng.permutation(np.arange(len(documents)) % count)
-        views = []
-        for fold in range(count):
-            report("learn normal text", fold / (count + 1))
-            views.append(_fit_views(_pick(documents, folds != fold), config, seed))
-        report("learn normal text", count / (count + 1))
-        return cls(folds, tuple(views))
-
     def raw(self, documents: Sequence[Encoded], folds: IntArray) -> list[FloatArray]:
         """Raw evidence of each document by the views of its fold, which did not see it."""
         raw: list[FloatArray] = [np.empty(0)] * len(documents)
@@ -178,8 +170,18 @@ def _encode(documents: Sequence[Document], encoder: Encoder, report: Report) -> 
     return encoder.encode(documents, progress)
 
 
-def _fit_views(documents: Sequence[Encoded], config: Config, seed: int) -> tuple[View, ...]:
-    return tuple(fit_view(name, documents, config, seed) for name in VIEW_NAMES)
+def _fit_side_by_side(corpora: Sequence[Sequence[Encoded]], config: Config, seed: int, report: Report) -> list[tuple[View, ...]]:
+    """Views for each corpus, fitted in parallel; the outcome does not depend on which is done first."""
+
+    def fit_views(documents: Sequence[Encoded]) -> tuple[View, ...]:
+        return tuple(fit_view(name, documents, config, seed) for name in VIEW_NAMES)
+
+    report("learn normal text", 0.0)
+    with ThreadPoolExecutor(min(len(corpora), config.encoder.threads or core_count())) as pool:
+        futures = [pool.submit(fit_views, documents) for documents in corpora]
+        for done, _ in enumerate(as_completed(futures), 1):
+            report("learn normal text", done / len(futures))
+    return [future.result() for future in futures]
 
 
 def _references(raw: Sequence[FloatArray]) -> tuple[TailReference, ...]:

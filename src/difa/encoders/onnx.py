@@ -24,15 +24,18 @@ _PAD_TO = 4  # padded lengths are multiples of this: few distinct lengths, few w
 _CHUNK = 1024  # documents tokenised, run and pooled together
 
 
+def core_count() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def session(graph: bytes, threads: int | None) -> Any:
     """An ONNX Runtime session on the processor, or on CUDA where its provider is installed."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    if threads is None:
-        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = threads or core_count()
     wanted = ("CUDAExecutionProvider", "CPUExecutionProvider")
     providers = [name for name in wanted if name in onnxruntime.get_available_providers()]
     return onnxruntime.InferenceSession(graph, options, providers=providers)

@@ -10,7 +10,9 @@ import hashlib
 import json
 import math
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 
 import numpy as np
@@ -24,6 +26,8 @@ from difa.encoders.export import cache_folder, export_graph
 from difa.encoders.windows import plan_windows
 from difa.views.semantic.network import SemanticNetwork, attention_bias
 
+_ONE_AT_A_TIME = threading.Lock()  # for what torch shares between threads: its random state and its exporter
+
 
 def train(documents: Sequence[Encoded], config: SemanticConfig, seed: int) -> bytes:
     """Train on normal documents and return the network as an ONNX graph."""
@@ -32,23 +36,34 @@ def train(documents: Sequence[Encoded], config: SemanticConfig, seed: int) -> by
 
 def train_network(documents: Sequence[Encoded], config: SemanticConfig, seed: int) -> SemanticNetwork:
     """The two training steps; the same seed and documents give the same network, bit for bit."""
-    with torch.random.fork_rng(devices=[]):
+    words = np.concatenate([document.vectors for document in documents]).astype(np.float64)
+    mean = words.mean(axis=0)
+    scale = max(float(np.sqrt(((words - mean) ** 2).mean())), 1e-6)
+    with _ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        rng = np.random.default_rng(seed)
-        words = np.concatenate([document.vectors for document in documents]).astype(np.float64)
-        mean = words.mean(axis=0)
-        scale = max(float(np.sqrt(((words - mean) ** 2).mean())), 1e-6)
         network = SemanticNetwork(torch.tensor(mean, dtype=torch.float32), scale, config)
-        pieces = [
-            document.vectors[window.start : window.end]
-            for document in documents
-            for window in plan_windows(len(document), config.window)
-        ]
-
-        steps = int(np.clip(config.epochs * -(-len(words) // config.batch_words), config.min_steps, config.max_steps))
+    pieces = [
+        document.vectors[window.start : window.end]
+        for document in documents
+        for window in plan_windows(len(document), config.window)
+    ]
+    rng = np.random.default_rng(seed)
+    steps = int(np.clip(config.epochs * -(-len(words) // config.batch_words), config.min_steps, config.max_steps))
+    with _single_thread():
         _train_teacher(network, pieces, config, steps, rng)
         _train_student(network, pieces, config, steps, rng)
     return network.eval()
+
+
+@contextmanager
+def _single_thread() -> Iterator[None]:
+    """One thread per training: several trainings share the cores well, several teams of threads do not."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _train_teacher(
@@ -135,7 +150,8 @@ def to_graph(network: SemanticNetwork, config: SemanticConfig) -> bytes:
     """The network as ONNX: the architecture's graph with this network's weights."""
     import onnx
 
-    model = onnx.load_model_from_string(_architecture(network, config))
+    with _ONE_AT_A_TIME:
+        model = onnx.load_model_from_string(_architecture(network, config))
     state = {name: tensor.detach().numpy() for name, tensor in network.state_dict().items()}
     filled = set()
     for initializer in model.graph.initializer:
