@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Quiet, SkipBad, Threads, list_bad
+from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Quiet, SkipBad, Threads, read_all
 
 EXAMPLES = """Examples:
 
@@ -33,12 +33,9 @@ def evaluate(
     from difa.cli.scoring import score_in_chunks
     from difa.estimator import DiFA
     from difa.evaluate import evaluate as measure
-    from difa.formats import read_documents
 
     detector = DiFA.load(model, cache=cache, threads=threads)
-    bad: list[str] | None = [] if skip_bad else None
-    documents = list(read_documents(labelled, bad))
-    list_bad(bad or [])
+    documents = read_all(labelled, skip_bad)
     results = []
     with counter("score", len(documents), quiet) as advance:
         for result in score_in_chunks(detector, documents, fpr, fdr):

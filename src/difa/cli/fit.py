@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from difa.cli.options import Cache, Inputs, Quiet, SkipBad, Threads, list_bad, say
+from difa.cli.options import Cache, Inputs, Quiet, SkipBad, Threads, read_all, say
 
 EXAMPLES = """Examples:
 
@@ -39,14 +39,11 @@ def fit(
     from difa.cli.progress import stages
     from difa.errors import ModelError
     from difa.estimator import DiFA
-    from difa.formats import read_documents
     from difa.persist import check_place
 
     check_place(out)
     started = time.monotonic()
-    bad: list[str] | None = [] if skip_bad else None
-    documents = list(read_documents(inputs, bad))
-    list_bad(bad or [])
+    documents = read_all(inputs, skip_bad)
     model = DiFA(preset, encoder=encoder, layer=layer, fpr=fpr, seed=seed, cache=cache, threads=threads)
     with stages(quiet) as report:
         model.fit(documents, report=report)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from difa.document import Document
 
 Inputs = Annotated[
     list[str],
@@ -31,9 +34,14 @@ def say(message: str, quiet: bool = False) -> None:
         print(message, file=sys.stderr)
 
 
-def list_bad(bad: list[str]) -> None:
-    """Name the lines that were skipped; said even when quiet, since something was left out."""
-    for message in bad:
+def read_all(inputs: list[str], skip_bad: bool) -> list[Document]:
+    """All documents of the inputs; lines that are skipped are named even when quiet, since something was left out."""
+    from difa.formats import read_documents
+
+    bad: list[str] | None = [] if skip_bad else None
+    documents = list(read_documents(inputs, bad))
+    for message in bad or ():
         say(f"difa: skipped {message}")
     if bad:
         say(f"difa: {len(bad)} bad {'line' if len(bad) == 1 else 'lines'} skipped")
+    return documents

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Quiet, SkipBad, Threads, list_bad, say
+from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Quiet, SkipBad, Threads, read_all, say
 
 if TYPE_CHECKING:
     from difa.document import Result
@@ -38,13 +38,10 @@ def score(
     from difa.cli.progress import counter
     from difa.cli.scoring import score_in_chunks
     from difa.estimator import DiFA
-    from difa.formats import read_documents
     from difa.formats.write import atomic_writer, to_json_line
 
     detector = DiFA.load(model, cache=cache, threads=threads)
-    bad: list[str] | None = [] if skip_bad else None
-    documents = list(read_documents(inputs, bad))
-    list_bad(bad or [])
+    documents = read_all(inputs, skip_bad)
     flagged = 0
     on_terminal = out is None and sys.stdout.isatty()
     with counter("score", len(documents), quiet or on_terminal) as advance, atomic_writer(out) as file:
