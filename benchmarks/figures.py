@@ -4,7 +4,7 @@
     python benchmarks/figures.py --preset full --form clean --seeds 0 1 2 3 4
 
 Data: tokenad/{original,clean}/{spam,review,grammar}.jsonl below --data, DIFA_DATA or ../shared/data. The split is that of the
-TokenCore paper: half of the normal documents for fitting, everything else for testing. Nothing is chosen by these labels.
+TokenCore paper: half of the normal documents for fitting, everything else for testing.
 """
 
 from __future__ import annotations
