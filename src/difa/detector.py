@@ -24,7 +24,7 @@ from difa.errors import InputError
 from difa.fuse import fuse
 from difa.learn import Example, Heads, learn
 from difa.perturb import make_pseudo_anomalies
-from difa.views import VIEW_NAMES, View, fit_view
+from difa.views import VIEW_NAMES, View, fit_view, prepare_views
 
 Report = Callable[[str, float], None]
 """Called with the name of the stage under way and the share of it that is done."""
@@ -177,6 +177,7 @@ def _fit_side_by_side(corpora: Sequence[Sequence[Encoded]], config: Config, seed
         return tuple(fit_view(name, documents, config, seed) for name in VIEW_NAMES)
 
     report("learn normal text", 0.0)
+    prepare_views(corpora[0][0].vectors.shape[1], config)
     with ThreadPoolExecutor(min(len(corpora), config.encoder.threads or core_count())) as pool:
         futures = [pool.submit(fit_views, documents) for documents in corpora]
         for done, _ in enumerate(as_completed(futures), 1):

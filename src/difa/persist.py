@@ -90,11 +90,14 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
 
 
 def check_place(folder: Path) -> None:
-    """Refuse a place where something other than an older model lies, before any work is done."""
+    """Refuse a place that cannot be written, or where something other than an older model lies, before any work is done."""
     if folder.exists() and not is_model(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise ModelError(
             f"{folder}: expected a new place, an empty folder or an older model, found other files: choose another place"
         )
+    existing = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise ModelError(f"{folder}: expected a place that can be written, but {existing} cannot: choose another place")
 
 
 def is_model(folder: Path) -> bool:

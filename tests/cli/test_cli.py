@@ -124,6 +124,7 @@ def test_bad_lines_stop_the_run_and_leave_nothing(folder, tmp_path):
         (("fit", "-", "--out", "{tmp}/new", "--preset", "best"), "preset: expected one of full, paper"),
         (("fit", "-", "--out", "{tmp}/new", "--encoder", "no-such/encoder"), "Hugging Face hub could not deliver it"),
         (("fit", "-", "--out", "{tmp}/taken"), "found other files"),
+        (("fit", "-", "--out", "{tmp}/taken/mine.txt/new"), "expected a place that can be written"),
         (("evaluate", "{model}", str(SUPPORT / "normal.txt")), "expected labels for every document"),
     ],
 )

@@ -29,19 +29,13 @@ def evaluate(
     quiet: Quiet = False,
 ) -> None:
     """Measure a model on documents whose words are labelled."""
-    from difa.cli.progress import counter
-    from difa.cli.scoring import score_in_chunks
+    from difa.cli.scoring import score_all
     from difa.estimator import DiFA
     from difa.evaluate import evaluate as measure
 
     detector = DiFA.load(model, cache=cache, threads=threads)
     documents = read_all(labelled, skip_bad)
-    results = []
-    with counter("score", len(documents), quiet) as advance:
-        for result in score_in_chunks(detector, documents, fpr, fdr):
-            results.append(result)
-            advance(1)
-    figures = measure(results, documents)
+    figures = measure(list(score_all(detector, documents, fpr, fdr, quiet)), documents)
     if json:
         typer.echo(jsonlib.dumps(figures.to_dict(), indent=2))
         return

@@ -35,8 +35,7 @@ def score(
     quiet: Quiet = False,
 ) -> None:
     """Score every word and every document."""
-    from difa.cli.progress import counter
-    from difa.cli.scoring import score_in_chunks
+    from difa.cli.scoring import score_all
     from difa.estimator import DiFA
     from difa.formats.write import atomic_writer, to_json_line
 
@@ -44,14 +43,13 @@ def score(
     documents = read_all(inputs, skip_bad)
     flagged = 0
     on_terminal = out is None and sys.stdout.isatty()
-    with counter("score", len(documents), quiet or on_terminal) as advance, atomic_writer(out) as file:
-        for result in score_in_chunks(detector, documents, fpr, fdr):
+    with atomic_writer(out) as file:
+        for result in score_all(detector, documents, fpr, fdr, quiet or on_terminal):
             if on_terminal:
                 _show(result)
             else:
                 file.write(to_json_line(result))
             flagged += result.is_anomaly
-            advance(1)
     say(f"{flagged} of {len(documents)} documents flagged" + (f", written to {out}" if out else ""), quiet)
 
 

@@ -41,6 +41,15 @@ VIEW_NAMES = ("semantic", "form")
 """In the paper's order: the gate α belongs to the first."""
 
 
+def prepare_views(width: int, config: Config) -> None:
+    """Do once what fits in several threads must not do at the same time."""
+    try:
+        from difa.views.semantic.train import architecture
+    except ImportError as error:
+        raise MissingExtraError(error.name or "torch", "fit", "fitting") from None
+    architecture(width, config.semantic)
+
+
 def fit_view(name: str, documents: Sequence[Encoded], config: Config, seed: int) -> View:
     """Fit a view on normal documents."""
     if name == "form":
@@ -48,11 +57,8 @@ def fit_view(name: str, documents: Sequence[Encoded], config: Config, seed: int)
 
         return FormView.fit(documents, config.form)
     from difa.views.semantic import SemanticView
+    from difa.views.semantic.train import train
 
-    try:
-        from difa.views.semantic.train import train
-    except ImportError as error:
-        raise MissingExtraError(error.name or "torch", "fit", "fitting") from None
     return SemanticView(train(documents, config.semantic, seed), config.semantic, config.encoder.threads)
 
 

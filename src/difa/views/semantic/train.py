@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import cache
 
 import numpy as np
 import torch
@@ -24,9 +25,10 @@ from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray
 from difa.encoders.export import cache_folder, export_graph
 from difa.encoders.windows import plan_windows
+from difa.errors import EncoderError
 from difa.views.semantic.network import SemanticNetwork, attention_bias
 
-_ONE_AT_A_TIME = threading.Lock()  # for what torch shares between threads: its random state and its exporter
+_ONE_AT_A_TIME = threading.Lock()  # torch's random state belongs to all threads
 
 
 def train(documents: Sequence[Encoded], config: SemanticConfig, seed: int) -> bytes:
@@ -150,43 +152,37 @@ def to_graph(network: SemanticNetwork, config: SemanticConfig) -> bytes:
     """The network as ONNX: the architecture's graph with this network's weights."""
     import onnx
 
-    with _ONE_AT_A_TIME:
-        model = onnx.load_model_from_string(_architecture(network, config))
     state = {name: tensor.detach().numpy() for name, tensor in network.state_dict().items()}
-    filled = set()
-    for initializer in model.graph.initializer:
-        if initializer.name in state:
-            initializer.CopyFrom(onnx.numpy_helper.from_array(state[initializer.name], initializer.name))
-            filled.add(initializer.name)
-    if filled != set(state):
-        # An exporter that renames or folds weights: export this very network instead.
-        return _export(network, config, optimize=True)
+    model = onnx.load_model_from_string(architecture(len(state["normal_mean"]), config))
+    slots = {initializer.name: initializer for initializer in model.graph.initializer}
+    if missing := set(state) - set(slots):
+        raise EncoderError(f"export to ONNX: torch {torch.__version__} leaves no place for {min(missing)}: use another version")
+    for name, value in state.items():
+        slots[name].CopyFrom(onnx.numpy_helper.from_array(value, name))
     return bytes(model.SerializeToString())
 
 
-def _architecture(network: SemanticNetwork, config: SemanticConfig) -> bytes:
-    shape = {"width": len(network.state_dict()["normal_mean"]), "torch": torch.__version__, "version": 1, **asdict(config)}
+@cache
+def architecture(width: int, config: SemanticConfig) -> bytes:
+    """The graph of an untrained network, exported once and kept in the cache folder.
+
+    torch's exporter must not run beside other work of torch: call this before fitting in several threads.
+    """
+    shape = {"width": width, "torch": torch.__version__, "version": 1, **asdict(config)}
     key = hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
     path = cache_folder() / f"semantic-{key}.onnx"
     try:
         return path.read_bytes()
     except OSError:
         pass
-    graph = _export(network, config, optimize=False)
+    inputs = {"vectors": torch.zeros(2, 9, width), "mask": torch.ones(2, 9, dtype=torch.int64)}
+    network = SemanticNetwork(torch.zeros(width), 1.0, config).eval()
+    graph = export_graph(network, inputs, ["reconstruction", "discrepancy"], config.window, optimize=False)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}.part")
         partial.write_bytes(graph)
         partial.replace(path)
     except OSError:
-        pass  # a cache that cannot be written only costs the next fit its export
+        pass  # a cache that cannot be written only costs the next process its export
     return graph
-
-
-def _export(network: SemanticNetwork, config: SemanticConfig, optimize: bool) -> bytes:
-    width = len(network.state_dict()["normal_mean"])
-    inputs = {
-        "vectors": torch.randn(2, 9, width, generator=torch.Generator().manual_seed(0)),
-        "mask": torch.ones(2, 9, dtype=torch.int64),
-    }
-    return export_graph(network.eval(), inputs, ["reconstruction", "discrepancy"], config.window, optimize)
