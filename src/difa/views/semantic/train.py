@@ -176,7 +176,8 @@ def architecture(width: int, config: SemanticConfig) -> bytes:
     except OSError:
         pass
     inputs = {"vectors": torch.zeros(2, 9, width), "mask": torch.ones(2, 9, dtype=torch.int64)}
-    network = SemanticNetwork(torch.zeros(width), 1.0, config).eval()
+    with torch.random.fork_rng(devices=[]):
+        network = SemanticNetwork(torch.zeros(width), 1.0, config).eval()
     graph = export_graph(network, inputs, ["reconstruction", "discrepancy"], config.window, optimize=False)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
