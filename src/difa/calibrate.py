@@ -30,12 +30,13 @@ class TailReference:
 
     def p_values(self, scores: FloatArray) -> FloatArray:
         """Upper-tail probabilities in (0, 1]."""
-        at_least = len(self.values) - np.searchsorted(self.values, scores, side="left")
-        return np.asarray((1.0 + at_least) / (1.0 + len(self.values)))
+        return np.asarray((1.0 + self._at_least(scores)) / (1.0 + len(self.values)))
 
-    def evidence(self, scores: FloatArray, epsilon: float) -> FloatArray:
-        """Tail evidence −log(p + ε), never below zero."""
-        return np.asarray(np.maximum(-np.log(self.p_values(scores) + epsilon), 0.0))
+    def evidence(self, scores: FloatArray, epsilon: float, *, members: bool = False) -> FloatArray:
+        """Tail evidence −log(p + ε), never below zero; a member of the reference is ranked among the others."""
+        # p of a member: 1 + those of the others at or above it, out of 1 + the others. It counts as one at or above itself.
+        p_values = self._at_least(scores) / len(self.values) if members else self.p_values(scores)
+        return np.asarray(np.maximum(-np.log(p_values + epsilon), 0.0))
 
     def threshold(self, rate: float) -> float:
         """The score above which p ≤ rate; infinite where the reference is too small for the rate."""
@@ -44,6 +45,9 @@ class TailReference:
         if allowed < 0:
             return math.inf
         return -math.inf if allowed >= len(self.values) else float(self.values[-1 - allowed])
+
+    def _at_least(self, scores: FloatArray) -> FloatArray:
+        return np.asarray(len(self.values) - np.searchsorted(self.values, scores, side="left"), dtype=np.float64)
 
     @property
     def least_p(self) -> float:

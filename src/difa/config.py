@@ -15,6 +15,11 @@ from difa.errors import ConfigError
 
 DEFAULT_ENCODER = "minilm"
 
+VIEW_NAMES = ("semantic", "form", "lexical", "neighbour", "collocation")
+
+ERROR_KINDS = ("typo", "ocr", "gibberish", "leet", "double", "drop", "function", "inflection", "topic", "splice")
+PAPER_KINDS = ("form", "semantic", "mixed")
+
 Preset = Literal["full", "paper"]
 Reference = Literal["unseen", "in-sample"]
 
@@ -67,6 +72,19 @@ class EncoderConfig:
 
 
 @dataclass(frozen=True)
+class ViewsConfig:
+    """Which views look at the words."""
+
+    names: tuple[str, ...] = VIEW_NAMES
+    """In this order in results. The paper has the first two."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(self.names))
+        known = bool(self.names) and set(self.names) <= set(VIEW_NAMES) and len(set(self.names)) == len(self.names)
+        _check(known, self, "names", f"some of {', '.join(VIEW_NAMES)}, each once")
+
+
+@dataclass(frozen=True)
 class FormConfig:
     """Form-structural view: 10 surface and 6 context statistics, Gaussian reference."""
 
@@ -116,6 +134,48 @@ class SemanticConfig:
 
 
 @dataclass(frozen=True)
+class LexicalConfig:
+    """Lexical view: known words, and a character model for unknown ones."""
+
+    order: int = 4
+    """Longest run of characters in the model, the predicted one included; 3 and 5 do as well."""
+    piece_weight: float = 1.0
+    """Raw evidence for each subword beyond the first: the encoder's own vocabulary knows what is a word."""
+    vocabulary: int = 50_000
+    """Distinct words at most."""
+
+    def __post_init__(self) -> None:
+        _whole(self, "order", 1)
+        _number(self, "piece_weight", 0)
+        _whole(self, "vocabulary", 1)
+
+
+@dataclass(frozen=True)
+class NeighbourConfig:
+    """Neighbour view: distance to the nearest normal word vector."""
+
+    bank: int = 8192
+    """Normal word vectors kept at most: bounds size and cost, whatever the corpus."""
+
+    def __post_init__(self) -> None:
+        _whole(self, "bank", 1)
+
+
+@dataclass(frozen=True)
+class CollocationConfig:
+    """Collocation view: pairs of neighbouring words."""
+
+    vocabulary: int = 50_000
+    """Distinct words at most."""
+    pairs: int = 500_000
+    """Distinct pairs at most."""
+
+    def __post_init__(self) -> None:
+        _whole(self, "vocabulary", 1)
+        _whole(self, "pairs", 1)
+
+
+@dataclass(frozen=True)
 class CalibrationConfig:
     """Raw evidence -> tail evidence, and the references of the p-values."""
 
@@ -143,29 +203,30 @@ class PerturbConfig:
     """Share of them with several changed words."""
     max_share: float = 0.3
     """Share of words changed at most in a diffuse one."""
-    kinds: tuple[str, ...] = ("form", "semantic", "mixed")
-    """String mutation, representation replacement, both: in equal parts."""
+    kinds: tuple[str, ...] = ERROR_KINDS
+    """In equal parts: the errors of real text, or the paper's string mutation, representation replacement, and both."""
 
     def __post_init__(self) -> None:
         _whole(self, "documents", 1)
         _number(self, "diffuse", 0, 1)
         _number(self, "max_share", 0, 1, above=True)
         object.__setattr__(self, "kinds", tuple(self.kinds))
-        known = {"form", "semantic", "mixed"}
-        _check(bool(self.kinds) and set(self.kinds) <= known, self, "kinds", f"some of {', '.join(sorted(known))}")
+        known = (*ERROR_KINDS, *PAPER_KINDS)
+        _check(bool(self.kinds) and set(self.kinds) <= set(known), self, "kinds", f"some of {', '.join(known)}")
 
 
 @dataclass(frozen=True)
 class FusionConfig:
     """Evidences -> word score, by the gates of the paper."""
 
-    hidden: int = 8
-    """Width of q; few parameters, since pseudo anomalies are not real ones."""
+    hidden: int = 0
+    """Width of q, 8 for the paper; 0 makes the gates constants. Pseudo anomalies are not real ones: the fewer parameters, the
+    less of their accidents is learned."""
     agreement: bool = True
-    """Whether the term β·√(e_sem·e_form) is there."""
+    """Whether the term β·√(e·e′) of the two strongest evidences is there."""
 
     def __post_init__(self) -> None:
-        _whole(self, "hidden", 1)
+        _whole(self, "hidden", 0)
 
 
 @dataclass(frozen=True)
@@ -185,6 +246,23 @@ class AggregationConfig:
 
 
 @dataclass(frozen=True)
+class DocumentConfig:
+    """Documents as a whole, and what they say of their words."""
+
+    view: bool = True
+    """Whether peaks and means of all views are weighed together; otherwise, as in the paper, the learned aggregation alone."""
+    length_weight: float = 0.2
+    """Score for each standard deviation by which a document is longer than usual: it has more places for an anomaly."""
+    feedback: float = 0.25
+    """Share of the document's evidence that is added to the score of each of its words; 0 in the paper."""
+
+    def __post_init__(self) -> None:
+        _check(isinstance(self.view, bool), self, "view", "true or false")
+        _number(self, "length_weight", 0)
+        _number(self, "feedback", 0)
+
+
+@dataclass(frozen=True)
 class LearnConfig:
     """Joint training of q and r on pseudo anomalies."""
 
@@ -194,12 +272,15 @@ class LearnConfig:
     """Penalty on the squared output weights of q and r: without a reason, gates stay at one half and the four rules alike."""
     document_weight: float = 1.0
     """Weight of the document loss beside the word loss."""
+    worst: float = 10.0
+    """How much the kinds of pseudo anomalies that are found worst count more than the others: 0, as in the paper, not at all."""
 
     def __post_init__(self) -> None:
         _whole(self, "steps", 1)
         _number(self, "learning_rate", 0, above=True)
         _number(self, "shrinkage", 0)
         _number(self, "document_weight", 0)
+        _number(self, "worst", 0)
 
 
 @dataclass(frozen=True)
@@ -207,12 +288,17 @@ class Config:
     """All stages, in the order in which the data walks through them."""
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
-    form: FormConfig = field(default_factory=FormConfig)
+    views: ViewsConfig = field(default_factory=ViewsConfig)
     semantic: SemanticConfig = field(default_factory=SemanticConfig)
+    form: FormConfig = field(default_factory=FormConfig)
+    lexical: LexicalConfig = field(default_factory=LexicalConfig)
+    neighbour: NeighbourConfig = field(default_factory=NeighbourConfig)
+    collocation: CollocationConfig = field(default_factory=CollocationConfig)
     calibration: CalibrationConfig = field(default_factory=CalibrationConfig)
     perturb: PerturbConfig = field(default_factory=PerturbConfig)
     fusion: FusionConfig = field(default_factory=FusionConfig)
     aggregation: AggregationConfig = field(default_factory=AggregationConfig)
+    document: DocumentConfig = field(default_factory=DocumentConfig)
     learn: LearnConfig = field(default_factory=LearnConfig)
 
     def __post_init__(self) -> None:
@@ -229,7 +315,15 @@ class Config:
             raise ConfigError(f"preset: expected one of {', '.join(get_args(Preset))}, got {name!r}")
         config = cls()
         if name == "paper":
-            return replace(config, calibration=replace(config.calibration, reference="in-sample"))
+            return replace(
+                config,
+                views=ViewsConfig(names=("semantic", "form")),
+                calibration=replace(config.calibration, reference="in-sample"),
+                perturb=replace(config.perturb, kinds=PAPER_KINDS),
+                fusion=replace(config.fusion, hidden=8),
+                document=replace(config.document, view=False, feedback=0.0),
+                learn=replace(config.learn, worst=0.0),
+            )
         return config
 
     def to_dict(self) -> dict[str, dict[str, Any]]:

@@ -24,7 +24,8 @@ from difa.errors import InputError
 from difa.fuse import fuse
 from difa.learn import Example, Heads, learn
 from difa.perturb import make_pseudo_anomalies
-from difa.views import VIEW_NAMES, View, fit_view, prepare_views
+from difa.views import View, fit_view, prepare_views
+from difa.weigh import DocumentView, describe
 
 Report = Callable[[str, float], None]
 """Called with the name of the stage under way and the share of it that is done."""
@@ -39,6 +40,7 @@ class Scored:
     evidence: FloatArray  # (T, views)
     word_scores: FloatArray  # (T,)
     document_score: float
+    document_evidence: FloatArray  # (features,), none without a document view
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Detector:
     views: tuple[View, ...]
     references: tuple[TailReference, ...]
     heads: Heads
+    document_view: DocumentView | None
     word_reference: TailReference
     document_reference: TailReference
     training_scores: FloatArray
@@ -59,12 +62,36 @@ class Detector:
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""
-        encoded = self.encoder.encode(documents)
-        raw = raw_evidence(self.views, encoded)
+        raw = raw_evidence(self.views, self.encoder.encode(documents))
         evidence = [calibrate(item, self.references, self.config) for item in raw]
-        word_scores = [fuse(item[:, 0], item[:, 1], self.heads.fusion, self.config.fusion) for item in evidence]
-        document_scores = aggregate(word_scores, self.heads.aggregation, self.config.aggregation)
-        return [Scored(*parts) for parts in zip(evidence, word_scores, document_scores.tolist(), strict=True)]
+        judged = judge(evidence, self.heads, self.config)
+        document_scores: FloatArray = judged.aggregated
+        traits: FloatArray = np.zeros((len(documents), 0))
+        if self.document_view is not None:
+            document_scores, traits = self.document_view.score(judged.features), self.document_view.evidence(judged.features)
+        word_scores = feed_back(judged.fused, self.document_reference.evidence(document_scores, 0.0), self.config)
+        return [Scored(*parts) for parts in zip(evidence, word_scores, document_scores.tolist(), traits, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Documents after fusion and aggregation, before they are weighed as a whole."""
+
+    fused: list[FloatArray]  # (T,) per document
+    aggregated: FloatArray  # (documents,)
+    features: FloatArray  # (documents, features)
+
+
+def judge(evidence: Sequence[FloatArray], heads: Heads, config: Config) -> Judged:
+    """Tail evidence -> fused word scores, aggregated document scores, and the traits of each document."""
+    fused = [fuse(item, heads.fusion, config.fusion) for item in evidence]
+    aggregated = aggregate(fused, heads.aggregation, config.aggregation)
+    return Judged(fused, aggregated, describe(evidence, aggregated))
+
+
+def feed_back(fused: Sequence[FloatArray], document_evidence: FloatArray, config: Config) -> list[FloatArray]:
+    """Word scores: anomalous words live in anomalous documents, so a document's evidence raises all its words alike."""
+    return [scores + config.document.feedback * extra for scores, extra in zip(fused, document_evidence.tolist(), strict=True)]
 
 
 def raw_evidence(views: Sequence[View], documents: Sequence[Encoded]) -> list[FloatArray]:
@@ -109,14 +136,19 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
     report("make pseudo anomalies", 1.0)
     report("learn fusion", 0.0)
     normal = [Example(item, np.zeros(len(item))) for item in evidence]
-    pseudo = [Example(calibrate(item, references, config), p.labels) for item, p in zip(pseudo_raw, pseudos, strict=True)]
+    pseudo = [Example(calibrate(item, references, config), p.labels, p.kind) for item, p in zip(pseudo_raw, pseudos, strict=True)]
     heads = learn(normal, pseudo, config, _draw_seed(rng))
     report("learn fusion", 1.0)
 
     # References of the p-values: always from documents that the views did not see.
     unseen_evidence = evidence if unseen else cross.in_sample_evidence(encoded, config)
-    word_scores = [fuse(item[:, 0], item[:, 1], heads.fusion, config.fusion) for item in unseen_evidence]
-    document_scores = aggregate(word_scores, heads.aggregation, config.aggregation)
+    judged = judge(unseen_evidence, heads, config)
+    document_view, document_scores = None, judged.aggregated
+    if config.document.view:
+        document_view = DocumentView.fit(judged.features, config.document)
+        document_scores = document_view.score(judged.features, members=True)
+    document_reference = TailReference.of(document_scores)
+    word_scores = feed_back(judged.fused, document_reference.evidence(document_scores, 0.0, members=True), config)
     training_scores = np.zeros(len(documents))
     training_scores[usable] = document_scores
     return Detector(
@@ -126,8 +158,9 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
         views=views,
         references=references,
         heads=heads,
+        document_view=document_view,
         word_reference=TailReference.of(np.concatenate(word_scores)),
-        document_reference=TailReference.of(document_scores),
+        document_reference=document_reference,
         training_scores=training_scores,
         training_words=sum(map(len, encoded)),
     )
@@ -174,7 +207,7 @@ def _fit_side_by_side(corpora: Sequence[Sequence[Encoded]], config: Config, seed
     """Views for each corpus, fitted in parallel; the outcome does not depend on which is done first."""
 
     def fit_views(documents: Sequence[Encoded]) -> tuple[View, ...]:
-        return tuple(fit_view(name, documents, config, seed) for name in VIEW_NAMES)
+        return tuple(fit_view(name, documents, config, seed) for name in config.views.names)
 
     report("learn normal text", 0.0)
     prepare_views(corpora[0][0].vectors.shape[1], config)

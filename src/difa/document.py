@@ -38,10 +38,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The words of a document as strings, with one vector each: (T, d)."""
+    """The words of a document as strings, with one vector each: (T, d), and the number of subwords each was read in: (T,)."""
 
     words: tuple[str, ...]
     vectors: FloatArray
+    pieces: IntArray
 
     def __len__(self) -> int:
         return len(self.words)
@@ -62,7 +63,7 @@ class WordScore:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One scored document and its words."""
+    """One scored document and its words; `evidence` says how far each trait of the document lies in the normal tail."""
 
     text: str
     score: float
@@ -70,6 +71,7 @@ class Result:
     is_anomaly: bool
     words: tuple[WordScore, ...]
     id: str | None = None
+    evidence: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields of the command line's JSON, in its order."""
@@ -79,6 +81,7 @@ class Result:
             "score": self.score,
             "p_value": self.p_value,
             "is_anomaly": self.is_anomaly,
+            "evidence": dict(self.evidence),
             "words": [
                 {
                     "text": word.text,

@@ -1,7 +1,8 @@
 """Evidences and labels of pseudo anomalies -> the weights of fusion and aggregation.
 
 q and r learn together, from word and document labels, while everything below them is frozen. Words and documents of both
-classes weigh the same in the loss, however rare the anomalous ones are.
+classes weigh the same in the loss, however rare the anomalous ones are. Where settings say so, the kinds of pseudo anomalies that
+are found worst weigh more than the others: real anomalies may be of any kind.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ _BATCH_DOCUMENTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One document for learning: the evidences of its words (T, 2) and their labels (T,)."""
+    """One document for learning: the evidences of its words (T, views), their labels (T,), and the kind of its anomaly."""
 
     evidence: FloatArray
     labels: FloatArray
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def learn(normal: Sequence[Example], pseudo: Sequence[Example], config: Config, 
 
     rng = np.random.default_rng(seed)
     start = {
-        "fusion": fuse.initial_weights(config.fusion, rng),
+        "fusion": fuse.initial_weights(pseudo[0].evidence.shape[1], config.fusion, rng),
         "aggregation": aggregate.initial_weights(config.aggregation, rng),
         "word": {"slope": np.array(0.0), "bias": np.array(-3.0)},
         "document": {"slope": np.array(0.0), "bias": np.array(-5.0)},
@@ -51,15 +53,18 @@ def learn(normal: Sequence[Example], pseudo: Sequence[Example], config: Config, 
         for part, values in start.items()
     }
     optimiser = torch.optim.Adam([tensor for part in weights.values() for tensor in part.values()], lr=config.learn.learning_rate)
-    outputs = [weights[part][name] for part in ("fusion", "aggregation") for name in ("w2", "b2")]
+    outputs = [weights[part][name] for part in ("fusion", "aggregation") for name in ("w2", "b2") if name in weights[part]]
     normal = [example for example in normal if len(example.labels)]
     for _ in range(config.learn.steps):
         batch = [*_draw(normal, rng), *_draw(pseudo, rng)]
         evidence, labels, mask = (torch.from_numpy(array) for array in _pad(batch))
-        word_scores = fuse.fuse(evidence[..., 0], evidence[..., 1], weights["fusion"], config.fusion, torch)
+        word_scores = fuse.fuse(evidence, weights["fusion"], config.fusion, torch)
         descriptor = aggregate.pool(word_scores, mask, weights["aggregation"]["log_sharpness"], config.aggregation, torch)
         document_scores = aggregate.mix(descriptor, weights["aggregation"], torch)
-        word_loss = _balanced_loss(word_scores[mask > 0], labels[mask > 0], weights["word"], torch)
+        word_loss = sum(
+            share * _balanced_loss(word_scores[rows][mask[rows] > 0], labels[rows][mask[rows] > 0], weights["word"], torch)
+            for rows, share in _shares(batch, word_scores, labels, mask, weights["word"], config.learn.worst, torch)
+        )
         document_loss = _balanced_loss(document_scores, labels.amax(dim=1), weights["document"], torch)
         size = sum((tensor**2).sum() for tensor in outputs)
         loss = word_loss + config.learn.document_weight * document_loss + config.learn.shrinkage * size
@@ -79,6 +84,24 @@ def _balanced_loss(scores: Any, labels: Any, line: Mapping[str, Any], torch: Any
     return sum(part.mean() for part in classes if len(part)) / 2
 
 
+def _shares(
+    batch: Sequence[Example], scores: Any, labels: Any, mask: Any, line: Mapping[str, Any], worst: float, torch: Any
+) -> list[tuple[Any, float]]:
+    """The rows of each kind together with all normal ones, and what share of the loss the kind has.
+
+    Shares grow with the exponential of the kind's own loss: gradient descent then lowers the worst losses first.
+    """
+    kinds = np.array([example.kind for example in batch])
+    if worst == 0:
+        return [(torch.arange(len(batch)), 1.0)]
+    normal = kinds == ""
+    rows = [torch.from_numpy(np.flatnonzero((kinds == kind) | normal)) for kind in sorted(set(kinds[~normal].tolist()))]
+    with torch.no_grad():
+        losses = [_balanced_loss(scores[r][mask[r] > 0], labels[r][mask[r] > 0], line, torch).item() for r in rows]
+    powers = np.exp(worst * (np.array(losses) - max(losses)))
+    return list(zip(rows, (powers / powers.sum()).tolist(), strict=True))
+
+
 def _draw(examples: Sequence[Example], rng: np.random.Generator) -> list[Example]:
     if not examples:
         return []
@@ -87,7 +110,7 @@ def _draw(examples: Sequence[Example], rng: np.random.Generator) -> list[Example
 
 def _pad(batch: Sequence[Example]) -> list[FloatArray]:
     longest = max(len(example.labels) for example in batch)
-    evidence = np.zeros((len(batch), longest, 2), np.float32)
+    evidence = np.zeros((len(batch), longest, batch[0].evidence.shape[1]), np.float32)
     labels = np.zeros((len(batch), longest), np.float32)
     mask = np.zeros_like(labels)
     for row, example in enumerate(batch):

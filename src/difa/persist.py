@@ -21,16 +21,17 @@ from difa import __version__
 from difa.calibrate import TailReference
 from difa.config import Config, check_threads
 from difa.detector import Detector
-from difa.document import FloatArray
+from difa.document import FloatArray, IntArray
 from difa.encoders import Encoder, EncoderSpec, with_cache
 from difa.encoders.cache import CachedEncoder
 from difa.encoders.export import ExportedEncoder
 from difa.encoders.onnx import OnnxEncoder
 from difa.errors import ConfigError, ModelError
 from difa.learn import Heads
-from difa.views import VIEW_NAMES, restore_view
+from difa.views import restore_view
+from difa.weigh import DocumentView
 
-FORMAT = 1
+FORMAT = 2
 
 
 def save(detector: Detector, folder: Path, parameters: dict[str, Any]) -> None:
@@ -68,15 +69,16 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
         exported = ExportedEncoder(content["encoder.onnx"], content["tokenizer.json"].decode(), spec)
         views = tuple(
             restore_view(name, _part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, threads)
-            for name in VIEW_NAMES
+            for name in config.views.names
         )
         detector = Detector(
             config=config,
             seed=config_file["seed"],
             encoder=with_cache(OnnxEncoder(exported, config.encoder.batch_tokens, threads), cache),
             views=views,
-            references=tuple(TailReference(tensors[f"reference.{name}"]) for name in VIEW_NAMES),
+            references=tuple(TailReference(tensors[f"reference.{name}"]) for name in config.views.names),
             heads=Heads(_part(tensors, "fusion."), _part(tensors, "aggregation.")),
+            document_view=DocumentView.restore(config.document, _part(tensors, "document.")) if config.document.view else None,
             word_reference=TailReference(tensors["reference.word"]),
             document_reference=TailReference(tensors["reference.document"]),
             training_scores=tensors["training_scores"],
@@ -112,13 +114,15 @@ def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
     from safetensors.numpy import save as serialise
 
     exported = _exported(detector.encoder)
-    tensors: dict[str, FloatArray] = {
+    tensors: dict[str, FloatArray | IntArray] = {
         "reference.word": detector.word_reference.values,
         "reference.document": detector.document_reference.values,
         "training_scores": detector.training_scores,
     }
     tensors |= {f"fusion.{name}": value for name, value in detector.heads.fusion.items()}
     tensors |= {f"aggregation.{name}": value for name, value in detector.heads.aggregation.items()}
+    if detector.document_view is not None:
+        tensors |= {f"document.{name}": value for name, value in detector.document_view.tensors().items()}
     files = {"encoder.onnx": exported.graph, "tokenizer.json": exported.tokenizer.encode()}
     for view, reference in zip(detector.views, detector.references, strict=True):
         tensors[f"reference.{view.name}"] = reference.values

@@ -47,6 +47,10 @@ class Encoder(Protocol):
         """One `Encoded` per document, one vector per word; the same alone or in any batch."""
         ...
 
+    def vocabulary(self) -> list[str]:
+        """Words that the tokenizer knows as a whole, sorted."""
+        ...
+
 
 def load_encoder(config: EncoderConfig, cache: str | Path | None = None) -> Encoder:
     """The encoder that the settings name, exported if this is its first use; with a vector cache on request."""

@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -49,25 +50,30 @@ class CachedEncoder:
             encoded.append(item)
         return encoded
 
+    def vocabulary(self) -> list[str]:
+        """The inner encoder's words."""
+        return self.inner.vocabulary()
+
     def _path(self, document: Document) -> Path:
         spec = self.spec
         words = [word.text for word in document.words]
         key = hashlib.sha256(json.dumps([spec.fingerprint, spec.layer, spec.max_length, words]).encode()).hexdigest()
-        return self._folder / key[:2] / f"{key}.npy"
+        return self._folder / key[:2] / f"{key}.npz"
 
     def _read(self, document: Document) -> Encoded | None:
         words = tuple(word.text for word in document.words)
         try:
-            vectors = np.load(self._path(document), allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+            with np.load(self._path(document), allow_pickle=False) as stored:
+                vectors, pieces = stored["vectors"], stored["pieces"]
+        except (OSError, ValueError, EOFError, KeyError, BadZipFile):
             return None
-        fits = vectors.shape == (len(words), self.spec.dimension) and vectors.dtype == np.float32
-        return Encoded(words, vectors) if fits else None
+        fits = vectors.shape == (len(words), self.spec.dimension) and vectors.dtype == np.float32 and len(pieces) == len(words)
+        return Encoded(words, vectors, pieces) if fits else None
 
     def _write(self, document: Document, encoded: Encoded) -> None:
         path = self._path(document)
         path.parent.mkdir(exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}.part")
         with partial.open("wb") as file:
-            np.save(file, encoded.vectors, allow_pickle=False)
+            np.savez(file, allow_pickle=False, vectors=encoded.vectors, pieces=encoded.pieces)
         partial.replace(path)

@@ -75,10 +75,10 @@ class OnnxEncoder:
     def _encode_chunk(self, documents: Sequence[Document]) -> list[Encoded]:
         words = [tuple(word.text for word in document.words) for document in documents]
         unique = list(dict.fromkeys(words))  # duplicates are computed once
-        vectors = dict(zip(unique, self._vectors(unique), strict=True))
-        return [Encoded(key, vectors[key]) for key in words]
+        encoded = dict(zip(unique, self._encode_unique(unique), strict=True))
+        return [encoded[key] for key in words]
 
-    def _vectors(self, documents: Sequence[tuple[str, ...]]) -> list[FloatArray]:
+    def _encode_unique(self, documents: Sequence[tuple[str, ...]]) -> list[Encoded]:
         subwords = self._tokenize(documents)
         capacity = self.spec.max_length - len(self._prefix) - len(self._suffix)
         windows = [plan_windows(len(ids), capacity) for ids, _ in subwords]
@@ -89,13 +89,20 @@ class OnnxEncoder:
                 for w in ws
             ]
         )
-        pooled = []
+        encoded = []
         for (ids, owners), document_windows, document in zip(subwords, windows, documents, strict=True):
             hidden = np.empty((len(ids), self.spec.dimension), np.float32)
             for window in document_windows:
                 hidden[window.keep_start : window.keep_end] = self._kept(next(states), window)
-            pooled.append(pool_subwords(hidden, owners, len(document)))
-        return pooled
+            pieces = np.bincount(owners, minlength=len(document))
+            encoded.append(Encoded(document, pool_subwords(hidden, owners, len(document)), pieces))
+        return encoded
+
+    def vocabulary(self) -> list[str]:
+        """Words that the tokenizer knows as a whole."""
+        marks = "Ġ▁"  # byte-level and SentencePiece tokenizers mark the start of a word, WordPiece its continuation (##)
+        words = {entry.lstrip(marks) for entry in self._tokenizer.get_vocab()}
+        return sorted(word for word in words if word.isalpha())
 
     def _kept(self, hidden: FloatArray, window: Window) -> FloatArray:
         shift = len(self._prefix) - window.start

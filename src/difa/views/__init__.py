@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from difa.config import Config
-from difa.document import Encoded, FloatArray, Reason
-from difa.errors import MissingExtraError
+from difa.config import VIEW_NAMES, Config
+from difa.document import Encoded, FloatArray, IntArray, Reason
+from difa.errors import ConfigError, MissingExtraError
+from difa.views.collocation import CollocationView
+from difa.views.form import FormView
+from difa.views.lexical import LexicalView
+from difa.views.neighbour import NeighbourView
 
 
 class View(Protocol):
@@ -28,7 +32,7 @@ class View(Protocol):
         """For each word the reasons for its raw evidence, strongest first."""
         ...
 
-    def tensors(self) -> Mapping[str, FloatArray]:
+    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
         """What it learned, as arrays."""
         ...
 
@@ -37,12 +41,10 @@ class View(Protocol):
         ...
 
 
-VIEW_NAMES = ("semantic", "form")
-"""In the paper's order: the gate α belongs to the first."""
-
-
 def prepare_views(width: int, config: Config) -> None:
     """Do once what fits in several threads must not do at the same time."""
+    if "semantic" not in config.views.names:
+        return
     try:
         from difa.views.semantic.train import architecture
     except ImportError as error:
@@ -52,24 +54,38 @@ def prepare_views(width: int, config: Config) -> None:
 
 def fit_view(name: str, documents: Sequence[Encoded], config: Config, seed: int) -> View:
     """Fit a view on normal documents."""
-    if name == "form":
-        from difa.views.form import FormView
+    match name:
+        case "semantic":
+            from difa.views.semantic import SemanticView
+            from difa.views.semantic.train import train
 
-        return FormView.fit(documents, config.form)
-    from difa.views.semantic import SemanticView
-    from difa.views.semantic.train import train
-
-    return SemanticView(train(documents, config.semantic, seed), config.semantic, config.encoder.threads)
+            return SemanticView(train(documents, config.semantic, seed), config.semantic, config.encoder.threads)
+        case "form":
+            return FormView.fit(documents, config.form)
+        case "lexical":
+            return LexicalView.fit(documents, config.lexical)
+        case "neighbour":
+            return NeighbourView.fit(documents, config.neighbour, seed)
+        case "collocation":
+            return CollocationView.fit(documents, config.collocation)
+    raise ConfigError(f"unknown view {name!r}: expected one of {', '.join(VIEW_NAMES)}")
 
 
 def restore_view(
     name: str, tensors: Mapping[str, FloatArray], graph: bytes | None, config: Config, threads: int | None = None
 ) -> View:
     """A view from what it saved."""
-    if name == "form":
-        from difa.views.form import FormView
+    match name:
+        case "semantic":
+            from difa.views.semantic import SemanticView
 
-        return FormView(config=config.form, **tensors)
-    from difa.views.semantic import SemanticView
-
-    return SemanticView(graph or b"", config.semantic, threads)
+            return SemanticView(graph or b"", config.semantic, threads)
+        case "form":
+            return FormView(config=config.form, **tensors)
+        case "lexical":
+            return LexicalView.restore(config.lexical, tensors)
+        case "neighbour":
+            return NeighbourView.restore(config.neighbour, tensors)
+        case "collocation":
+            return CollocationView.restore(config.collocation, tensors)
+    raise ConfigError(f"unknown view {name!r}: expected one of {', '.join(VIEW_NAMES)}")

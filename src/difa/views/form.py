@@ -16,7 +16,7 @@ from itertools import groupby
 import numpy as np
 
 from difa.config import FormConfig
-from difa.document import Encoded, FloatArray, Reason, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 
 SURFACE = (
     "length",
@@ -93,7 +93,7 @@ class FormView:
             for t in range(len(document))
         ]
 
-    def tensors(self) -> Mapping[str, FloatArray]:
+    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
         return {"mean": self.mean, "scale": self.scale, "precision": self.precision}
 
     def graph(self) -> bytes | None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from difa.config import SemanticConfig
-from difa.document import Encoded, FloatArray, Reason
+from difa.document import Encoded, FloatArray, IntArray, Reason
 from difa.encoders.onnx import session
 from difa.encoders.windows import plan_windows
 
@@ -49,7 +49,7 @@ class SemanticView:
             for t, parts in enumerate(zip(reconstruction, discrepancy, strict=True))
         ]
 
-    def tensors(self) -> Mapping[str, FloatArray]:
+    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
         return {}
 
     def graph(self) -> bytes | None:

@@ -1,0 +1,117 @@
+"""Normal documents -> pseudo anomalies with word labels, to teach fusion and aggregation.
+
+The paper's three kinds: `form` mutates the string of a word (its vectors are then computed anew), `semantic` puts the vector of a
+word of another document in its place, `mixed` does both. The other kinds are errors of real text, made from words alone
+(`errors`) with the strings of `strings`. Each hits a single word or, in diffuse variants, several. Everything random
+comes from the generator that is passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from difa.config import PAPER_KINDS, PerturbConfig
+from difa.document import Encoded, FloatArray
+from difa.encoders import Encoder
+from difa.perturb.errors import ERRORS, Material
+from difa.perturb.strings import MUTATIONS, gibberish
+from difa.words import from_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Pseudo:
+    """A pseudo-anomalous document: which normal one it came from, and which of its words were changed."""
+
+    source: int
+    kind: str
+    document: Encoded
+    labels: FloatArray  # (T,) of 0 and 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a pseudo anomaly is to be, before its words have vectors."""
+
+    source: int
+    kind: str
+    words: list[str]
+    labels: list[int]
+
+
+def make_pseudo_anomalies(
+    documents: Sequence[Encoded], encoder: Encoder, config: PerturbConfig, rng: np.random.Generator
+) -> list[Pseudo]:
+    """Up to `config.documents` pseudo anomalies, spread evenly over the normal documents and the kinds."""
+    usable = [index for index, document in enumerate(documents) if len(document)]
+    total = min(config.documents, 3 * len(usable))
+    sources = np.concatenate([rng.permutation(usable) for _ in range(-(-total // max(1, len(usable))))])[:total]
+    material = None
+    if set(config.kinds) - set(PAPER_KINDS):
+        material = Material.of([documents[index].words for index in usable], encoder.vocabulary())
+    plans = []
+    for number, source in enumerate(sources.tolist()):
+        kind = config.kinds[number % len(config.kinds)]
+        plan = _plan(source, kind, documents[source].words, material, config, rng)
+        if any(plan.labels):  # not every error can be made in every document
+            plans.append(plan)
+    return _realise(plans, documents, usable, encoder, rng)
+
+
+def _plan(
+    source: int, kind: str, words: Sequence[str], material: Material | None, config: PerturbConfig, rng: np.random.Generator
+) -> _Plan:
+    positions = choose_positions(len(words), config, rng)
+    if kind not in PAPER_KINDS and material is not None:
+        changed = ERRORS[kind](list(words), len(positions), material, rng)
+        return _Plan(source, kind, changed.words, changed.labels)
+    mutated = list(words)
+    if kind != "semantic":
+        for position in positions:
+            mutated[position] = mutate_at(mutated, position, rng)
+    return _Plan(source, kind, mutated, [int(position in positions) for position in range(len(words))])
+
+
+def _realise(
+    plans: Sequence[_Plan], documents: Sequence[Encoded], usable: Sequence[int], encoder: Encoder, rng: np.random.Generator
+) -> list[Pseudo]:
+    """Vectors for the planned words: their own, or foreign ones in place of them."""
+    fresh = iter(encoder.encode([from_tokens(plan.words) for plan in plans if plan.kind != "semantic"]))
+    pseudos = []
+    for plan in plans:
+        base = documents[plan.source] if plan.kind == "semantic" else next(fresh)
+        vectors = base.vectors.copy()
+        if plan.kind in ("semantic", "mixed"):
+            for position in np.flatnonzero(plan.labels):
+                vectors[position] = _foreign_vector(documents, usable, plan.source, rng)
+        pseudos.append(Pseudo(plan.source, plan.kind, Encoded(base.words, vectors, base.pieces), np.array(plan.labels, float)))
+    return pseudos
+
+
+def choose_positions(length: int, config: PerturbConfig, rng: np.random.Generator) -> list[int]:
+    """One word, or in diffuse variants several: at least two, at most the configured share."""
+    count = 1
+    if length > 2 and rng.random() < config.diffuse:
+        count = int(rng.integers(2, max(2, int(config.max_share * length)) + 1))
+    return sorted(rng.choice(length, size=min(count, length), replace=False).tolist())
+
+
+def mutate_at(words: Sequence[str], position: int, rng: np.random.Generator) -> str:
+    """Another string for one word: a mutation of it, or a repetition of the word before."""
+    word = words[position]
+    for _ in range(8 if word else 0):
+        choice = int(rng.integers(len(MUTATIONS) + 1))
+        mutated = words[position - 1] if choice == len(MUTATIONS) and position else MUTATIONS[choice % len(MUTATIONS)](word, rng)
+        if mutated and mutated != word:
+            return mutated
+    return gibberish(word, rng)
+
+
+def _foreign_vector(documents: Sequence[Encoded], usable: Sequence[int], source: int, rng: np.random.Generator) -> FloatArray:
+    donor = source
+    while donor == source and len(usable) > 1:
+        donor = usable[int(rng.integers(len(usable)))]
+    vectors = documents[donor].vectors
+    return np.asarray(vectors[int(rng.integers(len(vectors)))])

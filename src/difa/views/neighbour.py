@@ -1,0 +1,94 @@
+"""Neighbour view: how far is the word's vector from the nearest vector of normal text?
+
+Normal vectors are kept in a bank of bounded size. Every distinct word comes in before any second occurrence does, and then
+words fill the bank in proportion to how often they occur: rare words stay covered, frequent ones keep the variety of their
+contexts, and a model's size and cost do not grow with the corpus.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from difa.config import NeighbourConfig
+from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.views.strings import pack, unpack
+
+_BLOCK = 64  # words compared at once: products of one shape give a word the same distance alone or in any company
+
+
+@dataclass(frozen=True)
+class NeighbourView:
+    """A bank of normal word vectors (N, d), and the word of each."""
+
+    config: NeighbourConfig
+    bank: FloatArray
+    words: tuple[str, ...]
+
+    name = "neighbour"
+
+    @classmethod
+    def fit(cls, documents: Sequence[Encoded], config: NeighbourConfig, seed: int) -> NeighbourView:
+        """Choose the bank."""
+        words = [word for document in documents for word in document.words]
+        vectors = np.concatenate([document.vectors for document in documents]).astype(np.float32)
+        chosen = choose(words, config.bank, np.random.default_rng(seed))
+        return cls(config, np.ascontiguousarray(vectors[chosen]), tuple(words[index] for index in chosen.tolist()))
+
+    @classmethod
+    def restore(cls, config: NeighbourConfig, tensors: Mapping[str, FloatArray]) -> NeighbourView:
+        return cls(config, tensors["bank"], tuple(unpack(tensors["bytes"], tensors["lengths"])))
+
+    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        """Euclidean distance to the nearest vector of the bank."""
+        if not documents:
+            return []
+        squares, _ = self._nearest(np.concatenate([document.vectors for document in documents]))
+        return split_by(map(len, documents), np.sqrt(squares))
+
+    def explain(self, document: Encoded) -> list[list[Reason]]:
+        """Which normal word is nearest."""
+        squares, nearest = self._nearest(document.vectors)
+        return [
+            [Reason(f"nearest use in normal text: {self.words[index]!r} at distance {square**0.5:.2g}", 1.0)]
+            for square, index in zip(squares.tolist(), nearest.tolist(), strict=True)
+        ]
+
+    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
+        return {**pack(self.words), "bank": self.bank}
+
+    def graph(self) -> bytes | None:
+        return None
+
+    def _nearest(self, vectors: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Squared distance to the nearest bank vector, and which it is: (T,) each."""
+        norms = np.einsum("nd,nd->n", self.bank, self.bank)
+        squares, nearest = np.zeros(len(vectors)), np.zeros(len(vectors), dtype=np.int64)
+        block = np.zeros((_BLOCK, self.bank.shape[1]), np.float32)
+        for start in range(0, len(vectors), _BLOCK):
+            part = vectors[start : start + _BLOCK].astype(np.float32)
+            block[: len(part)] = part
+            gaps = (norms - 2 * (block @ self.bank.T))[: len(part)]  # (B, N), less the word's own square
+            closest = gaps.argmin(axis=1)
+            # The difference itself, not the expanded square: it stays exact where the two vectors are all but equal.
+            difference = part.astype(np.float64) - self.bank[closest]
+            nearest[start : start + _BLOCK] = closest
+            squares[start : start + _BLOCK] = np.einsum("td,td->t", difference, difference)
+        return squares, nearest
+
+
+def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArray:
+    """Positions of at most `size` words: each distinct word once, then in proportion to their counts."""
+    if len(words) <= size:
+        return np.arange(len(words))
+    places: dict[str, list[int]] = defaultdict(list)
+    for position, word in enumerate(words):
+        places[word.lower()].append(position)
+    turn = np.zeros(len(words))
+    for positions in places.values():
+        turn[rng.permutation(positions)] = np.arange(len(positions)) / len(positions)
+    order = np.lexsort((rng.random(len(words)), turn))
+    return np.sort(order[:size])
