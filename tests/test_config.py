@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from difa.config import CalibrationConfig, Config, FormConfig, PerturbConfig, SemanticConfig
+from difa.config import CalibrationConfig, Config, FormConfig, FusionConfig, PerturbConfig, SemanticConfig, ViewsConfig
 from difa.errors import ConfigError
 
 
@@ -11,11 +11,15 @@ def test_settings_survive_json_shape():
     assert Config.from_dict(config.to_dict()) == config
 
 
-def test_presets_differ_only_in_the_reference():
+def test_the_paper_preset_is_the_papers():
     full, paper = Config.preset("full").to_dict(), Config.preset("paper").to_dict()
-    assert full["calibration"]["reference"] == "unseen"
+    assert paper["views"]["names"] == ("semantic", "form")
     assert paper["calibration"]["reference"] == "in-sample"
-    assert {name for name in full if full[name] != paper[name]} == {"calibration"}
+    assert paper["perturb"]["kinds"] == ("form", "semantic", "mixed")
+    assert paper["fusion"] == {"hidden": 8, "agreement": True, "power": 1.0}
+    assert (paper["document"]["view"], paper["document"]["feedback"], paper["learn"]["worst"]) == (False, 0.0, 0.0)
+    differing = {"views", "calibration", "perturb", "fusion", "document", "learn"}
+    assert {name for name in full if full[name] != paper[name]} == differing
 
 
 @pytest.mark.parametrize(
@@ -32,6 +36,9 @@ def test_presets_differ_only_in_the_reference():
         (lambda: SemanticConfig(layers=True), "layers"),
         (lambda: CalibrationConfig(reference="none"), "expected one of unseen, in-sample, got 'none'"),
         (lambda: PerturbConfig(kinds=()), "kinds"),
+        (lambda: ViewsConfig(names=("form", "form")), "each once, got"),
+        (lambda: ViewsConfig(names=("sound",)), "some of semantic, form, lexical, neighbour, collocation"),
+        (lambda: FusionConfig(power=0.5), "power"),
         (lambda: Config(form=SemanticConfig()), "form: expected a FormConfig, got SemanticConfig"),
     ],
 )

@@ -11,8 +11,8 @@ import difa
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
-    "errors", "document", "config", "words", "encoders", "views", "calibrate", "perturb", "fuse", "aggregate", "learn",
-    "detector", "persist", "estimator", "evaluate", "formats", "report", "cli", "__main__",
+    "errors", "document", "config", "words", "encoders", "views", "calibrate", "perturb", "sides", "fuse", "aggregate", "weigh",
+    "learn", "detector", "persist", "estimator", "evaluate", "formats", "report", "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from difa.config import PerturbConfig
-from difa.perturb import MUTATIONS, choose_positions, make_pseudo_anomalies, mutate_at
+from difa.config import ERROR_KINDS, PAPER_KINDS, PerturbConfig
+from difa.perturb import choose_positions, make_pseudo_anomalies, mutate_at
+from difa.perturb.errors import ERRORS, Material
+from difa.perturb.strings import MUTATIONS
 from difa.words import from_text
 
 
@@ -12,7 +14,7 @@ def documents(tiny_encoder, corpus):
 
 
 def make(documents, encoder, count=60, seed=0, **settings):
-    config = PerturbConfig(documents=count, **settings)
+    config = PerturbConfig(documents=count, **({"kinds": PAPER_KINDS} | settings))
     return make_pseudo_anomalies(documents, encoder, config, np.random.default_rng(seed))
 
 
@@ -36,9 +38,7 @@ def test_mixed_changes_the_vector_beyond_its_string(documents, tiny_encoder):
 
 def test_kinds_and_sources_are_spread_evenly(documents, tiny_encoder):
     pseudos = make(documents, tiny_encoder, count=90)
-    assert {kind: sum(p.kind == kind for p in pseudos) for kind in ("form", "semantic", "mixed")} == dict.fromkeys(
-        ("form", "semantic", "mixed"), 30
-    )
+    assert {kind: sum(p.kind == kind for p in pseudos) for kind in PAPER_KINDS} == dict.fromkeys(PAPER_KINDS, 30)
     assert len({pseudo.source for pseudo in pseudos}) == len(documents)
 
 
@@ -70,3 +70,40 @@ def test_every_mutation_changes_a_word_and_all_are_used():
 @pytest.mark.parametrize("word", [".", "a", "7", "東", "", "🙂"])
 def test_hard_words_still_change(word):
     assert mutate_at([word], 0, np.random.default_rng(0)) != word
+
+
+@pytest.mark.parametrize("kind", ERROR_KINDS)
+def test_errors_of_real_text(kind, documents, tiny_encoder):
+    pseudos = make(documents, tiny_encoder, kinds=(kind,), count=40)
+    assert len(pseudos) > 20
+    for pseudo in pseudos:
+        assert len(pseudo.labels) == len(pseudo.document.words) == len(pseudo.document.vectors) == len(pseudo.document.pieces)
+        assert pseudo.labels.any()
+        assert pseudo.document.words != documents[pseudo.source].words
+        unchanged = [word for word, label in zip(pseudo.document.words, pseudo.labels, strict=True) if not label]
+        assert set(unchanged) <= set(documents[pseudo.source].words)
+
+
+def material():
+    return Material.of([["the", "parcels", "the", "parcel"], ["a", "delivery"]], ["banana", "parcel"])
+
+
+def test_material_is_taken_from_the_corpus():
+    made = material()
+    assert made.common[0] == "the"
+    assert made.forms["parcel"] == ["parcels"]
+    assert made.strangers == ["banana"]
+
+
+def test_errors_by_name():
+    rng = np.random.default_rng(0)
+    words = ["the", "parcel", "is", "late"]
+    doubled = ERRORS["double"](list(words), 1, material(), rng)
+    at = doubled.labels.index(1)
+    assert doubled.words[at] == doubled.words[at - 1]
+    dropped = ERRORS["drop"](list(words), 1, material(), rng)
+    assert len(dropped.words) == 3
+    assert sum(dropped.labels) == 1
+    assert ERRORS["inflection"](["parcel"], 1, material(), rng).words == ["parcels"]
+    assert ERRORS["topic"](["parcel"], 1, material(), np.random.default_rng(1)).words.count("banana") >= 1
+    assert ERRORS["drop"](["one", "two"], 1, material(), rng).labels == [0, 0]  # too short for it

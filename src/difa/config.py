@@ -223,10 +223,13 @@ class FusionConfig:
     """Width of q, 8 for the paper; 0 makes the gates constants. Pseudo anomalies are not real ones: the fewer parameters, the
     less of their accidents is learned."""
     agreement: bool = True
-    """Whether the term β·√(e·e′) of the two strongest evidences is there."""
+    """Whether the term β·√(e_sem·e_form) is there."""
+    power: float = 4.0
+    """Power of the mean of both sides: 1 in the paper; the higher, the more the stronger side decides alone."""
 
     def __post_init__(self) -> None:
         _whole(self, "hidden", 0)
+        _number(self, "power", 1, 16)
 
 
 @dataclass(frozen=True)
@@ -250,10 +253,10 @@ class DocumentConfig:
     """Documents as a whole, and what they say of their words."""
 
     view: bool = True
-    """Whether peaks and means of all views are weighed together; otherwise, as in the paper, the learned aggregation alone."""
-    length_weight: float = 0.2
+    """Whether peaks and means of both sides are weighed together; otherwise the paper's learned aggregation is the score."""
+    length_weight: float = 0.35
     """Score for each standard deviation by which a document is longer than usual: it has more places for an anomaly."""
-    feedback: float = 0.25
+    feedback: float = 0.4
     """Share of the document's evidence that is added to the score of each of its words; 0 in the paper."""
 
     def __post_init__(self) -> None:
@@ -320,7 +323,7 @@ class Config:
                 views=ViewsConfig(names=("semantic", "form")),
                 calibration=replace(config.calibration, reference="in-sample"),
                 perturb=replace(config.perturb, kinds=PAPER_KINDS),
-                fusion=replace(config.fusion, hidden=8),
+                fusion=replace(config.fusion, hidden=8, power=1.0),
                 document=replace(config.document, view=False, feedback=0.0),
                 learn=replace(config.learn, worst=0.0),
             )

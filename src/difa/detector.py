@@ -24,6 +24,7 @@ from difa.errors import InputError
 from difa.fuse import fuse
 from difa.learn import Example, Heads, learn
 from difa.perturb import make_pseudo_anomalies
+from difa.sides import Sides
 from difa.views import View, fit_view, prepare_views
 from difa.weigh import DocumentView, describe
 
@@ -40,7 +41,7 @@ class Scored:
     evidence: FloatArray  # (T, views)
     word_scores: FloatArray  # (T,)
     document_score: float
-    document_evidence: FloatArray  # (features,), none without a document view
+    document_evidence: FloatArray  # (traits,), none without a document view
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Detector:
     encoder: Encoder
     views: tuple[View, ...]
     references: tuple[TailReference, ...]
+    sides: Sides
     heads: Heads
     document_view: DocumentView | None
     word_reference: TailReference
@@ -64,29 +66,16 @@ class Detector:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""
         raw = raw_evidence(self.views, self.encoder.encode(documents))
         evidence = [calibrate(item, self.references, self.config) for item in raw]
-        judged = judge(evidence, self.heads, self.config)
-        document_scores: FloatArray = judged.aggregated
+        sides = [self.sides.evidence(item) for item in evidence]
+        fused = [fuse(item, self.heads.fusion, self.config.fusion) for item in sides]
         traits: FloatArray = np.zeros((len(documents), 0))
-        if self.document_view is not None:
-            document_scores, traits = self.document_view.score(judged.features), self.document_view.evidence(judged.features)
-        word_scores = feed_back(judged.fused, self.document_reference.evidence(document_scores, 0.0), self.config)
+        if self.document_view is None:
+            document_scores = aggregate(fused, self.heads.aggregation, self.config.aggregation)
+        else:
+            traits = self.document_view.evidence(describe(sides))
+            document_scores = self.document_view.score(traits)
+        word_scores = feed_back(fused, self.document_reference.evidence(document_scores, 0.0), self.config)
         return [Scored(*parts) for parts in zip(evidence, word_scores, document_scores.tolist(), traits, strict=True)]
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Documents after fusion and aggregation, before they are weighed as a whole."""
-
-    fused: list[FloatArray]  # (T,) per document
-    aggregated: FloatArray  # (documents,)
-    features: FloatArray  # (documents, features)
-
-
-def judge(evidence: Sequence[FloatArray], heads: Heads, config: Config) -> Judged:
-    """Tail evidence -> fused word scores, aggregated document scores, and the traits of each document."""
-    fused = [fuse(item, heads.fusion, config.fusion) for item in evidence]
-    aggregated = aggregate(fused, heads.aggregation, config.aggregation)
-    return Judged(fused, aggregated, describe(evidence, aggregated))
 
 
 def feed_back(fused: Sequence[FloatArray], document_evidence: FloatArray, config: Config) -> list[FloatArray]:
@@ -127,6 +116,7 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
     raw = cross.raw(encoded, cross.folds) if unseen else raw_evidence(views, encoded)
     references = _references(raw)
     evidence = [calibrate(item, references, config) for item in raw]
+    sides = Sides.fit(evidence, [view.side for view in views], config.calibration.epsilon)
 
     # Second stage: fusion and aggregation on pseudo anomalies, by views that did not see their source (the paper's did).
     report("make pseudo anomalies", 0.0)
@@ -142,13 +132,16 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
 
     # References of the p-values: always from documents that the views did not see.
     unseen_evidence = evidence if unseen else cross.in_sample_evidence(encoded, config)
-    judged = judge(unseen_evidence, heads, config)
-    document_view, document_scores = None, judged.aggregated
+    unseen_sides = [sides.evidence(item) for item in unseen_evidence]
+    fused = [fuse(item, heads.fusion, config.fusion) for item in unseen_sides]
+    document_view = None
     if config.document.view:
-        document_view = DocumentView.fit(judged.features, config.document)
-        document_scores = document_view.score(judged.features, members=True)
+        document_view = DocumentView.fit(describe(unseen_sides), config.document)
+        document_scores = document_view.score(document_view.evidence(describe(unseen_sides), members=True))
+    else:
+        document_scores = aggregate(fused, heads.aggregation, config.aggregation)
     document_reference = TailReference.of(document_scores)
-    word_scores = feed_back(judged.fused, document_reference.evidence(document_scores, 0.0, members=True), config)
+    word_scores = feed_back(fused, document_reference.evidence(document_scores, 0.0, members=True), config)
     training_scores = np.zeros(len(documents))
     training_scores[usable] = document_scores
     return Detector(
@@ -157,6 +150,7 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
         encoder=encoder,
         views=views,
         references=references,
+        sides=sides,
         heads=heads,
         document_view=document_view,
         word_reference=TailReference.of(np.concatenate(word_scores)),

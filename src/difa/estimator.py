@@ -23,7 +23,7 @@ from difa.detector import Detector, Report, Scored
 from difa.document import Document, Explanation, FloatArray, Result, WordScore
 from difa.encoders import load_encoder
 from difa.errors import ConfigError, InputError, NotFittedError
-from difa.weigh import feature_names
+from difa.weigh import trait_names
 from difa.words import as_document
 
 _CHUNK = 512  # documents scored together: bounds memory, large enough to fill batches
@@ -230,7 +230,7 @@ class DiFA:
         results, at = [], 0
         document_flags, word_flags = flag(document_p, rate).tolist(), flag(word_p, rate).tolist()
         p_values, names = word_p.tolist(), [view.name for view in fitted.views]
-        traits_of = feature_names(names)
+        traits_of = trait_names(fitted.sides.names)
         for document, item, p_value, flagged in zip(documents, scored, document_p.tolist(), document_flags, strict=True):
             rows = zip(document.words, item.word_scores.tolist(), item.evidence.tolist(), strict=True)
             words = tuple(

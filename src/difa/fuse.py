@@ -1,15 +1,14 @@
-"""Evidences of the views -> one score per word, by gates.
+"""Evidences of the two sides -> one score per word, by learned gates.
 
-For two views as in the paper: α, β = σ(q(u)) with u = log evidences, their difference, agreement, maximum, and
-s = α·e_sem + (1−α)·e_form + β·√(e_sem·e_form). For any number of views the α are a softmax, one per view, and the agreement is
-that of the two strongest evidences. Without hidden units the gates are constants: one weight per view, which no word can change.
-The formulas are written once, over `xp`: NumPy when scoring, torch when learning. No α and no β is ever negative.
+The paper's form: α, β = σ(q(u)) with u = log evidences, their difference, agreement, maximum, and
+s = α·e_sem + (1−α)·e_form + β·√(e_sem·e_form). Two settings go beyond it. Without hidden units α and β are constants that no
+word can change, so that no score falls where evidence rises. And the weighted mean may be a power mean: the higher the power,
+the more the stronger side decides alone. The formulas are written once, over `xp`: NumPy when scoring, torch when learning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,46 +18,40 @@ from difa.config import FusionConfig
 Array = Any  # a NumPy array or a torch tensor
 Weights = Mapping[str, Array]
 
+FEATURES = 5
 _UNIT = 0.2  # brings evidences, 0 to about 12, to the scale of the network
+_TINY = 1e-12
 
 
-def initial_weights(views: int, config: FusionConfig, rng: np.random.Generator) -> dict[str, Array]:
-    """The network q at its start: all views weigh the same for every word, β is one half."""
-    weights = {"b2": np.zeros(views)}
+def initial_weights(config: FusionConfig, rng: np.random.Generator) -> dict[str, Array]:
+    """The network q at its start: both gates at one half for every word."""
+    if not config.hidden:
+        return {"b2": np.zeros(2)}
+    return {
+        "w1": rng.normal(0, 0.3, (FEATURES, config.hidden)),
+        "b1": np.zeros(config.hidden),
+        "w2": np.zeros((config.hidden, 2)),
+        "b2": np.zeros(2),
+    }
+
+
+def fuse(sides: Array, weights: Weights, config: FusionConfig, xp: Any = np) -> Array:
+    """Word scores from the evidences of the sides (…, 2), or of the only one (…, 1): (…,)."""
+    if sides.shape[-1] == 1:
+        return sides[..., 0]
+    e_sem, e_form = sides[..., 0], sides[..., 1]
+    agreement = xp.sqrt(e_sem * e_form + _TINY)
+    logits = weights["b2"]
     if config.hidden:
-        features = 2 * views + 1
-        weights |= {
-            "w1": rng.normal(0, 0.3, (features, config.hidden)),
-            "b1": np.zeros(config.hidden),
-            "w2": np.zeros((config.hidden, views)),
-        }
-    return weights
-
-
-def fuse(evidence: Array, weights: Weights, config: FusionConfig, xp: Any = np) -> Array:
-    """Word scores from evidences (…, views): (…,)."""
-    views = [evidence[..., view] for view in range(evidence.shape[-1])]
-    if len(views) == 1:
-        return views[0]
-    strongest, second = _two_strongest(views, xp)
-    agreement = xp.sqrt(strongest * second + 1e-12)
-    logits = weights["b2"] + (_hidden(views, agreement, strongest, weights, xp) @ weights["w2"] if config.hidden else 0.0)
-    # The last view's logit is zero: for two views the softmax is the paper's σ.
-    powers = [xp.exp(logits[..., view]) for view in range(len(views) - 1)]
-    total = sum(powers) + 1
-    fused = sum(power / total * view for power, view in zip(powers, views[:-1], strict=True)) + views[-1] / total
-    return fused + agreement / (1 + xp.exp(-logits[..., len(views) - 1])) if config.agreement else fused
-
-
-def _hidden(views: list[Array], agreement: Array, strongest: Array, weights: Weights, xp: Any) -> Array:
-    differences = [_UNIT * (one - other) for one, other in pairwise(views)]
-    u = xp.stack([*map(xp.log1p, views), *differences, _UNIT * agreement, _UNIT * strongest], -1)
-    return xp.tanh(u @ weights["w1"] + weights["b1"])
-
-
-def _two_strongest(views: list[Array], xp: Any) -> tuple[Array, Array]:
-    strongest, second = xp.maximum(views[0], views[1]), xp.minimum(views[0], views[1])
-    for view in views[2:]:
-        second = xp.maximum(second, xp.minimum(strongest, view))
-        strongest = xp.maximum(strongest, view)
-    return strongest, second
+        u = xp.stack(
+            [xp.log1p(e_sem), xp.log1p(e_form), _UNIT * (e_sem - e_form), _UNIT * agreement, _UNIT * xp.maximum(e_sem, e_form)],
+            -1,
+        )
+        logits = xp.tanh(u @ weights["w1"] + weights["b1"]) @ weights["w2"] + logits
+    gates = 1 / (1 + xp.exp(-logits))
+    alpha, beta = gates[..., 0], gates[..., 1]
+    if config.power == 1:
+        fused = alpha * e_sem + (1 - alpha) * e_form
+    else:
+        fused = (alpha * e_sem**config.power + (1 - alpha) * e_form**config.power + _TINY) ** (1 / config.power)
+    return fused + beta * agreement if config.agreement else fused

@@ -22,7 +22,7 @@ _BATCH_DOCUMENTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One document for learning: the evidences of its words (T, views), their labels (T,), and the kind of its anomaly."""
+    """One document for learning: the evidences of its words (T, sides), their labels (T,), and the kind of its anomaly."""
 
     evidence: FloatArray
     labels: FloatArray
@@ -43,7 +43,7 @@ def learn(normal: Sequence[Example], pseudo: Sequence[Example], config: Config, 
 
     rng = np.random.default_rng(seed)
     start = {
-        "fusion": fuse.initial_weights(pseudo[0].evidence.shape[1], config.fusion, rng),
+        "fusion": fuse.initial_weights(config.fusion, rng),
         "aggregation": aggregate.initial_weights(config.aggregation, rng),
         "word": {"slope": np.array(0.0), "bias": np.array(-3.0)},
         "document": {"slope": np.array(0.0), "bias": np.array(-5.0)},

@@ -28,6 +28,7 @@ from difa.encoders.export import ExportedEncoder
 from difa.encoders.onnx import OnnxEncoder
 from difa.errors import ConfigError, ModelError
 from difa.learn import Heads
+from difa.sides import Sides, members_of
 from difa.views import restore_view
 from difa.weigh import DocumentView
 
@@ -77,6 +78,11 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
             encoder=with_cache(OnnxEncoder(exported, config.encoder.batch_tokens, threads), cache),
             views=views,
             references=tuple(TailReference(tensors[f"reference.{name}"]) for name in config.views.names),
+            sides=Sides(
+                members_of([view.side for view in views]),
+                {side: TailReference(values) for side, values in _part(tensors, "side.").items()},
+                config.calibration.epsilon,
+            ),
             heads=Heads(_part(tensors, "fusion."), _part(tensors, "aggregation.")),
             document_view=DocumentView.restore(config.document, _part(tensors, "document.")) if config.document.view else None,
             word_reference=TailReference(tensors["reference.word"]),
@@ -119,6 +125,7 @@ def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
         "reference.document": detector.document_reference.values,
         "training_scores": detector.training_scores,
     }
+    tensors |= {f"side.{side}": reference.values for side, reference in detector.sides.references.items()}
     tensors |= {f"fusion.{name}": value for name, value in detector.heads.fusion.items()}
     tensors |= {f"aggregation.{name}": value for name, value in detector.heads.aggregation.items()}
     if detector.document_view is not None:

@@ -1,10 +1,9 @@
-"""Word evidence of a whole document -> document score, ranked among normal documents feature by feature.
+"""Evidence of all words of a document -> document score, ranked among normal documents trait by trait.
 
-Anomalies show in a document in different ways: one word may stand out (the peak of a view's evidence), or all words may be a
-little off (its mean), or the learned aggregation may see a shape it knows. Each of these is ranked among normal documents, so
-that all speak the same language, and the root mean square of their evidences is the score: a strong one is not drowned, several
-that agree add up, and nothing can turn evidence into its opposite. Longer documents have more places where something can be
-wrong: the logarithm of the length enters with a small weight.
+Anomalies show in a document in different ways: one word stands out, or all words are a little off. So the peak and the mean of
+each side's evidence are ranked among normal documents, which lets all four speak the same language, and their root
+mean square is the score: a strong one is not drowned, several that agree add up, and nothing turns evidence into its opposite.
+Longer documents have more places where something can be wrong: the logarithm of the length enters with a small weight.
 """
 
 from __future__ import annotations
@@ -18,34 +17,31 @@ from difa.calibrate import TailReference
 from difa.config import DocumentConfig
 from difa.document import FloatArray
 
-_EPSILON = 1e-12
-
 
 @dataclass(frozen=True)
 class DocumentView:
-    """Features of normal documents: a reference for each, and the length of a typical document."""
+    """Traits of normal documents: a reference for each, and the length of a typical document."""
 
     config: DocumentConfig
     references: tuple[TailReference, ...]
     length: FloatArray  # (2,): mean and spread of the logarithm of the length
 
     @classmethod
-    def fit(cls, features: FloatArray, config: DocumentConfig) -> DocumentView:
-        """References from the features of normal documents that the views did not see: (documents, features)."""
-        spread = max(float(features[:, -1].std()), 0.1)
-        length = np.array([features[:, -1].mean(), spread])
-        return cls(config, tuple(TailReference.of(column) for column in features[:, :-1].T), length)
+    def fit(cls, traits: FloatArray, config: DocumentConfig) -> DocumentView:
+        """References from the traits of normal documents that the views did not see: (documents, traits)."""
+        length = np.array([traits[:, -1].mean(), max(float(traits[:, -1].std()), 0.1)])
+        return cls(config, tuple(TailReference.of(column) for column in traits[:, :-1].T), length)
 
-    def evidence(self, features: FloatArray, *, members: bool = False) -> FloatArray:
-        """Tail evidence of every feature but the length: (documents, features − 1)."""
-        columns = [reference.evidence(features[:, f], _EPSILON, members=members) for f, reference in enumerate(self.references)]
-        return np.stack(columns, axis=-1)
+    def evidence(self, traits: FloatArray, *, members: bool = False) -> FloatArray:
+        """Tail evidence of every trait, and how many standard deviations longer than usual: (documents, traits)."""
+        columns = [reference.evidence(traits[:, at], 0.0, members=members) for at, reference in enumerate(self.references)]
+        longer = (np.maximum(traits[:, -1], 0.0) - self.length[0]) / self.length[1]
+        return np.stack([*columns, longer], axis=-1)
 
-    def score(self, features: FloatArray, *, members: bool = False) -> FloatArray:
-        """Document scores; `members` are the very documents of the references, each of which is then left out of its rank."""
-        evidence = self.evidence(features, members=members)
-        scores = np.sqrt((evidence**2).mean(axis=1)) + self.config.length_weight * self._longer(features)
-        return np.where(np.isneginf(features[:, -1]), 0.0, np.maximum(scores, 0.0))
+    def score(self, evidence: FloatArray) -> FloatArray:
+        """Document scores, never below zero."""
+        strength = np.sqrt((evidence[:, :-1] ** 2).mean(axis=1))
+        return np.asarray(np.maximum(strength + self.config.length_weight * evidence[:, -1], 0.0))
 
     def tensors(self) -> Mapping[str, FloatArray]:
         return {"references": np.stack([reference.values for reference in self.references]), "length": self.length}
@@ -54,24 +50,17 @@ class DocumentView:
     def restore(cls, config: DocumentConfig, tensors: Mapping[str, FloatArray]) -> DocumentView:
         return cls(config, tuple(TailReference(row) for row in tensors["references"]), tensors["length"])
 
-    def _longer(self, features: FloatArray) -> FloatArray:
-        return np.asarray((np.maximum(features[:, -1], 0.0) - self.length[0]) / self.length[1])
+
+def trait_names(sides: Sequence[str]) -> list[str]:
+    """What each trait is."""
+    return [*(f"{side} peak" for side in sides), *(f"{side} mean" for side in sides), "length"]
 
 
-def feature_names(views: Sequence[str]) -> list[str]:
-    """What each feature but the length is."""
-    return [*(f"{view} peak" for view in views), *(f"{view} mean" for view in views), "aggregate"]
-
-
-def describe(evidence: Sequence[FloatArray], aggregated: FloatArray) -> FloatArray:
-    """Features of documents from their words' evidences (T, views) and aggregated scores: peaks, means, aggregate, log length.
-
-    A document without words has no evidence, and a length of −∞.
-    """
-    views = evidence[0].shape[1] if evidence else 0
-    features = np.zeros((len(evidence), 2 * views + 2))
-    features[:, -1] = -np.inf
-    for row, (item, score) in enumerate(zip(evidence, aggregated.tolist(), strict=True)):
+def describe(sides: Sequence[FloatArray]) -> FloatArray:
+    """Traits of documents from the evidences of their words (T, sides): peaks, means, log length (0 without words)."""
+    count = sides[0].shape[1] if sides else 0
+    traits = np.zeros((len(sides), 2 * count + 1))
+    for row, item in enumerate(sides):
         if len(item):
-            features[row] = [*item.max(axis=0), *item.mean(axis=0), score, np.log(len(item))]
-    return features
+            traits[row] = [*item.max(axis=0), *item.mean(axis=0), np.log(len(item))]
+    return traits

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from difa.config import Config
+from difa.config import VIEW_NAMES, Config
 from difa.document import Encoded
-from difa.views import VIEW_NAMES, fit_view, restore_view
+from difa.views import fit_view, restore_view
 from difa.words import from_text
 from tests.conftest import QUICK
 
@@ -38,7 +38,7 @@ def test_the_same_alone_or_in_a_batch(view, documents):
 
 
 def test_empty_documents_and_none(view, documents):
-    empty = Encoded((), np.zeros((0, 32), np.float32))
+    empty = Encoded((), np.zeros((0, 32), np.float32), np.zeros(0, int))
     assert [len(raw) for raw in view.raw([empty, documents[0], empty])] == [0, len(documents[0]), 0]
     assert view.raw([]) == []
     assert [len(raw) for raw in view.raw([empty])] == [0]

@@ -56,7 +56,7 @@ def test_two_neighbours_on_each_side():
 
 
 def encoded(words, rng):
-    return Encoded(tuple(words), rng.normal(size=(len(words), 8)).astype(np.float32))
+    return Encoded(tuple(words), rng.normal(size=(len(words), 8)).astype(np.float32), np.ones(len(words), int))
 
 
 def test_mahalanobis_by_hand(rng):

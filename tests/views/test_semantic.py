@@ -16,7 +16,7 @@ def documents():
     rng = np.random.default_rng(0)
     basis = rng.normal(size=(3, 16))
     lengths = rng.integers(1, 12, size=40)
-    return [Encoded(("w",) * n, (rng.normal(size=(n, 3)) @ basis).astype(np.float32)) for n in lengths]
+    return [Encoded(("w",) * n, (rng.normal(size=(n, 3)) @ basis).astype(np.float32), np.ones(n, int)) for n in lengths]
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_padding_is_not_attended_to(network):
 def test_documents_longer_than_the_window_are_scored_whole(network):
     view = SemanticView(to_graph(network, CONFIG), CONFIG)
     vectors = np.random.default_rng(1).normal(size=(500, 16)).astype(np.float32)
-    scores = view.raw([Encoded(("w",) * 500, vectors)])[0]
+    scores = view.raw([Encoded(("w",) * 500, vectors, np.ones(500, int))])[0]
     assert scores.shape == (500,)
     assert (scores > 0).all()
 

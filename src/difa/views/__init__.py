@@ -24,6 +24,11 @@ class View(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def side(self) -> str:
+        """`meaning` or `form`: views of one side are combined before the sides are fused."""
+        ...
+
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """Raw evidence per document: (T,), non-negative, the same alone or in any batch."""
         ...

@@ -26,6 +26,7 @@ class CollocationView:
     """Counts of words and of pairs of neighbours in normal text."""
 
     name = "collocation"
+    side = "meaning"
 
     def __init__(self, config: CollocationConfig, words: Sequence[str], counts: IntArray, pairs: IntArray) -> None:
         self.config = config

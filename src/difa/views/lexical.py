@@ -64,6 +64,7 @@ class LexicalView:
     """The words of normal text with their counts, and the letters they are made of."""
 
     name = "lexical"
+    side = "meaning"
 
     def __init__(self, config: LexicalConfig, words: Sequence[str], counts: IntArray) -> None:
         self.config = config

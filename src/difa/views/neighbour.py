@@ -29,6 +29,7 @@ class NeighbourView:
     words: tuple[str, ...]
 
     name = "neighbour"
+    side = "meaning"
 
     @classmethod
     def fit(cls, documents: Sequence[Encoded], config: NeighbourConfig, seed: int) -> NeighbourView:

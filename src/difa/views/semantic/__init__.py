@@ -25,6 +25,7 @@ class SemanticView:
     """A trained network, given as an ONNX graph."""
 
     name = "semantic"
+    side = "meaning"
 
     def __init__(self, graph: bytes, config: SemanticConfig, threads: int | None = None) -> None:
         self.config = config
