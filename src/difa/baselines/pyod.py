@@ -1,0 +1,97 @@
+"""Detectors of PyOD on word vectors: LOF, isolation forest, DeepSVDD, autoencoder, LUNAR.
+
+Settings are PyOD's own names and, where none are given, PyOD's own defaults. Scores are compared across documents, so each
+vector is a row of one matrix, whatever document it came from. DeepSVDD and LUNAR would take several minutes on a large set at
+their default number of epochs: they are fitted on a sample of the training words, and the tables say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from difa.baselines import Settings, check_fitted, stack
+from difa.document import Encoded, FloatArray, split_by
+from difa.errors import ConfigError, MissingExtraError
+
+MAX_WORDS = {"deepsvdd": 10_000, "lunar": 10_000}
+"""Training words at most; a larger corpus is sampled."""
+
+
+class PyodBaseline:
+    """A detector of PyOD.
+
+    Args:
+        kind: one of `lof`, `iforest`, `deepsvdd`, `ae`, `lunar`.
+        seed: decides everything random in it.
+        settings: arguments of PyOD's class.
+        max_words: training words at most; None for the method's own bound, if it has one.
+    """
+
+    def __init__(self, kind: str, seed: int = 0, settings: Settings | None = None, max_words: int | None = None) -> None:
+        self.kind = kind
+        self.max_words = max_words
+        self.seed = seed
+        self.settings = settings
+
+    def fit(self, documents: Sequence[Encoded]) -> None:
+        """Fit on the vectors of all words, or of a sample of them."""
+        vectors = stack(documents).astype(np.float32, copy=False)
+        most = self.max_words or MAX_WORDS.get(self.kind, len(vectors))
+        if len(vectors) > most:
+            vectors = vectors[np.sort(np.random.default_rng(self.seed).choice(len(vectors), most, replace=False))]
+        with _global_seed(self.seed):
+            self.model_ = _build(self.kind, vectors.shape[1], self.seed, dict(self.settings or {}))
+            self.model_.fit(vectors)
+
+    def word_scores(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        """PyOD's decision function, one value per word."""
+        check_fitted(self, "model_")
+        vectors = stack(documents).astype(np.float32, copy=False)
+        scores = self.model_.decision_function(vectors) if len(vectors) else np.zeros(0)
+        return split_by(map(len, documents), np.asarray(scores, dtype=np.float64))
+
+
+def _build(kind: str, width: int, seed: int, settings: dict[str, Any]) -> Any:
+    builders: dict[str, Callable[[], Any]] = {
+        "lof": lambda: _class("lof", "LOF")(**settings),
+        "iforest": lambda: _class("iforest", "IForest")(random_state=seed, **settings),
+        "deepsvdd": lambda: _class("deep_svdd", "DeepSVDD")(n_features=width, random_state=seed, verbose=0, **_lists(settings)),
+        "ae": lambda: _class("auto_encoder", "AutoEncoder")(random_state=seed, verbose=0, **_lists(settings)),
+        "lunar": lambda: _class("lunar", "LUNAR")(random_state=seed, **settings),
+    }
+    if kind not in builders:
+        raise ConfigError(f"PyOD method: expected one of {', '.join(builders)}, got {kind!r}")
+    return builders[kind]()
+
+
+def _class(module: str, name: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return getattr(import_module(f"pyod.models.{module}"), name)
+    except ImportError as error:
+        raise MissingExtraError(error.name or "pyod", "bench", f"the baseline {name}") from None
+
+
+def _lists(settings: dict[str, Any]) -> dict[str, Any]:
+    """PyOD wants layer sizes as lists; ours are tuples, which cannot be changed by accident."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in settings.items()}
+
+
+@contextmanager
+def _global_seed(seed: int) -> Iterator[None]:
+    """Seed the global generators, which PyOD's networks draw from, and put them back afterwards."""
+    import torch
+
+    numpy_state, torch_state = np.random.get_state(), torch.get_rng_state()
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        np.random.set_state(numpy_state)
+        torch.set_rng_state(torch_state)
