@@ -52,8 +52,9 @@ class Method:
 
 def _pyod(kind: str) -> Callable[[Settings, int], Baseline]:
     def make(settings: Settings, seed: int) -> Baseline:
-        from difa.baselines.pyod import PyodBaseline
+        from difa.baselines.pyod import PyodBaseline, detector_class
 
+        detector_class(kind)  # loading it takes seconds, which are no part of a fit
         return PyodBaseline(kind, seed, settings)
 
     return make

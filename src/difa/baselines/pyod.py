@@ -7,8 +7,9 @@ their default number of epochs: they are fitted on a sample of the training word
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,15 @@ from difa.errors import ConfigError, MissingExtraError
 
 MAX_WORDS = {"deepsvdd": 10_000, "lunar": 10_000}
 """Training words at most; a larger corpus is sampled."""
+
+
+_CLASSES = {
+    "lof": ("lof", "LOF"),
+    "iforest": ("iforest", "IForest"),
+    "deepsvdd": ("deep_svdd", "DeepSVDD"),
+    "ae": ("auto_encoder", "AutoEncoder"),
+    "lunar": ("lunar", "LUNAR"),
+}
 
 
 class PyodBaseline:
@@ -55,26 +65,26 @@ class PyodBaseline:
         return split_by(map(len, documents), np.asarray(scores, dtype=np.float64))
 
 
-def _build(kind: str, width: int, seed: int, settings: dict[str, Any]) -> Any:
-    builders: dict[str, Callable[[], Any]] = {
-        "lof": lambda: _class("lof", "LOF")(**settings),
-        "iforest": lambda: _class("iforest", "IForest")(random_state=seed, **settings),
-        "deepsvdd": lambda: _class("deep_svdd", "DeepSVDD")(n_features=width, random_state=seed, verbose=0, **_lists(settings)),
-        "ae": lambda: _class("auto_encoder", "AutoEncoder")(random_state=seed, verbose=0, **_lists(settings)),
-        "lunar": lambda: _class("lunar", "LUNAR")(random_state=seed, **settings),
-    }
-    if kind not in builders:
-        raise ConfigError(f"PyOD method: expected one of {', '.join(builders)}, got {kind!r}")
-    return builders[kind]()
-
-
-def _class(module: str, name: str) -> Any:
-    from importlib import import_module
-
+def detector_class(kind: str) -> Any:
+    """PyOD's class for a method, loaded now."""
+    if kind not in _CLASSES:
+        raise ConfigError(f"PyOD method: expected one of {', '.join(_CLASSES)}, got {kind!r}")
+    module, name = _CLASSES[kind]
     try:
         return getattr(import_module(f"pyod.models.{module}"), name)
     except ImportError as error:
         raise MissingExtraError(error.name or "pyod", "bench", f"the baseline {name}") from None
+
+
+def _build(kind: str, width: int, seed: int, settings: dict[str, Any]) -> Any:
+    fixed: dict[str, dict[str, Any]] = {
+        "lof": {},
+        "iforest": {"random_state": seed},
+        "deepsvdd": {"random_state": seed, "n_features": width, "verbose": 0},
+        "ae": {"random_state": seed, "verbose": 0},
+        "lunar": {"random_state": seed},
+    }
+    return detector_class(kind)(**fixed[kind], **_lists(settings))
 
 
 def _lists(settings: dict[str, Any]) -> dict[str, Any]:

@@ -32,8 +32,13 @@ class Row:
     note: str = ""
 
 
-def table_markdown(records: Sequence[Record]) -> str:
-    """The whole table, in sections: by form, published split first, then means over seeds, then intervals."""
+def table_markdown(records: Sequence[Record], *, details: bool = True) -> str:
+    """The whole table, in sections: by form, published split first, then means over seeds.
+
+    Args:
+        records: of `difa bench table`.
+        details: whether intervals, flags and reasons follow.
+    """
     parts = ["# Comparison", "", LEGEND, ""]
     for form in _unique(record["form"] for record in records):
         of_form = [record for record in records if record["form"] == form]
@@ -41,12 +46,12 @@ def table_markdown(records: Sequence[Record]) -> str:
         several = [record for record in of_form if record["seed"] != PUBLISHED_SEED]
         if single:
             parts += section(single, form, f"seed {PUBLISHED_SEED}, the published split")
-            parts += intervals(single, form)
+            parts += intervals(single, form) if details else []
         if several:
             seeds = sorted({record["seed"] for record in several})
             parts += section(several, form, "seeds " + ", ".join(map(str, seeds)) + (": mean ± sd" if len(seeds) > 1 else ""))
-    parts += alarms(records)
-    parts += reasons(records)
+    if details:
+        parts += [*alarms(records), *reasons(records)]
     return "\n".join(parts) + "\n"
 
 

@@ -1,18 +1,23 @@
-"""`difa bench`: measure methods on labelled sets, and draw what came out."""
+"""`difa bench`: measure methods on labelled sets, and draw what came out.
+
+Every command takes the options of `common` beside its own; `command` joins the two.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from difa.cli.options import Cache, Quiet, Threads, say
 
 if TYPE_CHECKING:
-    from difa.bench.run import Run
+    from difa.bench.run import Options, Run
+else:
+    Options = Run = Any  # signatures are read when the commands are made, long before a benchmark is loaded
 
 EXAMPLES = """Examples:
 
@@ -31,83 +36,151 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-Data = Annotated[
+DataFolder = Annotated[
     Path | None,
     typer.Option(help="Folder with tokenad/, or with labelled files of your own; else DIFA_DATA, ../shared/data or the hub."),
 ]
-Out = Annotated[Path, typer.Option(help="Results folder; a run that was stopped goes on where it was.")]
-Sets = Annotated[str, typer.Option(help="Sets, separated by commas; all by default.")]
-Forms = Annotated[str, typer.Option(help="original, clean or both.")]
-Seeds = Annotated[str, typer.Option(help="Seeds of split and methods, separated by commas; 42 is the published split.")]
 EncoderName = Annotated[str, typer.Option("--encoder", help="minilm (embedded), a Hugging Face hub name, or a local folder.")]
-Layer = Annotated[int | None, typer.Option(help="Hidden layer to read: 0 is the embedding, −1 the last.")]
-Draws = Annotated[int, typer.Option(help="Draws of the bootstrap over documents; 0 for no intervals.", min=0)]
-Revision = Annotated[str | None, typer.Option(help="Commit of the original form on the hub, where no folder has it.")]
+Methods = Annotated[str, typer.Option(help="Methods, separated by commas.")]
 PresetName = Annotated[str, typer.Option("--preset", help="Which preset of DiFA.")]
 
-_OUT = Path("bench")
 
-
-@contextmanager
-def _open(
-    out: Path,
-    data: Path | None,
-    sets: str,
-    forms: str,
-    seeds: str,
-    encoder: str,
-    layer: int | None,
-    draws: int,
-    threads: int | None,
-    cache: Path | None,
-    revision: str | None,
-    quiet: bool,
-) -> Iterator[Run]:
-    from difa.bench.run import Options, open_run
-    from difa.cli.progress import cells
-
-    options = Options(
-        out=out,
-        data=data,
-        sets=_names(sets),
-        forms=_names(forms),
-        seeds=_numbers(seeds),
-        encoder=encoder,
-        layer=layer,
-        draws=draws,
-        threads=threads,
-        cache=cache,
-        revision=revision,
-    )
-    with cells(quiet) as progress, open_run(options, progress) as run:
-        yield run
-    say(f"{out}: written", quiet)
-
-
-@app.command()
-def table(
-    out: Out = _OUT,
-    data: Data = None,
-    sets: Sets = "",
-    forms: Forms = "",
-    seeds: Seeds = "42",
-    methods: Annotated[str, typer.Option(help="Methods, separated by commas; all by default.")] = "",
-    grid: Annotated[bool, typer.Option("--grid", help="Also the settings that the TokenCore authors searched.")] = False,
-    peers: Annotated[bool, typer.Option("--peers", help="Also the detectors of PyTextAD.")] = False,
+def common(
+    out: Annotated[Path, typer.Option(help="Results folder; a run that was stopped goes on where it was.")] = Path("bench"),
+    data: DataFolder = None,
+    sets: Annotated[str, typer.Option(help="Sets, separated by commas.")] = "",
+    forms: Annotated[str, typer.Option(help="original, clean or both, separated by a comma.")] = "",
+    seeds: Annotated[str, typer.Option(help="Seeds of split and methods; 42 is the published split.")] = "42",
     encoder: EncoderName = "minilm",
-    layer: Layer = None,
-    draws: Draws = 200,
+    layer: Annotated[int | None, typer.Option(help="Hidden layer to read: 0 is the embedding, −1 the last.")] = None,
+    draws: Annotated[int, typer.Option(help="Draws of the bootstrap over documents; 0 for no intervals.", min=0)] = 200,
     threads: Threads = None,
     cache: Cache = None,
-    revision: Revision = None,
-    quiet: Quiet = False,
+    revision: Annotated[str | None, typer.Option(help="Commit of the original form on the hub.")] = None,
+) -> Options:
+    """Options of every command."""
+    from difa.bench.run import Options
+
+    names = {"sets": _names(sets), "forms": _names(forms), "seeds": _numbers(seeds)}
+    return Options(out, data, encoder=encoder, layer=layer, draws=draws, threads=threads, cache=cache, revision=revision, **names)  # type: ignore[arg-type]
+
+
+def command(**defaults: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function that takes an open run and options of its own.
+
+    Args:
+        defaults: other defaults for options of `common`.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        shared = inspect.signature(common, eval_str=True).parameters
+        own = {name: p for name, p in inspect.signature(function, eval_str=True).parameters.items() if name != "run"}
+        shown = {name: p.replace(default=defaults.get(name, p.default)) for name, p in shared.items()}
+        quiet = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
+        parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own.values(), *shown.values())]
+
+        def run_command(**given: Any) -> None:
+            options = common(**{name: given[name] for name in shared})
+            _run(lambda run: function(run, **{name: given[name] for name in own}), options, given["quiet"])
+
+        run_command.__doc__, run_command.__name__ = function.__doc__, function.__name__
+        run_command.__signature__ = inspect.Signature([*parameters, quiet])  # type: ignore[attr-defined]
+        run_command.__annotations__ = {p.name: p.annotation for p in (*parameters, quiet)}
+        return app.command()(run_command)
+
+    return decorate
+
+
+def _run(work: Callable[[Run], None], options: Options, quiet: bool) -> None:
+    from difa.bench.run import open_run
+    from difa.cli.progress import cells
+
+    with cells(quiet) as progress, open_run(options, progress) as run:
+        work(run)
+    say(f"written to {options.out}", quiet)
+
+
+def _show(run: Run, name: str) -> None:
+    typer.echo((run.store.folder / name).read_text(encoding="utf-8"))
+
+
+@command()
+def table(
+    run: Run,
+    methods: Methods = "",
+    grid: Annotated[bool, typer.Option("--grid", help="Also the settings that the TokenCore authors searched.")] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Also the detectors of PyTextAD.")] = False,
 ) -> None:
     """Every method on every set: AUROC, average precision and false alarms at 95 % recall, for words and documents."""
     from difa.bench.table import run_table
 
-    with _open(out, data, sets, forms, seeds, encoder, layer, draws, threads, cache, revision, quiet) as run:
-        run_table(run, _names(methods), grid=grid, with_peers=peers)
-    typer.echo((out / "table.md").read_text(encoding="utf-8"))
+    run_table(run, _names(methods), grid=grid, with_peers=peers)
+    _show(run, "table.md")
+
+
+@command(forms="clean")
+def ablation(
+    run: Run,
+    preset: PresetName = "full",
+    judge: Annotated[str, typer.Option(help="labels, or pseudo for made-up anomalies of held-out normal documents.")] = "labels",
+) -> None:
+    """What each view, the fusion, the aggregation and the calibration of DiFA are worth."""
+    from difa.bench.ablation import run_ablation
+
+    run_ablation(run, preset, judge)
+    _show(run, "ablation.md")
+
+
+@command(sets="grammar,review", forms="clean")
+def efficiency(run: Run, methods: Methods = "") -> None:
+    """Accuracy against time to fit, time to score and memory."""
+    from difa.bench.efficiency import run_efficiency
+
+    run_efficiency(run, _names(methods))
+    _show(run, "efficiency.md")
+
+
+@command(sets="spam", forms="clean")
+def contamination(run: Run, methods: Methods = "difa-full,tokencore,iforest") -> None:
+    """Document AUROC as the training data is spoilt by noise and by real anomalies."""
+    from difa.bench.contamination import run_contamination
+
+    run_contamination(run, _names(methods))
+    _show(run, "contamination.md")
+
+
+@command(sets="spam", forms="clean")
+def sparsity(run: Run, methods: Methods = "difa-full,tokencore,iforest,trigram") -> None:
+    """Document AUROC by the number of anomalous words in a document."""
+    from difa.bench.sparsity import run_sparsity
+
+    run_sparsity(run, _names(methods))
+    _show(run, "sparsity.md")
+
+
+@command(forms="clean")
+def examples(
+    run: Run,
+    preset: PresetName = "full",
+    count: Annotated[int, typer.Option(help="Documents drawn by chance from each set.", min=0)] = 3,
+) -> None:
+    """Scored documents with their words coloured, as HTML and PNG."""
+    from difa.bench.examples import run_examples
+
+    run_examples(run, preset, count)
+
+
+@app.command()
+def report(
+    results: Annotated[Path, typer.Argument(help="A results folder, as the other commands write it.")],
+    into: Annotated[Path, typer.Option(help="Markdown page with marks to fill in.")],
+    quiet: Quiet = False,
+) -> None:
+    """Fill the tables and pictures of a Markdown page from a results folder."""
+    from difa.bench.report import write_report
+
+    filled = write_report(results, into)
+    say(f"{into}: filled in {', '.join(filled) or 'nothing'}", quiet)
 
 
 def _names(text: str) -> tuple[str, ...]:
