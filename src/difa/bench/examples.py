@@ -123,7 +123,7 @@ def draw_examples(examples: Sequence[Example], path: Path) -> None:
     blocks = [(example, _lay_out(example.result.words)) for example in examples]
     rows = sum(max((line for _, _, line in places), default=0) + 2.6 for _, places in blocks)
     height = 0.26 * rows + 0.2
-    with figure(11, height, path) as drawn:
+    with figure(11, height, path, layout=None) as drawn:
         axes = drawn.add_axes((0.02, 0.0, 0.96, 1.0))
         axes.set(xlim=(0, _LINE + 4), ylim=(rows + 0.4, 0))
         axes.axis("off")

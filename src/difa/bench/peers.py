@@ -45,7 +45,8 @@ def library() -> Any:
 
 def run_peer(peer: Peer, halves: Split, seed: int, bench: Workbench) -> Scores | str:
     """Scores of a peer, or the reason why there are none."""
-    with warnings.catch_warnings(action="ignore"):  # about words cut off, which are counted below, and of its own machinery
+    _quieten()
+    with warnings.catch_warnings(action="ignore"):  # about words cut off, which get the lowest score, and its own machinery
         return peer.run(library(), halves, seed, bench)
 
 
@@ -55,9 +56,17 @@ def fingerprint(bench: Workbench) -> str:
     return fingerprint_of(parts, ["pytextad", "torch", "transformers"], encoder=bench.encoder_key)
 
 
+def _quieten() -> None:
+    """Keep the bars of the library that reads its encoders off the terminal."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
 def _embedder(pytextad: Any, bench: Workbench) -> Any:
     source = find(EncoderConfig(name=bench.encoder_name, layer=bench.layer))
-    return pytextad.TokenEmbedder(str(source.folder), layer=source.layer, max_length=512, word_pooling="max", device="cpu")
+    most = min(512, bench.encoder.spec.max_length)
+    return pytextad.TokenEmbedder(str(source.folder), layer=source.layer, max_length=most, word_pooling="max", device="cpu")
 
 
 def _tokens(documents: Sequence[Document]) -> list[list[str]]:
@@ -65,7 +74,7 @@ def _tokens(documents: Sequence[Document]) -> list[list[str]]:
 
 
 def _filled(scores: Sequence[FloatArray]) -> list[FloatArray]:
-    """Words past the 512th subword have no score there: they get the lowest, so that every word is judged."""
+    """Words past the 512th subword, and documents without any, have no score: they get the lowest, and are judged too."""
     known = np.concatenate([array[np.isfinite(array)] for array in scores])
     lowest = float(known.min()) if len(known) else 0.0
     return [np.where(np.isfinite(array), array, lowest) for array in scores]
@@ -92,17 +101,13 @@ def _cvdd(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores |
     model = pytextad.CVDD(random_state=seed, device="cpu").fit([vectors for vectors in training if len(vectors)])
     fitted = time.perf_counter()
     test, owners = embedder.transform(_tokens(halves.test))
-    documents = np.asarray(model.decision_function(test), dtype=np.float64)
-    words = _filled([_spread(*item) for item in zip(model.token_scores(test), owners, halves.test, strict=True)])
+    full = [index for index, vectors in enumerate(test) if len(vectors)]
+    documents, words = np.full(len(test), np.nan), [np.full(len(document.words), np.nan) for document in halves.test]
+    documents[full] = model.decision_function([test[index] for index in full])
+    for index, scores in zip(full, model.token_scores([test[index] for index in full]), strict=True):
+        words[index][owners[index]] = scores
     done = time.perf_counter()
-    return Scores(words, {"own": documents}, fit_seconds=fitted - started, score_seconds=done - fitted)
-
-
-def _spread(scores: FloatArray, owners: Sequence[int], document: Document) -> FloatArray:
-    """Scores of the words that have a vector, in their places."""
-    spread = np.full(len(document.words), np.nan)
-    spread[list(owners)] = scores
-    return spread
+    return Scores(_filled(words), {"own": _filled([documents])[0]}, fit_seconds=fitted - started, score_seconds=done - fitted)
 
 
 def _date(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:
@@ -113,13 +118,7 @@ def _date(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores |
     documents = np.asarray(model.decision_function(_tokens(halves.test)), dtype=np.float64)
     words = _filled(model.token_scores(_tokens(halves.test)))
     done = time.perf_counter()
-    lowest = np.nanmin(documents)
-    return Scores(
-        words,
-        {"own": np.where(np.isfinite(documents), documents, lowest)},
-        fit_seconds=fitted - started,
-        score_seconds=done - fitted,
-    )
+    return Scores(words, {"own": _filled([documents])[0]}, fit_seconds=fitted - started, score_seconds=done - fitted)
 
 
 def _fate(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:

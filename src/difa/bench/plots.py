@@ -44,15 +44,17 @@ _STYLE = {
 
 
 @contextmanager
-def figure(width: float, height: float, path: Path) -> Iterator[Any]:
+def figure(width: float, height: float, path: Path, layout: str | None = "constrained") -> Iterator[Any]:
     """An empty figure that is saved beside `path` as PNG and SVG."""
     try:
         from matplotlib import rc_context
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", "bench", "drawing") from None
     with rc_context(_STYLE):
-        drawn = Figure(figsize=(width, height), layout="constrained")
+        drawn = Figure(figsize=(width, height), layout=layout)
+        FigureCanvasAgg(drawn)  # drawn into memory: no screen, no state shared with anybody's own plots
         yield drawn
         drawn.savefig(path.with_suffix(".png"), dpi=160, metadata={"Software": None})
         drawn.savefig(path.with_suffix(".svg"), metadata={"Date": None})
