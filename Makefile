@@ -33,6 +33,12 @@ check: $(VENV)/.installed  ## lint and type-check
 figures: $(VENV)/.installed  ## measure all methods on the benchmark sets (DIFA_DATA, or ../shared/data)
 	$(BIN)/difa bench table --out build/bench --seeds 42
 	$(BIN)/difa bench table --out build/bench --seeds 0,1,2,3,4
+	$(BIN)/difa bench ablation --out build/bench
+	$(BIN)/difa bench efficiency --out build/bench
+	$(BIN)/difa bench contamination --out build/bench
+	$(BIN)/difa bench sparsity --out build/bench
+	$(BIN)/difa bench examples --out build/bench
+	$(BIN)/difa bench report build/bench --into docs/benchmark.md
 
 format: $(VENV)/.installed  ## format the code
 	$(BIN)/ruff check --fix .

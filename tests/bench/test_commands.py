@@ -135,17 +135,19 @@ def test_report_fills_marks_and_leaves_the_rest(start, tmp_path):
     sparsity.run_sparsity(run, ("length",), (1,))
     page = tmp_path / "docs" / "page.md"
     page.parent.mkdir()
-    page.write_text(
-        "# Mine\n\n<!-- bench:table:clean -->\nold\n<!-- /bench -->\n\nwords\n\n<!-- bench:ablation -->\nkept\n<!-- /bench -->\n"
-    )
-    assert write_report(run.store.folder, page) == ["table:clean"]
+    marks = ["table:clean", "ablation", "sparsity", "alarms"]
+    blocks = [f"<!-- bench:{mark} -->\nold {mark}\n<!-- /bench -->\n" for mark in marks]
+    page.write_text("# Mine\n\n" + "\nwords\n".join(blocks))
+    filled = ["table:clean", "sparsity"]
+    assert write_report(run.store.folder, page) == filled
     text = page.read_text()
-    assert "old" not in text
+    assert "old table" not in text
     assert "| word length |" in text
-    assert "words\n" in text
-    assert "kept" in text
+    assert text.count("words\n") == 3
+    assert "old ablation" in text
+    assert "![Document AUROC by the number of anomalous words](images/bench-sparsity.png)" in text
     assert (page.parent / "images" / "bench-sparsity.png").is_file()
-    assert write_report(run.store.folder, page) == ["table:clean"]
+    assert write_report(run.store.folder, page) == filled
     assert page.read_text() == text, "the same results fill the page with the same text"
 
 

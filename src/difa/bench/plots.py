@@ -44,7 +44,7 @@ _STYLE = {
 
 
 @contextmanager
-def figure(width: float, height: float, path: Path, layout: str | None = "constrained") -> Iterator[Any]:
+def figure(width: float, height: float, path: Path, layout: Any = "constrained") -> Iterator[Any]:
     """An empty figure that is saved beside `path` as PNG and SVG."""
     try:
         from matplotlib import rc_context
@@ -88,40 +88,49 @@ def _cost(records: Sequence[Record], method: str) -> dict[str, float]:
 
 
 def _scatter(axes: Any, points: dict[str, tuple[float, float]]) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     axes.set_xscale("log")
+    wide = max(x for x, _ in points.values()) > 100 * min(x for x, _ in points.values())
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, position: f"{value:,g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(True, zorder=0)
-    frontier = [
-        (x, y)
-        for x, y in sorted(points.values())
-        if not any((a <= x and b >= y) and (a, b) != (x, y) for a, b in points.values())
-    ]
-    axes.plot(*zip(*frontier, strict=True), color="#c8c8c8", linewidth=1.5, zorder=1)
+    ordered = sorted(points.values(), key=lambda point: (point[0], -point[1]))
+    frontier = [(x, y) for at, (x, y) in enumerate(ordered) if all(y > better for _, better in ordered[:at])]
+    axes.plot(*zip(*frontier, strict=True), color="#c8c8c8", linewidth=1.5, drawstyle="steps-post", zorder=1)
     for method, (x, y) in points.items():
         strong = method in COLOURS
         axes.scatter([x], [y], s=70 if strong else 36, color=colour_of(method), zorder=3, gid=label_of(method))
-    axes.margins(x=0.3, y=0.12)
+    axes.margins(x=0.32, y=0.12)
+
+
+_PLACES = [(side * 7, height) for height in (-3, 5, -11, 13, -19, 21, -27, 29, -35) for side in (1, -1)]
+"""Where a name may stand, in points from its dot: beside it first, then ever higher and lower."""
 
 
 def _name_points(axes: Any, drawn: Any) -> None:
-    """Write each point's name beside it, moving names that would lie on others."""
+    """Write each point's name beside it, at the first place where it lies on no other name or point."""
+    from matplotlib.patheffects import withStroke
+    from matplotlib.transforms import Bbox
+
     renderer = drawn.canvas.get_renderer()
-    taken: list[Any] = []
-    for dots in sorted(axes.collections, key=lambda item: -item.get_offsets()[0][1]):
-        x, y = dots.get_offsets()[0]
-        colour = dots.get_facecolor()[0]
-        grey = tuple(np.round(colour[:3], 2)) == (0.6, 0.6, 0.6)
-        style = {"fontsize": 8.5, "color": "#666666" if grey else colour, "fontweight": "normal" if grey else "bold"}
-        for dx, dy in ((7, -3), (7, 6), (7, -12), (-7, -3), (-7, 6), (-7, -12), (7, 15), (7, -21), (-7, 15), (-7, -21), (7, 24)):
-            side = "left" if dx > 0 else "right"
-            text = axes.annotate(dots.get_gid(), (x, y), (dx, dy), textcoords="offset points", ha=side, zorder=4, **style)
+    dots = sorted(axes.collections, key=lambda item: -item.get_offsets()[0][1])
+    centres = [axes.transData.transform(item.get_offsets()[0]) for item in dots]
+    taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in centres]
+    frame = axes.get_window_extent(renderer)
+    for item in dots:
+        strong = item.get_sizes()[0] > 50
+        style = {"color": item.get_facecolor()[0] if strong else "#666666", "fontweight": "bold" if strong else "normal"}
+        for place in _PLACES:
+            text = axes.annotate(item.get_gid(), item.get_offsets()[0], place, textcoords="offset points", fontsize=8.5, zorder=4)
+            text.set(ha="left" if place[0] > 0 else "right", path_effects=[withStroke(linewidth=3, foreground="white")], **style)
             box = text.get_window_extent(renderer)
-            if not any(box.overlaps(other) for other in taken):
+            inside = frame.x0 < box.x0 and box.x1 < frame.x1 + 10
+            if (inside and not any(box.overlaps(other) for other in taken)) or place == _PLACES[-1]:
+                taken.append(box)
                 break
             text.remove()
-        else:
-            text = axes.annotate(dots.get_gid(), (x, y), (7, -3), textcoords="offset points", zorder=4, **style)
-            box = text.get_window_extent(renderer)
-        taken.append(box)
 
 
 def draw_contamination(records: Sequence[Record], path: Path) -> None:
@@ -133,7 +142,7 @@ def draw_contamination(records: Sequence[Record], path: Path) -> None:
             mine = [record for record in records if record["settings"]["kind"] == kind]
             points = [(r["method"], 100 * r["settings"]["share"], r["figures"][0]["auroc"]) for r in mine]
             _lines(axes, points)
-            axes.set(title=titles[kind], xlabel="share spoilt, %", ylabel="document AUROC")
+            axes.set(title=titles[kind], xlabel="share spoilt, %", ylabel="document AUROC" if kind == kinds[0] else "")
 
 
 def draw_sparsity(records: Sequence[Record], path: Path) -> None:
@@ -142,7 +151,6 @@ def draw_sparsity(records: Sequence[Record], path: Path) -> None:
     with figure(6, 4, path) as drawn:
         axes = drawn.subplots()
         _lines(axes, points)
-        axes.set_xticks(sorted({x for _, x, _ in points}))
         axes.set(title="So many anomalous words per document", xlabel="anomalous words", ylabel="document AUROC")
 
 
@@ -165,5 +173,6 @@ def _lines(axes: Any, points: Sequence[tuple[str, float, float]]) -> None:
         label = axes.annotate(label_of(method), (x, last), (9, 0), textcoords="offset points", va="center", fontsize=9.5)
         label.set(color=colour_of(method), fontweight="bold")
     axes.margins(x=0.04)
+    axes.set_xticks(sorted({x for _, x, _ in points}))
     left, right = axes.get_xlim()
     axes.set_xlim(left, right + 0.3 * (right - left))

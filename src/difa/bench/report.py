@@ -12,12 +12,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from difa.bench.cells import Record
-from difa.bench.render import alarms, intervals, reasons, table_markdown
+from difa.bench.render import PUBLISHED_SEED, alarms, intervals, reasons, table_markdown
 from difa.bench.render_parts import ablation_markdown, contamination_markdown, efficiency_markdown, sparsity_markdown
 from difa.bench.run import COMMANDS, load_records, write_text
 from difa.errors import InputError
 
-PICTURES = ("efficiency", "contamination", "sparsity", "examples")
+PICTURES = {
+    "efficiency": "Accuracy against time and memory",
+    "contamination": "Document AUROC as the training data is spoilt",
+    "sparsity": "Document AUROC by the number of anomalous words",
+    "examples": "Scored documents with coloured words",
+}
+"""Commands that draw, and what their picture shows."""
 _MARK = re.compile(r"(<!-- bench:([a-z]+)(?::([a-z]+))? -->\n).*?(<!-- /bench -->)", re.DOTALL)
 
 Writer = Callable[[Sequence[Record]], str]
@@ -27,6 +33,12 @@ _WRITERS: dict[str, Writer] = {
     "contamination": contamination_markdown,
     "sparsity": sparsity_markdown,
 }
+_DETAILS: dict[str, Callable[[Sequence[Record], str], list[str]]] = {
+    "intervals": lambda records, form: intervals([record for record in records if record["seed"] == PUBLISHED_SEED], form),
+    "alarms": lambda records, form: alarms(records),
+    "reasons": lambda records, form: reasons(records),
+}
+"""Parts of the table's own report that a page may show at places of its own."""
 
 
 def write_report(results: Path, page: Path) -> list[str]:
@@ -47,8 +59,9 @@ def write_report(results: Path, page: Path) -> list[str]:
 
     def fill(match: re.Match[str]) -> str:
         head, command, form, tail = match.groups()
-        body = section_of(command, form, records)
-        if body is None:
+        parts = [_picture(results, command), section_of(command, form, records)]
+        body = "\n\n".join(part for part in parts if part)
+        if not body:
             return match.group()
         filled.append(":".join(filter(None, (command, form))))
         return f"{head}\n{body.strip()}\n\n{tail}"
@@ -60,15 +73,9 @@ def write_report(results: Path, page: Path) -> list[str]:
 
 def section_of(command: str, form: str | None, records: dict[str, list[Record]]) -> str | None:
     """What belongs between a pair of marks, or None where the command was not run."""
-    if command in ("intervals", "alarms", "reasons"):
-        mine = _of_form(records["table"], form)
-        single = [record for record in mine if record["seed"] == 42]
-        lines = {
-            "intervals": lambda: intervals(single, form or ""),
-            "alarms": lambda: alarms(mine),
-            "reasons": lambda: reasons(mine),
-        }
-        return "\n".join(lines[command]()) if mine else None
+    if command in _DETAILS:
+        lines = _DETAILS[command](_of_form(records["table"], form), form or "all")
+        return "\n".join(line for line in lines if not line.startswith("## ")) or None
     mine = _of_form(records.get(command, []), form)
     if not mine:
         return None
@@ -85,6 +92,12 @@ def _without_title(text: str) -> str:
     """The page has its own headings: drop the first and push the others one down."""
     lines = text.splitlines()[1:]
     return "\n".join(f"#{line}" if line.startswith("## ") else line for line in lines)
+
+
+def _picture(results: Path, command: str) -> str | None:
+    """The line that shows a command's picture, if it was drawn."""
+    drawn = command in PICTURES and (results / f"{command}.png").is_file()
+    return f"![{PICTURES[command]}](images/bench-{command}.png)" if drawn else None
 
 
 def _copy_pictures(results: Path, images: Path) -> None:
