@@ -1,14 +1,14 @@
 import csv
 import json
-import subprocess
-import sys
 
 import pytest
+from typer.testing import CliRunner
 
 from difa.bench import published
 from difa.bench.render import pick, short, table_markdown
 from difa.bench.split import split
 from difa.bench.table import run_table
+from difa.cli import app
 from difa.errors import ConfigError
 from difa.formats import read_documents
 
@@ -119,11 +119,12 @@ def test_difa_agrees_exactly_with_the_command_line(start, tiny_data, tiny_folder
         (tmp_path / name).write_text("\n".join(chosen) + "\n", encoding="utf-8")
 
     def difa(*arguments):
-        command = [sys.executable, "-m", "difa", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+        done = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
+        assert done.exit_code == 0, done.stderr
+        return done.stdout
 
-    difa("fit", tmp_path / "train.jsonl", "--out", tmp_path / "m", "--encoder", tiny_folder, "--seed", 42, "-q")
-    figures = json.loads(difa("evaluate", tmp_path / "m", tmp_path / "test.jsonl", "--json", "-q"))
+    difa("fit", tmp_path / "train.jsonl", "--out", tmp_path / "m", "--encoder", tiny_folder, "--seed", 42, "--fpr", 0.05, "-q")
+    figures = json.loads(difa("evaluate", tmp_path / "m", tmp_path / "test.jsonl", "--json", "--fpr", 0.05, "-q"))
     for level, rule in (("word", None), ("document", "learned")):
         measured = pick(records[0], level, rule)
         assert measured["auroc"] == figures[level]["auroc"]

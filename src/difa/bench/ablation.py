@@ -21,7 +21,7 @@ from difa.bench.methods import RATE, Scores, Workbench, quiet_rates, read_result
 from difa.bench.metrics import judge_documents, judge_words, pool_max
 from difa.bench.pseudo import PseudoTest, make_pseudo_test
 from difa.bench.render_parts import ablation_markdown
-from difa.bench.run import Run, Task, keep, write_text
+from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, split
 from difa.config import Config
 from difa.document import FloatArray
@@ -60,9 +60,7 @@ def run_ablation(run: Run, preset: str = "full", judge: str = "labels") -> list[
         for seed in run.options.seeds
         for variant in (WHOLE, *_different(run.bench, preset))
     ]
-    records = keep(run, "ablation", run.execute(tasks))
-    write_text(run.store.folder / "ablation.md", ablation_markdown(records))
-    return records
+    return finish(run, "ablation", tasks, ablation_markdown)
 
 
 def _different(bench: Workbench, preset: str) -> list[Variant]:

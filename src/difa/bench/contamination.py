@@ -19,7 +19,7 @@ from difa.bench.methods import DIFA, Scores, check_methods, run_difa, run_method
 from difa.bench.metrics import judge_documents
 from difa.bench.plots import draw_contamination
 from difa.bench.render_parts import contamination_markdown
-from difa.bench.run import Run, Task, keep, write_text
+from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
 from difa.document import Document, Encoded
 from difa.encoders import Encoder, EncoderSpec, Progress
@@ -41,10 +41,7 @@ def run_contamination(run: Run, methods: Sequence[str] = METHODS, shares: Mappin
         for share in shares[kind]
         for name in check_methods(methods)
     ]
-    records = keep(run, "contamination", run.execute(tasks))
-    write_text(run.store.folder / "contamination.md", contamination_markdown(records))
-    draw_contamination(records, run.store.folder / "contamination")
-    return records
+    return finish(run, "contamination", tasks, contamination_markdown, draw_contamination)
 
 
 def _task(run: Run, dataset: DataSet, seed: int, name: str, kind: str, share: float) -> Task:

@@ -20,7 +20,7 @@ from difa.bench.methods import DIFA, Scores, check_methods
 from difa.bench.metrics import pool_max, pool_mean
 from difa.bench.plots import draw_efficiency
 from difa.bench.render_parts import efficiency_markdown
-from difa.bench.run import Run, Task, keep, write_text
+from difa.bench.run import Run, Task, finish
 from difa.bench.split import split
 from difa.bench.table import figures_of
 from difa.document import Document, FloatArray
@@ -36,10 +36,7 @@ def run_efficiency(run: Run, methods: Sequence[str] = ()) -> list[Record]:
         for seed in run.options.seeds
         for name in check_methods(methods)
     ]  # fmt: skip
-    records = keep(run, "efficiency", run.execute(tasks))
-    write_text(run.store.folder / "efficiency.md", efficiency_markdown(records))
-    draw_efficiency(records, run.store.folder / "efficiency")
-    return records
+    return finish(run, "efficiency", tasks, efficiency_markdown, draw_efficiency)
 
 
 def _task(run: Run, dataset: DataSet, seed: int, name: str) -> Task:
@@ -68,9 +65,7 @@ def _compute(run: Run, dataset: DataSet, seed: int, name: str) -> Record:
         pooled = {"learned": np.array(outcome["documents"]), **pooled}
     return {
         "figures": figures_of(Scores(words, pooled), halves.word_labels, run.options.draws, seed),
-        "fit_seconds": outcome["fit_seconds"],
-        "score_seconds": outcome["score_seconds"],
-        "peak_mib": outcome["peak_mib"],
+        **{key: outcome[key] for key in ("encode_seconds", "fit_seconds", "score_seconds", "peak_mib")},
         "training_words": sum(map(len, job["training"])),
         "test_words": sum(map(len, job["test"])),
         "cores": core_count(),

@@ -23,6 +23,8 @@ from difa.formats.write import atomic_writer
 
 Progress = Callable[[str, int, int], None]
 """Called with the cell under way, the number done and the number in all."""
+Drawer = Callable[[Sequence[Record], Path], None]
+"""Draws records to files beside a path."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,25 @@ def keep(run: Run, command: str, records: Sequence[Record]) -> list[Record]:
         json.dump(list(merged.values()), file, indent=1)
     _write_results(run.store.folder)
     return list(merged.values())
+
+
+def finish(
+    run: Run, command: str, tasks: Sequence[Task], markdown: Callable[[Sequence[Record]], str], draw: Drawer | None = None
+) -> list[Record]:
+    """Execute a plan, keep its records, and write the command's table and picture.
+
+    Args:
+        run: where to.
+        command: the name of all files.
+        tasks: the plan.
+        markdown: makes the table of all records that the folder then holds.
+        draw: likewise the picture.
+    """
+    records = keep(run, command, run.execute(tasks))
+    write_text(run.store.folder / f"{command}.md", markdown(records))
+    if draw is not None:
+        draw(records, run.store.folder / command)
+    return records
 
 
 def load_records(folder: Path, command: str) -> list[Record]:

@@ -18,7 +18,7 @@ from difa.bench.methods import DIFA, check_methods, run_method
 from difa.bench.metrics import judge_documents
 from difa.bench.plots import draw_sparsity
 from difa.bench.render_parts import sparsity_markdown
-from difa.bench.run import Run, Task, keep, write_text
+from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
 from difa.document import Document
 from difa.words import from_tokens
@@ -35,10 +35,7 @@ def run_sparsity(run: Run, methods: Sequence[str] = METHODS, counts: Sequence[in
         for seed in run.options.seeds
         for name in check_methods(methods)
     ]  # fmt: skip
-    records = keep(run, "sparsity", run.execute(tasks))
-    write_text(run.store.folder / "sparsity.md", sparsity_markdown(records))
-    draw_sparsity(records, run.store.folder / "sparsity")
-    return records
+    return finish(run, "sparsity", tasks, sparsity_markdown, draw_sparsity)
 
 
 def _task(run: Run, dataset: DataSet, seed: int, name: str, counts: Sequence[int]) -> Task:

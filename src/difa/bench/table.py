@@ -6,7 +6,7 @@ shows the best by test AUROC, as they did, and says so. Published figures stand 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -18,7 +18,7 @@ from difa.bench.data import DataSet
 from difa.bench.methods import RATE, Scores, check_methods, run_method
 from difa.bench.metrics import judge_documents, judge_words
 from difa.bench.render import table_markdown
-from difa.bench.run import Run, Task, keep, write_text
+from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
 from difa.document import IntArray
 
@@ -32,9 +32,7 @@ def run_table(run: Run, methods: Sequence[str] = (), *, grid: bool = False, with
     if with_peers:
         tasks += [task for dataset in run.sets for seed in run.options.seeds for task in _peer_tasks(run, dataset, seed)]
     tasks.sort(key=lambda task: [run_set.digest for run_set in run.sets].index(task.cell.digest))
-    records = keep(run, "table", run.execute(tasks))
-    write_text(run.store.folder / "table.md", table_markdown(records))
-    return records
+    return finish(run, "table", tasks, table_markdown)
 
 
 def _tasks(run: Run, dataset: DataSet, seed: int, names: Sequence[str], grid: bool) -> list[Task]:
@@ -88,12 +86,9 @@ def _alarms(scores: Scores, halves: Split) -> Record | None:
 
 
 def _peer_tasks(run: Run, dataset: DataSet, seed: int) -> list[Task]:
-    def task(peer: peers.Peer) -> Task:
-        cell = run.cell("table", dataset, seed, peer.name, {}, peers.fingerprint(run.bench))
-        return Task(cell, partial(_compute_peer, run, dataset, seed, peer))
-
-    make: Callable[[peers.Peer], Task] = task
-    return [make(peer) for peer in peers.PEERS]
+    fingerprint = peers.fingerprint(run.bench)
+    cells = [run.cell("table", dataset, seed, peer.name, {}, fingerprint) for peer in peers.PEERS]
+    return [Task(cell, partial(_compute_peer, run, dataset, seed, peer)) for cell, peer in zip(cells, peers.PEERS, strict=True)]
 
 
 def _compute_peer(run: Run, dataset: DataSet, seed: int, peer: peers.Peer) -> Record:
