@@ -134,15 +134,15 @@ def test_report_fills_marks_and_leaves_the_rest(start, tmp_path):
     sparsity.run_sparsity(run, ("length",), (1,))
     page = tmp_path / "docs" / "page.md"
     page.parent.mkdir()
-    marks = ["table:clean", "ablation", "sparsity", "alarms"]
+    marks = ["table:clean", "ablation", "sparsity", "alarms", "times"]
     blocks = [f"<!-- bench:{mark} -->\nold {mark}\n<!-- /bench -->\n" for mark in marks]
     page.write_text("# Mine\n\n" + "\nwords\n".join(blocks))
-    filled = ["table:clean", "sparsity"]
+    filled = ["table:clean", "sparsity", "times"]
     assert write_report(run.store.folder, page) == filled
     text = page.read_text()
     assert "old table" not in text
     assert "| word length |" in text
-    assert text.count("words\n") == 3
+    assert text.count("words\n") == 4
     assert "old ablation" in text
     assert "![Document AUROC by the number of anomalous words](images/bench-sparsity.png)" in text
     assert (page.parent / "images" / "bench-sparsity.png").is_file()

@@ -34,7 +34,7 @@ class Variant:
     """A line of the ablation: a name, and the settings that differ, as `DiFA(stages=…)` takes them."""
 
     label: str
-    stages: Mapping[str, Mapping[str, Any]]
+    stages: Mapping[str, Any]
 
 
 WHOLE = Variant("as it is", {})
@@ -70,7 +70,7 @@ def _different(bench: Workbench, preset: str) -> list[Variant]:
 
 
 def _plain(variant: Variant) -> dict[str, Any]:
-    return {stage: dict(values) for stage, values in variant.stages.items()}
+    return {stage: dict(values) if isinstance(values, Mapping) else values for stage, values in variant.stages.items()}
 
 
 def _task(run: Run, dataset: DataSet, seed: int, preset: str, judge: str, variant: Variant) -> Task:

@@ -234,6 +234,22 @@ def binomial_interval(count: int, rate: float) -> tuple[float, float]:
     return float(binom.ppf(0.025, count, rate) / count), float(binom.ppf(0.975, count, rate) / count)
 
 
+def times(records: Sequence[Record]) -> list[str]:
+    """Seconds that fitting and scoring took, by method and set, on the published split with default settings."""
+    mine = [r for r in records if r["seed"] == PUBLISHED_SEED and not r["settings"] and "fit_seconds" in r]
+    columns = _unique((record["set"], record["form"]) for record in mine)
+    if not columns:
+        return []
+    seconds = {(r["method"], r["set"], r["form"]): r["fit_seconds"] + r["score_seconds"] for r in mine}
+    lines = ["| method | " + " | ".join(f"{name} {form}" for name, form in columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for method in _methods(mine):
+        entries = [f"{seconds[method, *column]:.1f}" if (method, *column) in seconds else "" for column in columns]
+        lines.append(f"| {LABELS.get(method) or label_of(method)} | " + " | ".join(entries) + " |")
+    sums = [sum(value for key, value in seconds.items() if key[1:] == column) for column in columns]
+    lines.append("| **all** | " + " | ".join(f"**{value:.0f}**" for value in sums) + " |")
+    return [*lines, ""]
+
+
 def reasons(records: Sequence[Record]) -> list[str]:
     """Peers that could not run, and why."""
     found = {LABELS[record["method"]]: record["reason"] for record in records if record.get("reason")}

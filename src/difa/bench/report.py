@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from difa.bench.cells import Record
-from difa.bench.render import PUBLISHED_SEED, alarms, intervals, reasons, table_markdown
+from difa.bench.render import PUBLISHED_SEED, alarms, intervals, reasons, table_markdown, times
 from difa.bench.render_parts import ablation_markdown, contamination_markdown, efficiency_markdown, sparsity_markdown
 from difa.bench.run import COMMANDS, load_records, write_text
 from difa.errors import InputError
@@ -37,6 +37,7 @@ _DETAILS: dict[str, Callable[[Sequence[Record], str], list[str]]] = {
     "intervals": lambda records, form: intervals([record for record in records if record["seed"] == PUBLISHED_SEED], form),
     "alarms": lambda records, form: alarms(records),
     "reasons": lambda records, form: reasons(records),
+    "times": lambda records, form: times(records),
 }
 """Parts of the table's own report that a page may show at places of its own."""
 
