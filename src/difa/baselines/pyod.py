@@ -22,6 +22,8 @@ MAX_WORDS = {"deepsvdd": 10_000, "lunar": 10_000}
 """Training words at most; a larger corpus is sampled."""
 
 
+SMALL_BATCHES = ("deepsvdd", "ae")
+"""Networks trained on 32 words at a time: more than one thread does not help them, and beside other work it hurts badly."""
 _CLASSES = {
     "lof": ("lof", "LOF"),
     "iforest": ("iforest", "IForest"),
@@ -53,7 +55,7 @@ class PyodBaseline:
         most = self.max_words or MAX_WORDS.get(self.kind, len(vectors))
         if len(vectors) > most:
             vectors = vectors[np.sort(np.random.default_rng(self.seed).choice(len(vectors), most, replace=False))]
-        with _global_seed(self.seed):
+        with _global_seed(self.seed), _torch_threads(1 if self.kind in SMALL_BATCHES else None):
             self.model_ = _build(self.kind, vectors.shape[1], self.seed, dict(self.settings or {}))
             self.model_.fit(vectors)
 
@@ -90,6 +92,19 @@ def _build(kind: str, width: int, seed: int, settings: dict[str, Any]) -> Any:
 def _lists(settings: dict[str, Any]) -> dict[str, Any]:
     """PyOD wants layer sizes as lists; ours are tuples, which cannot be changed by accident."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in settings.items()}
+
+
+@contextmanager
+def _torch_threads(threads: int | None) -> Iterator[None]:
+    """Keep torch to so many threads, or leave it alone."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager

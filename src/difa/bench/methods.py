@@ -116,7 +116,8 @@ def merge_stages(*changes: Mapping[str, Any] | None) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for change in changes:
         for stage, values in (change or {}).items():
-            merged[stage] = {**merged.get(stage, {}), **values}
+            both = isinstance(values, Mapping) and isinstance(merged.get(stage), Mapping)
+            merged[stage] = {**merged[stage], **values} if both else values
     return merged
 
 
