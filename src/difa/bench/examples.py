@@ -25,6 +25,7 @@ PAPER = {"grammar": ("social", "issues"), "review": ("Tastless",), "spam": ("oei
 """Words by which the examples of the paper's figure are found."""
 _MOST_WORDS = 60  # longer documents fill a page without showing more
 _LINE = 92  # characters of a line in the picture
+_WIDTH = 8.4  # inches: so that a character of the picture's grid is as wide as one of the typeface
 _SHADES = ("#ffffff", "#fde3c8", "#fdb97d", "#f58536", "#d94801")
 _STEPS = (0.05, 0.02, 0.005, 0.001)  # p-values at which the colour deepens
 
@@ -121,13 +122,13 @@ def _marked(example: Example) -> str:
 def draw_examples(examples: Sequence[Example], path: Path) -> None:
     """The examples as a picture, in a typeface of equal widths so that words can be laid out by counting."""
     blocks = [(example, _lay_out(example.result.words)) for example in examples]
-    rows = sum(max((line for _, _, line in places), default=0) + 2.6 for _, places in blocks)
-    height = 0.26 * rows + 0.2
-    with figure(11, height, path, layout=None) as drawn:
+    rows = 2 + sum(max((line for _, _, line in places), default=0) + 2.6 for _, places in blocks)
+    with figure(_WIDTH, 0.24 * rows + 0.2, path, layout=None) as drawn:
         axes = drawn.add_axes((0.02, 0.0, 0.96, 1.0))
         axes.set(xlim=(0, _LINE + 4), ylim=(rows + 0.4, 0))
         axes.axis("off")
-        top = 0.8
+        _draw_legend(axes)
+        top = 2.8
         for example, places in blocks:
             axes.text(0, top, f"{example.origin}: {_verdict(example.result)}", fontsize=9, color="#666666", va="center")
             for (word, column, line), label in zip(places, example.labels, strict=True):
@@ -144,6 +145,17 @@ def _lay_out(words: Sequence[WordScore]) -> list[tuple[WordScore, int, int]]:
         places.append((word, column, line))
         column += len(word.text) + 1
     return places
+
+
+def _draw_legend(axes: Any) -> None:
+    from matplotlib.patches import Rectangle
+
+    axes.text(0, 0.9, "p-value among normal words:", fontsize=9, color=INK, va="center")
+    for at, (colour, step) in enumerate(zip(_SHADES[1:], _STEPS, strict=True)):
+        axes.add_patch(Rectangle((28 + 11 * at, 0.5), 2, 0.84, color=colour, lw=0))
+        axes.text(30.7 + 11 * at, 0.9, f"≤ {step:g}", fontsize=9, color=INK, va="center")
+    axes.plot([73, 76], [1.1, 1.1], color="#0072b2", lw=2.2)
+    axes.text(77, 0.9, "marked by annotators", fontsize=9, color=INK, va="center")
 
 
 def _draw_word(axes: Any, word: WordScore, column: int, line: float, marked: bool) -> None:
