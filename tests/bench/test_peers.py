@@ -3,7 +3,8 @@ import json
 import pytest
 
 from difa.bench.peers import PEERS, library, run_peer
-from difa.bench.render import pick, table_markdown
+from difa.bench.render import pick
+from difa.bench.render_table import table_markdown
 from difa.bench.split import split
 from difa.bench.table import run_table
 

@@ -5,7 +5,8 @@ import pytest
 from typer.testing import CliRunner
 
 from difa.bench import published
-from difa.bench.render import pick, short, table_markdown
+from difa.bench.render import pick, short
+from difa.bench.render_table import table_markdown
 from difa.bench.split import split
 from difa.bench.table import run_table
 from difa.cli import app

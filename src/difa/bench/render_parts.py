@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,15 @@ from difa.baselines import METHODS
 from difa.bench import published
 from difa.bench.cells import Record
 from difa.bench.methods import label_of
-from difa.bench.render import PUBLISHED_SEED, Row, entry, markdown, pick, short
+from difa.bench.render import PUBLISHED_SEED, Row, entry, markdown, pick, short, unique
 
 
 def ablation_markdown(records: Sequence[Record]) -> str:
     """Parts of one fit, then other settings, for each preset, judge and form."""
     parts = ["# Ablation", "", "AUROC / average precision / false-alarm rate at 95 % recall.", ""]
-    for key in _unique((record["method"], record["settings"]["judge"], record["form"]) for record in records):
+    for key in unique((record["method"], record["settings"]["judge"], record["form"]) for record in records):
         mine = [record for record in records if (record["method"], record["settings"]["judge"], record["form"]) == key]
-        kinds = _unique(figure["kind"] for record in mine for figure in record["figures"])
+        kinds = unique(figure["kind"] for record in mine for figure in record["figures"])
         seeds = sorted({record["seed"] for record in mine})
         for kind in kinds:
             parts += [f"## {_title(key[0], key[1], key[2], kind, seeds)}", ""]
@@ -27,7 +27,7 @@ def ablation_markdown(records: Sequence[Record]) -> str:
                 rows = _ablation_rows(mine, level, kind)
                 if key[0] == "difa-paper" and key[1:] == ("labels", "original") and seeds == [PUBLISHED_SEED]:
                     rows += _published_rows(level)
-                sets = _unique(record["set"] for record in mine)
+                sets = unique(record["set"] for record in mine)
                 parts += [f"**{level.capitalize()}s**", "", *markdown(rows, sets), ""]
     return "\n".join(parts)
 
@@ -41,10 +41,10 @@ def _ablation_rows(records: Sequence[Record], level: str, kind: str) -> list[Row
     whole = [record for record in records if not record["settings"]["stages"]]
     changed = [record for record in records if record["settings"]["stages"]]
     final = "fusion" if level == "word" else "learned aggregation"
-    names = _unique(f["part"] for record in whole for f in record["figures"] if f["level"] == level and f["part"] != final)
+    names = unique(f["part"] for record in whole for f in record["figures"] if f["level"] == level and f["part"] != final)
     rows = [Row(name, _gather(whole, level, name, kind)) for name in names]
     rows.append(Row(f"**{final}**", _gather(whole, level, final, kind)))
-    for variant in _unique(record["settings"]["variant"] for record in changed):
+    for variant in unique(record["settings"]["variant"] for record in changed):
         mine = [record for record in changed if record["settings"]["variant"] == variant]
         rows.append(
             Row(
@@ -82,7 +82,7 @@ def efficiency_markdown(records: Sequence[Record]) -> str:
         "memory is the peak of the process, libraries included.",
         "",
     ]
-    for name, form in _unique((record["set"], record["form"]) for record in records):
+    for name, form in unique((record["set"], record["form"]) for record in records):
         mine = [record for record in records if (record["set"], record["form"]) == (name, form)]
         first = mine[0]
         parts += [
@@ -93,7 +93,7 @@ def efficiency_markdown(records: Sequence[Record]) -> str:
             "| peak memory, MiB |",
             "|---" * 8 + "|",
         ]
-        for method in _unique(record["method"] for record in mine):
+        for method in unique(record["method"] for record in mine):
             cost = cost_of([record for record in mine if record["method"] == method])
             parts.append(
                 f"| {label_of(method)} | {short(cost['word'])} | {short(cost['document'])} | {cost['fit_seconds']:.1f} "
@@ -129,7 +129,7 @@ def contamination_markdown(records: Sequence[Record]) -> str:
         "anomalies": "a share of the training documents are real anomalies",
     }
     parts = ["# Contamination", "", "Document AUROC / average precision / false-alarm rate at 95 % recall.", ""]
-    for name, form, kind in _unique((r["set"], r["form"], r["settings"]["kind"]) for r in records):
+    for name, form, kind in unique((r["set"], r["form"], r["settings"]["kind"]) for r in records):
         mine = [r for r in records if (r["set"], r["form"], r["settings"]["kind"]) == (name, form, kind)]
         columns = sorted({record["settings"]["share"] for record in mine})
         parts += [f"## {name.capitalize()}, {form} form: {titles[kind]}", ""]
@@ -141,7 +141,7 @@ def contamination_markdown(records: Sequence[Record]) -> str:
 def sparsity_markdown(records: Sequence[Record]) -> str:
     """Document figures by the number of anomalous words, a table per set."""
     parts = ["# Sparsity", "", "Document AUROC / average precision / false-alarm rate at 95 % recall.", ""]
-    for name, form in _unique((record["set"], record["form"]) for record in records):
+    for name, form in unique((record["set"], record["form"]) for record in records):
         mine = [record for record in records if (record["set"], record["form"]) == (name, form)]
         flat = [record | {"figures": [figure]} for record in mine for figure in record["figures"]]
         columns = sorted({int(record["figures"][0]["part"]) for record in flat})
@@ -155,11 +155,7 @@ def sparsity_markdown(records: Sequence[Record]) -> str:
 def grid(records: Sequence[Record], columns: Sequence[Any], key: Callable[[Record], Any], heads: Sequence[str]) -> list[str]:
     """A table of methods by columns, each entry the first figure of the records there, over seeds."""
     lines = ["| method | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
-    for method in _unique(record["method"] for record in records):
+    for method in unique(record["method"] for record in records):
         cells = [[r["figures"][0] for r in records if r["method"] == method and key(r) == column] for column in columns]
         lines.append(f"| {label_of(method)} | " + " | ".join(map(entry, cells)) + " |")
     return lines
-
-
-def _unique(values: Iterable[Any]) -> list[Any]:
-    return list(dict.fromkeys(values))

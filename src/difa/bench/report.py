@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from difa.bench.cells import Record
-from difa.bench.render import PUBLISHED_SEED, alarms, intervals, reasons, table_markdown, times
+from difa.bench.render import PUBLISHED_SEED
 from difa.bench.render_parts import ablation_markdown, contamination_markdown, efficiency_markdown, sparsity_markdown
+from difa.bench.render_table import alarms, intervals, reasons, table_markdown, times
 from difa.bench.run import COMMANDS, load_records, write_text
 from difa.errors import InputError
 

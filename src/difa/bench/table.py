@@ -17,7 +17,7 @@ from difa.bench.cells import Record
 from difa.bench.data import DataSet
 from difa.bench.methods import RATE, Scores, check_methods, run_method
 from difa.bench.metrics import judge_documents, judge_words
-from difa.bench.render import table_markdown
+from difa.bench.render_table import table_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
 from difa.document import IntArray
