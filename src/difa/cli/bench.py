@@ -65,10 +65,11 @@ def common(
     return Options(out, data, encoder=encoder, layer=layer, draws=draws, threads=threads, cache=cache, revision=revision, **names)  # type: ignore[arg-type]
 
 
-def command(**defaults: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(shows: str | None = None, **defaults: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function that takes an open run and options of its own.
 
     Args:
+        shows: file of the results folder that is printed in the end, when no progress bar stands in its way.
         defaults: other defaults for options of `common`.
     """
 
@@ -82,6 +83,8 @@ def command(**defaults: str) -> Callable[[Callable[..., None]], Callable[..., No
         def run_command(**given: Any) -> None:
             options = common(**{name: given[name] for name in shared})
             _run(lambda run: function(run, **{name: given[name] for name in own}), options, given["quiet"])
+            if shows:
+                typer.echo((options.out / shows).read_text(encoding="utf-8"))
 
         run_command.__doc__, run_command.__name__ = function.__doc__, function.__name__
         run_command.__signature__ = inspect.Signature([*parameters, quiet])  # type: ignore[attr-defined]
@@ -100,11 +103,7 @@ def _run(work: Callable[[Run], None], options: Options, quiet: bool) -> None:
     say(f"written to {options.out}", quiet)
 
 
-def _show(run: Run, name: str) -> None:
-    typer.echo((run.store.folder / name).read_text(encoding="utf-8"))
-
-
-@command()
+@command("table.md")
 def table(
     run: Run,
     methods: Methods = "",
@@ -115,10 +114,9 @@ def table(
     from difa.bench.table import run_table
 
     run_table(run, _names(methods), grid=grid, with_peers=peers)
-    _show(run, "table.md")
 
 
-@command(forms="clean")
+@command("ablation.md", forms="clean")
 def ablation(
     run: Run,
     preset: PresetName = "full",
@@ -128,34 +126,30 @@ def ablation(
     from difa.bench.ablation import run_ablation
 
     run_ablation(run, preset, judge)
-    _show(run, "ablation.md")
 
 
-@command(sets="grammar,review", forms="clean")
+@command("efficiency.md", sets="grammar,review", forms="clean")
 def efficiency(run: Run, methods: Methods = "") -> None:
     """Accuracy against time to fit, time to score and memory."""
     from difa.bench.efficiency import run_efficiency
 
     run_efficiency(run, _names(methods))
-    _show(run, "efficiency.md")
 
 
-@command(sets="spam", forms="clean")
+@command("contamination.md", sets="spam", forms="clean")
 def contamination(run: Run, methods: Methods = "difa-full,tokencore,iforest") -> None:
     """Document AUROC as the training data is spoilt by noise and by real anomalies."""
     from difa.bench.contamination import run_contamination
 
     run_contamination(run, _names(methods))
-    _show(run, "contamination.md")
 
 
-@command(sets="spam", forms="clean")
+@command("sparsity.md", sets="spam", forms="clean")
 def sparsity(run: Run, methods: Methods = "difa-full,tokencore,iforest,trigram") -> None:
     """Document AUROC by the number of anomalous words in a document."""
     from difa.bench.sparsity import run_sparsity
 
     run_sparsity(run, _names(methods))
-    _show(run, "sparsity.md")
 
 
 @command(forms="clean")
