@@ -174,6 +174,12 @@ def rules(name: str, records: Sequence[Record]) -> list[str]:
     return unique(rules)
 
 
+def sets_of(records: Sequence[Record]) -> list[str]:
+    """The sets that have records, those of the benchmark first and in its order."""
+    present = unique(record["set"] for record in records)
+    return [*(name for name in published.SETS if name in present), *(name for name in present if name not in published.SETS)]
+
+
 def unique(values: Iterable[Any]) -> list[Any]:
     """The values without repetition, in order."""
     return list(dict.fromkeys(values))

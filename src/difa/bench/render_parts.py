@@ -11,7 +11,7 @@ from difa.baselines import METHODS
 from difa.bench import published
 from difa.bench.cells import Record
 from difa.bench.methods import label_of
-from difa.bench.render import PUBLISHED_SEED, Row, entry, markdown, pick, short, unique
+from difa.bench.render import PUBLISHED_SEED, Row, entry, markdown, pick, sets_of, short, unique
 
 
 def ablation_markdown(records: Sequence[Record]) -> str:
@@ -27,7 +27,7 @@ def ablation_markdown(records: Sequence[Record]) -> str:
                 rows = _ablation_rows(mine, level, kind)
                 if key[0] == "difa-paper" and key[1:] == ("labels", "original") and seeds == [PUBLISHED_SEED]:
                     rows += _published_rows(level)
-                sets = unique(record["set"] for record in mine)
+                sets = sets_of(mine)
                 parts += [f"**{level.capitalize()}s**", "", *markdown(rows, sets), ""]
     return "\n".join(parts)
 

@@ -19,6 +19,7 @@ from difa.bench.render import (
     methods,
     published_rows,
     rules,
+    sets_of,
     short,
     unique,
     word_rows,
@@ -58,7 +59,7 @@ LEGEND = (
 
 def section(records: Sequence[Record], form: str, title: str) -> list[str]:
     """Word and document tables of one form."""
-    sets = unique(record["set"] for record in records)
+    sets = sets_of(records)
     lines = [f"## {form.capitalize()} form, {title}", ""]
     for level in ("word", "document"):
         rows = word_rows(records) if level == "word" else document_rows(records)
@@ -70,7 +71,7 @@ def section(records: Sequence[Record], form: str, title: str) -> list[str]:
 
 def intervals(records: Sequence[Record], form: str) -> list[str]:
     """AUROC and average precision with their 95 % bootstrap intervals over documents."""
-    sets = unique(record["set"] for record in records)
+    sets = sets_of(records)
     lines = [f"**95 % intervals, {form} form** (bootstrap over test documents; AUROC, then average precision)", ""]
     lines += ["| method | level | " + " | ".join(name.capitalize() for name in sets) + " |", "|---" * (len(sets) + 2) + "|"]
     found = False
@@ -117,7 +118,8 @@ def binomial_interval(count: int, rate: float) -> tuple[float, float]:
 def times(records: Sequence[Record]) -> list[str]:
     """Seconds that fitting and scoring took, by method and set, on the published split with default settings."""
     mine = [r for r in records if r["seed"] == PUBLISHED_SEED and not r["settings"] and "fit_seconds" in r]
-    columns = unique((record["set"], record["form"]) for record in mine)
+    present = unique((record["set"], record["form"]) for record in mine)
+    columns = [(name, form) for form in unique(form for _, form in present) for name in sets_of(mine) if (name, form) in present]
     if not columns:
         return []
     seconds = {(r["method"], r["set"], r["form"]): r["fit_seconds"] + r["score_seconds"] for r in mine}
