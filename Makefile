@@ -11,7 +11,7 @@ help:  ## list the targets
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[fit,dev,docs]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,peers,dev,docs]"
 	@touch $@
 
 demo: $(VENV)/.installed  ## fit on the example corpus, score the test messages, say how well it went
@@ -30,9 +30,15 @@ check: $(VENV)/.installed  ## lint and type-check
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-figures: $(VENV)/.installed  ## measure on the benchmark sets (DIFA_DATA, or ../shared/data)
-	$(BIN)/python benchmarks/figures.py --preset paper --form original --seeds 42
-	$(BIN)/python benchmarks/figures.py --preset full --form clean --seeds 0 1 2 3 4
+figures: $(VENV)/.installed  ## measure all methods on the benchmark sets (DIFA_DATA, or ../shared/data)
+	$(BIN)/difa bench table --out build/bench --seeds 42
+	$(BIN)/difa bench table --out build/bench --seeds 0,1,2,3,4
+	$(BIN)/difa bench ablation --out build/bench
+	$(BIN)/difa bench efficiency --out build/bench
+	$(BIN)/difa bench contamination --out build/bench
+	$(BIN)/difa bench sparsity --out build/bench
+	$(BIN)/difa bench examples --out build/bench
+	$(BIN)/difa bench report build/bench --into docs/benchmark.md
 
 format: $(VENV)/.installed  ## format the code
 	$(BIN)/ruff check --fix .

@@ -17,7 +17,7 @@ def test_fold():
 
 
 def test_letters_by_hand():
-    # One word "ab": after the start comes a, always. Order 2: P(a) = (1 + 3·P0)/(3 + 3), P0 uniform over 52; then after the start.
+    # Order 2, one word "ab": P(a) = (1 + 3·P0) / (3 + 3) with P0 uniform over 52 letters; after the start always a.
     letters = Letters(["ab"], 2)
     uniform = 1 / 52
     alone = (1 + 3 * uniform) / 6

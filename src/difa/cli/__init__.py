@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from difa import __version__
+from difa.cli import bench
 from difa.cli.evaluate import evaluate
 from difa.cli.explain import explain
 from difa.cli.fit import fit
@@ -43,6 +44,8 @@ def options(
 
 for command in (fit, score, explain, evaluate):
     app.command(epilog=command.__globals__["EXAMPLES"])(command)
+
+app.add_typer(bench.app)
 
 
 def main() -> None:

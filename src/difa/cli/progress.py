@@ -44,3 +44,32 @@ def counter(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None
     with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as progress:
         task = progress.add_task(what, total=total)
         yield lambda count: progress.advance(task, count)
+
+
+@contextmanager
+def cells(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar over the cells of a benchmark, with the one under way; a line each where there is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    progress = Progress(*columns, console=console, disable=quiet or not console.is_terminal)
+    task: TaskID | None = None
+
+    def report(label: str, done: int, total: int) -> None:
+        nonlocal task
+        if quiet:
+            return
+        if not console.is_terminal:
+            console.print(f"{done}/{total} {label}", highlight=False, soft_wrap=True)
+            return
+        if task is None:
+            progress.start()
+            task = progress.add_task(label, total=total)
+        progress.update(task, description=label, completed=done)
+
+    try:
+        yield report
+    finally:
+        progress.stop()

@@ -1,7 +1,7 @@
 """Files -> documents, and results -> files.
 
-`.txt` has one document a line, `.jsonl` one JSON object a line with `text` or `tokens`; `-` is standard input; a folder
-stands for all such files in it. Lines that cannot be read are named by file and line.
+`.txt` has one document a line, `.jsonl` one JSON object a line with `text` or `tokens`, `.json` is a Label Studio export; `-`
+is standard input; a folder stands for all text and JSON lines in it. What cannot be read is named by file and line (or task).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from difa.document import Document
 from difa.errors import InputError
+from difa.formats.labelstudio import parse_task, tasks
 from difa.formats.lines import parse_json_line, parse_text_line
 
 Parser = Callable[[bytes, str, int], Document | None]
@@ -54,14 +55,26 @@ def _sources(name: str) -> Iterator[tuple[str, Iterable[bytes], Parser]]:
     else:
         files = [path]
     for file in files:
+        if file.suffix.lower() == ".json":
+            yield str(file), _tasks(file), parse_task
+            continue
         parser = PARSERS.get(file.suffix.lower())
         if parser is None:
-            raise InputError(f"{file}: expected a file ending in {' or '.join(PARSERS)}, a folder, or - for standard input")
+            raise InputError(f"{file}: expected a file ending in {', '.join(PARSERS)} or .json, a folder, or - for stdin")
         try:
             with file.open("rb") as handle:
                 yield str(file), handle, parser
         except OSError as error:
             raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def _tasks(file: Path) -> list[bytes]:
+    try:
+        return list(tasks(file.read_bytes()))
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
 
 
 def _guess(lines: Sequence[bytes]) -> Parser:

@@ -1,0 +1,214 @@
+"""A method's name, documents to fit on, documents to score -> scores.
+
+All methods see the same word vectors: each document is encoded once in a run and remembered. DiFA goes through its public
+door and reads the same vectors from the run's cache; its rows are therefore what `difa fit`, `difa score` and `difa evaluate`
+give. `difa-full` and `difa-paper` are its presets.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from difa import detector
+from difa.baselines import METHODS, Settings, method
+from difa.bench.cells import CORE, fingerprint_of
+from difa.bench.metrics import pool_max, pool_mean
+from difa.bench.split import Split
+from difa.config import EncoderConfig, Preset
+from difa.document import Document, Encoded, FloatArray, Result
+from difa.encoders import Encoder, load_encoder
+from difa.errors import ConfigError
+from difa.estimator import DiFA
+
+RATE = 0.05
+"""False-alarm rate at which DiFA's flags are counted."""
+DIFA = tuple(f"difa-{preset}" for preset in get_args(Preset))
+ALL_METHODS = (*METHODS, *DIFA)
+
+_JUDGING = ("bench/metrics.py", "bench/split.py", "bench/methods.py")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a method says of the test documents."""
+
+    words: list[FloatArray] | None
+    """(T,) per document; None for methods that only score documents."""
+    documents: Mapping[str, FloatArray]
+    """One score per document, by pooling rule; DiFA's own is `learned`."""
+    views: Mapping[str, list[FloatArray]] = field(default_factory=dict)
+    """Tail evidence of each view of DiFA, (T,) per document."""
+    flagged: list[bool] | None = None
+    """DiFA's flags of documents at a false-alarm rate of `RATE`."""
+    fit_seconds: float = 0.0
+    score_seconds: float = 0.0
+
+
+@dataclass
+class Workbench:
+    """The encoder of a run, and the vectors it has made."""
+
+    encoder_name: str
+    layer: int | None
+    threads: int | None
+    cache: Path
+    stages: dict[str, Any] | None = None
+    """Changes to DiFA's settings, as its constructor takes them."""
+    _vectors: dict[tuple[str, ...], Encoded] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder, exported on first use."""
+        return load_encoder(EncoderConfig(name=self.encoder_name, layer=self.layer, threads=self.threads), self.cache)
+
+    @cached_property
+    def encoder_key(self) -> str:
+        """What identifies the vectors."""
+        spec = self.encoder.spec
+        return f"{spec.fingerprint} {spec.layer}"
+
+    def encode(self, documents: Sequence[Document]) -> list[Encoded]:
+        """Word vectors, each document computed once."""
+        keys = [tuple(word.text for word in document.words) for document in documents]
+        missing = {key: document for key, document in zip(keys, documents, strict=True) if key not in self._vectors}
+        self._vectors.update(zip(missing, self.encoder.encode(list(missing.values())), strict=True))
+        return [self._vectors[key] for key in keys]
+
+    def forget(self) -> None:
+        """Free the vectors of a set that is done with."""
+        self._vectors.clear()
+
+    def difa(self, preset: str, seed: int, stages: dict[str, Any] | None = None) -> DiFA:
+        """An unfitted DiFA on this run's encoder."""
+        changes = merge_stages(self.stages, stages)
+        return DiFA(
+            preset,
+            encoder=self.encoder_name,
+            layer=self.layer,
+            fpr=RATE,
+            seed=seed,
+            cache=self.cache,
+            threads=self.threads,
+            stages=changes or None,
+        )
+
+    def fingerprint(self, name: str) -> str:
+        """What decides the scores of a method beside its settings, the documents and the seed."""
+        if name in DIFA:
+            packages = ["torch", "onnxruntime"]
+            return fingerprint_of((CORE, *_JUDGING), packages, encoder=self.encoder_key, stages=repr(self.stages))
+        known = method(name)
+        return fingerprint_of(
+            ("baselines", "encoders", *_JUDGING), known.packages, encoder=self.encoder_key if known.needs_vectors else "none"
+        )
+
+
+def merge_stages(*changes: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Changes of several places to DiFA's settings; the later ones win, key by key."""
+    merged: dict[str, Any] = {}
+    for change in changes:
+        for stage, values in (change or {}).items():
+            both = isinstance(values, Mapping) and isinstance(merged.get(stage), Mapping)
+            merged[stage] = {**merged[stage], **values} if both else values
+    return merged
+
+
+def label_of(name: str) -> str:
+    """How the tables call a method."""
+    return f"DiFA ({name.removeprefix('difa-')})" if name in DIFA else method(name).label
+
+
+def check_methods(names: Sequence[str]) -> list[str]:
+    """The named methods in the order of the tables; all of them for none."""
+    unknown = [name for name in names if name not in ALL_METHODS]
+    if unknown:
+        raise ConfigError(f"method: expected one of {', '.join(ALL_METHODS)}, got {', '.join(unknown)}")
+    return [name for name in ALL_METHODS if not names or name in names]
+
+
+def run_method(name: str, settings: Settings, halves: Split, seed: int, bench: Workbench) -> Scores:
+    """Fit a method on the training half and score the test half."""
+    return run_difa(name, halves, seed, bench) if name in DIFA else run_baseline(name, settings, halves, seed, bench)
+
+
+def run_baseline(name: str, settings: Settings, halves: Split, seed: int, bench: Workbench) -> Scores:
+    """Scores of a baseline, pooled by maximum and mean."""
+    known = method(name)
+    encode = bench.encode if known.needs_vectors else words_only
+    training, test = encode(halves.training), encode(halves.test)
+    return score_baseline(name, settings, training, test, seed)
+
+
+def score_baseline(name: str, settings: Settings, training: Sequence[Encoded], test: Sequence[Encoded], seed: int) -> Scores:
+    """Scores of a baseline fitted on given vectors."""
+    baseline = method(name).make(settings, seed)
+    started = time.perf_counter()
+    baseline.fit(training)
+    fitted = time.perf_counter()
+    words = baseline.word_scores(test)
+    done = time.perf_counter()
+    pooled = {"max": pool_max(words), "mean": pool_mean(words)}
+    return Scores(words, pooled, fit_seconds=fitted - started, score_seconds=done - fitted)
+
+
+def run_difa(
+    name: str, halves: Split, seed: int, bench: Workbench, *, encoder: Encoder | None = None, stages: dict[str, Any] | None = None
+) -> Scores:
+    """Scores of DiFA.
+
+    Args:
+        name: `difa-` and the preset.
+        halves: documents to fit on and to score.
+        seed: of the model.
+        bench: encoder and changes to the settings.
+        encoder: what to read the training documents with, if not the run's own encoder.
+        stages: further changes to the settings.
+    """
+    model = bench.difa(name.removeprefix("difa-"), seed, stages)
+    with quiet_rates():
+        started = time.perf_counter()
+        fit_difa(model, halves.training, encoder, bench)
+        fitted = time.perf_counter()
+        results = model.score(halves.test, fpr=RATE)
+        done = time.perf_counter()
+    return replace(read_results(results), fit_seconds=fitted - started, score_seconds=done - fitted)
+
+
+def fit_difa(model: DiFA, training: Sequence[Document], encoder: Encoder | None, bench: Workbench) -> None:
+    """Fit through the public door; or, where the training vectors are not the run's own, through the one behind it."""
+    if encoder is None:
+        model.fit(training)
+        return
+    fitted = detector.fit(training, model.config(), model.seed, encoder, lambda stage, share: None)
+    model.detector_ = replace(fitted, encoder=bench.encoder)
+
+
+def read_results(results: Sequence[Result]) -> Scores:
+    """Results as arrays."""
+    words = [np.array([word.score for word in result.words]) for result in results]
+    names = next((list(result.words[0].evidence) for result in results if result.words), [])
+    views = {name: [np.array([word.evidence[name] for word in result.words]) for result in results] for name in names}
+    learned = np.array([result.score for result in results])
+    pooled = {"learned": learned, "max": pool_max(words), "mean": pool_mean(words)}
+    return Scores(words, pooled, views, [result.is_anomaly for result in results])
+
+
+def words_only(documents: Sequence[Document]) -> list[Encoded]:
+    """Documents for methods that look at the strings alone."""
+    return [
+        Encoded(tuple(word.text for word in document.words), np.zeros((len(document.words), 0), np.float32))
+        for document in documents
+    ]
+
+
+def quiet_rates() -> warnings.catch_warnings[None]:
+    """Silence about false-alarm rates that a small set cannot support: the benchmark compares rankings."""
+    return warnings.catch_warnings(action="ignore", category=UserWarning)

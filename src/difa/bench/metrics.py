@@ -1,0 +1,120 @@
+"""Scores and labels -> AUROC, average precision and false-alarm rate at 95 % recall, with intervals over documents.
+
+Point figures of AUROC and average precision come from `difa.evaluate`, so that they are the figures of `difa evaluate`.
+Intervals come from the bootstrap: documents, not words, are drawn again, since words of one document belong together. Scores
+are sorted once; a draw only changes how often each document counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difa.document import FloatArray, IntArray
+from difa.evaluate import measure
+
+RECALL = 0.95
+NOTHING = float(np.finfo(np.float32).min)
+"""Score of a document without words: below that of every document with some."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How well scores tell two classes apart; intervals are (low, high), None where they were not asked for."""
+
+    auroc: float
+    ap: float
+    fpr95: float
+    count: int
+    anomalous: int
+    auroc_interval: tuple[float, float] | None = None
+    ap_interval: tuple[float, float] | None = None
+    fpr95_interval: tuple[float, float] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Curve:
+    """Scores sorted once, to be weighed many times.
+
+    Args:
+        labels: 0 or 1 per item.
+        scores: higher is more anomalous.
+        owners: which document each item belongs to.
+    """
+
+    def __init__(self, labels: IntArray, scores: FloatArray, owners: IntArray) -> None:
+        order = np.argsort(-scores, kind="stable")
+        self._labels = labels[order].astype(np.float64)
+        self._owners = owners[order]
+        ordered = scores[order]
+        self._ends = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)  # last item of each group of equal scores
+
+    def figures(self, weights: FloatArray) -> FloatArray:
+        """AUROC, average precision and false-alarm rate at 95 % recall, items counting as often as their document."""
+        weight = weights[self._owners]
+        hits = np.cumsum(weight * self._labels)[self._ends]
+        alarms = np.cumsum(weight * (1 - self._labels))[self._ends]
+        if hits[-1] == 0 or alarms[-1] == 0:
+            return np.full(3, np.nan)
+        recall, fallout = np.append(0.0, hits / hits[-1]), np.append(0.0, alarms / alarms[-1])
+        flagged = hits + alarms
+        precision = np.divide(hits, flagged, out=np.ones_like(hits), where=flagged > 0)
+        auroc = np.sum(np.diff(fallout) * (recall[1:] + recall[:-1]) / 2)
+        average_precision = np.sum(np.diff(recall) * precision)
+        at = np.searchsorted(recall, RECALL - 1e-12)
+        return np.array([auroc, average_precision, fallout[at]])
+
+
+def judge(labels: Sequence[IntArray], scores: Sequence[FloatArray], draws: int, seed: int) -> Figures:
+    """Figures over all items of all documents.
+
+    Args:
+        labels: 0 or 1 per item, an array per document.
+        scores: likewise, higher is more anomalous.
+        draws: draws of the bootstrap; 0 leaves the intervals out.
+        seed: of the draws.
+    """
+    flat_labels, flat_scores = np.concatenate(labels), np.concatenate(scores)
+    owners = np.repeat(np.arange(len(labels)), [len(item) for item in labels])
+    level = measure("items", flat_labels.astype(np.float64), flat_scores)
+    curve = Curve(flat_labels, flat_scores, owners)
+    fpr95 = float(curve.figures(np.ones(len(labels)))[2])
+    figures = Figures(level.auroc, level.average_precision, fpr95, level.count, level.anomalous)
+    if not draws:
+        return figures
+    rng = np.random.default_rng(seed)
+    drawn = np.array([curve.figures(_draw(len(labels), rng)) for _ in range(draws)])
+    low, high = np.nanpercentile(drawn, [2.5, 97.5], axis=0).tolist()
+    pairs = {f"{name}_interval": (low[at], high[at]) for at, name in enumerate(("auroc", "ap", "fpr95"))}
+    return Figures(**{**figures.to_dict(), **pairs})
+
+
+def judge_words(labels: Sequence[IntArray], word_scores: Sequence[FloatArray], draws: int, seed: int) -> Figures:
+    """Figures over all words of all documents."""
+    return judge(labels, word_scores, draws, seed)
+
+
+def judge_documents(labels: Sequence[IntArray], document_scores: FloatArray, draws: int, seed: int) -> Figures:
+    """Figures over documents; one is anomalous if any of its words is."""
+    anomalous = [np.array([int(label.any())]) for label in labels]
+    return judge(anomalous, [np.array([score]) for score in document_scores], draws, seed)
+
+
+def pool_max(word_scores: Sequence[FloatArray]) -> FloatArray:
+    """The highest word score of each document."""
+    return np.array([scores.max() if len(scores) else NOTHING for scores in word_scores])
+
+
+def pool_mean(word_scores: Sequence[FloatArray]) -> FloatArray:
+    """The mean word score of each document."""
+    return np.array([scores.mean() if len(scores) else NOTHING for scores in word_scores])
+
+
+def _draw(count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    return np.bincount(rng.integers(count, size=count), minlength=count).astype(np.float64)

@@ -1,0 +1,139 @@
+"""Another library's detectors as rows of their own: PyTextAD, through its own interface.
+
+TokenCore and SIK score words, with PyTextAD's own embedder on the same encoder and layer (`word_pooling="max"`). CVDD, DATE
+and FATE are document-level systems; CVDD and DATE give word scores as an extension. What cannot run is listed with the reason.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from difa.bench.cells import fingerprint_of
+from difa.bench.methods import Scores, Workbench
+from difa.bench.metrics import pool_max, pool_mean
+from difa.bench.split import Split
+from difa.config import EncoderConfig
+from difa.document import Document, FloatArray
+from difa.encoders.source import find
+from difa.errors import MissingExtraError
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A detector of the peer library."""
+
+    name: str
+    label: str
+    run: Callable[[Any, Split, int, Workbench], Scores | str]
+    """From the library, the split, the seed and the workbench: scores, or the reason why there are none."""
+
+
+def library() -> Any:
+    """The peer library."""
+    try:
+        import pytextad
+    except ImportError:
+        raise MissingExtraError("pytextad", "peers", "--peers") from None
+    return pytextad
+
+
+def run_peer(peer: Peer, halves: Split, seed: int, bench: Workbench) -> Scores | str:
+    """Scores of a peer, or the reason why there are none."""
+    _quieten()
+    with warnings.catch_warnings(action="ignore"):  # about words cut off, which get the lowest score, and its own machinery
+        return peer.run(library(), halves, seed, bench)
+
+
+def fingerprint(bench: Workbench) -> str:
+    """What decides a peer's scores."""
+    parts = ("bench/peers.py", "bench/metrics.py", "bench/split.py")
+    return fingerprint_of(parts, ["pytextad", "torch", "transformers"], encoder=bench.encoder_key)
+
+
+def _quieten() -> None:
+    """Keep the bars of the library that reads its encoders off the terminal."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
+def _embedder(pytextad: Any, bench: Workbench) -> Any:
+    source = find(EncoderConfig(name=bench.encoder_name, layer=bench.layer))
+    most = min(512, bench.encoder.spec.max_length)
+    return pytextad.TokenEmbedder(str(source.folder), layer=source.layer, max_length=most, word_pooling="max", device="cpu")
+
+
+def _tokens(documents: Sequence[Document]) -> list[list[str]]:
+    return [[word.text for word in document.words] for document in documents]
+
+
+def _filled(scores: Sequence[FloatArray]) -> list[FloatArray]:
+    """Words past the 512th subword, and documents without any, have no score: they get the lowest, and are judged too."""
+    known = np.concatenate([array[np.isfinite(array)] for array in scores])
+    lowest = float(known.min()) if len(known) else 0.0
+    return [np.where(np.isfinite(array), array, lowest) for array in scores]
+
+
+def _on_words(detector: str) -> Callable[[Any, Split, int, Workbench], Scores | str]:
+    def run(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:
+        embedder = _embedder(pytextad, bench)
+        model = pytextad.TokenDetector(getattr(pytextad, detector)(), embedder=embedder, random_state=seed)
+        started = time.perf_counter()
+        model.fit(_tokens(halves.training))
+        fitted = time.perf_counter()
+        words = _filled(model.token_scores(_tokens(halves.test)))
+        done = time.perf_counter()
+        return Scores(words, _pooled(words), fit_seconds=fitted - started, score_seconds=done - fitted)
+
+    return run
+
+
+def _cvdd(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:
+    embedder = _embedder(pytextad, bench)
+    started = time.perf_counter()
+    training, _ = embedder.transform(_tokens(halves.training))
+    model = pytextad.CVDD(random_state=seed, device="cpu").fit([vectors for vectors in training if len(vectors)])
+    fitted = time.perf_counter()
+    test, owners = embedder.transform(_tokens(halves.test))
+    full = [index for index, vectors in enumerate(test) if len(vectors)]
+    documents, words = np.full(len(test), np.nan), [np.full(len(document.words), np.nan) for document in halves.test]
+    documents[full] = model.decision_function([test[index] for index in full])
+    for index, scores in zip(full, model.token_scores([test[index] for index in full]), strict=True):
+        words[index][owners[index]] = scores
+    done = time.perf_counter()
+    return Scores(_filled(words), {"own": _filled([documents])[0]}, fit_seconds=fitted - started, score_seconds=done - fitted)
+
+
+def _date(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:
+    source = find(EncoderConfig(name=bench.encoder_name, layer=bench.layer))
+    started = time.perf_counter()
+    model = pytextad.DATE(tokenizer=str(source.folder), random_state=seed, device="cpu").fit(_tokens(halves.training))
+    fitted = time.perf_counter()
+    documents = np.asarray(model.decision_function(_tokens(halves.test)), dtype=np.float64)
+    words = _filled(model.token_scores(_tokens(halves.test)))
+    done = time.perf_counter()
+    return Scores(words, {"own": _filled([documents])[0]}, fit_seconds=fitted - started, score_seconds=done - fitted)
+
+
+def _fate(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:
+    return "needs labelled anomalies to train on (few-shot); its variant without them is not the published method"
+
+
+def _pooled(words: Sequence[FloatArray]) -> dict[str, FloatArray]:
+    return {"max": pool_max(words), "mean": pool_mean(words)}
+
+
+PEERS = (
+    Peer("pytextad-tokencore", "TokenCore (PyTextAD)", _on_words("TokenCore")),
+    Peer("pytextad-sik", "SIK (PyTextAD)", _on_words("SIK")),
+    Peer("pytextad-cvdd", "CVDD (PyTextAD)", _cvdd),
+    Peer("pytextad-date", "DATE (PyTextAD)", _date),
+    Peer("pytextad-fate", "FATE (PyTextAD)", _fate),
+)
+LABELS = {peer.name: peer.label for peer in PEERS}

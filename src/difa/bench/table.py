@@ -1,0 +1,105 @@
+"""`difa bench table`: every method on every set -> word and document figures.
+
+Baselines run with their library's default settings; with `grid` also with those their authors searched, of which the table
+shows the best by test AUROC, as they did, and says so. Published figures stand beside the measured ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from difa.baselines import METHODS, Settings
+from difa.bench import peers
+from difa.bench.cells import Record
+from difa.bench.data import DataSet
+from difa.bench.methods import RATE, Scores, check_methods, run_method
+from difa.bench.metrics import judge_documents, judge_words
+from difa.bench.render_table import table_markdown
+from difa.bench.run import Run, Task, finish
+from difa.bench.split import Split, is_anomalous, split
+from difa.document import IntArray
+
+DEFAULT, GRID = "library default", "grid"
+
+
+def run_table(run: Run, methods: Sequence[str] = (), *, grid: bool = False, with_peers: bool = False) -> list[Record]:
+    """Measure, and write `table.json` and `table.md`."""
+    names = check_methods(methods)
+    tasks = [task for dataset in run.sets for seed in run.options.seeds for task in _tasks(run, dataset, seed, names, grid)]
+    if with_peers:
+        tasks += [task for dataset in run.sets for seed in run.options.seeds for task in _peer_tasks(run, dataset, seed)]
+    tasks.sort(key=lambda task: [run_set.digest for run_set in run.sets].index(task.cell.digest))
+    return finish(run, "table", tasks, table_markdown)
+
+
+def _tasks(run: Run, dataset: DataSet, seed: int, names: Sequence[str], grid: bool) -> list[Task]:
+    tasks = []
+    for name in names:
+        searched: tuple[Settings, ...] = METHODS[name].grid if grid and name in METHODS else ()
+        for settings in ({}, *searched):
+            cell = run.cell("table", dataset, seed, name, settings)
+            tasks.append(Task(cell, partial(_compute, run, dataset, seed, name, settings)))
+    return tasks
+
+
+def _compute(run: Run, dataset: DataSet, seed: int, name: str, settings: Settings) -> Record:
+    halves = split(dataset.documents, seed)
+    scores = run_method(name, settings, halves, seed, run.bench)
+    return {
+        "selection": GRID if settings else DEFAULT,
+        "figures": figures_of(scores, halves.word_labels, run.options.draws, seed),
+        "alarms": _alarms(scores, halves),
+        "fit_seconds": scores.fit_seconds,
+        "score_seconds": scores.score_seconds,
+    }
+
+
+def figures_of(scores: Scores, labels: Sequence[IntArray], draws: int, seed: int) -> list[Record]:
+    """Figures of the words, of each view alone, and of the documents under each pooling rule."""
+    figures: list[Record] = []
+    if scores.words is not None:
+        figures.append({"level": "word", "part": "", "pooling": None} | judge_words(labels, scores.words, draws, seed).to_dict())
+    for view, evidence in scores.views.items():
+        figures.append({"level": "word", "part": view, "pooling": None} | judge_words(labels, evidence, 0, seed).to_dict())
+    for rule, pooled in scores.documents.items():
+        judged = judge_documents(labels, pooled, draws, seed)
+        figures.append({"level": "document", "part": "", "pooling": rule} | judged.to_dict())
+    return figures
+
+
+def _alarms(scores: Scores, halves: Split) -> Record | None:
+    """How many normal documents DiFA flagged, and how many of the anomalous ones."""
+    if scores.flagged is None:
+        return None
+    flags = np.array(scores.flagged)
+    anomalous = np.array([is_anomalous(document) for document in halves.test])
+    return {
+        "rate": RATE,
+        "normal": int((~anomalous).sum()),
+        "flagged_normal": int(flags[~anomalous].sum()),
+        "anomalous": int(anomalous.sum()),
+        "flagged_anomalous": int(flags[anomalous].sum()),
+    }
+
+
+def _peer_tasks(run: Run, dataset: DataSet, seed: int) -> list[Task]:
+    fingerprint = peers.fingerprint(run.bench)
+    cells = [run.cell("table", dataset, seed, peer.name, {}, fingerprint) for peer in peers.PEERS]
+    return [Task(cell, partial(_compute_peer, run, dataset, seed, peer)) for cell, peer in zip(cells, peers.PEERS, strict=True)]
+
+
+def _compute_peer(run: Run, dataset: DataSet, seed: int, peer: peers.Peer) -> Record:
+    halves = split(dataset.documents, seed)
+    outcome = peers.run_peer(peer, halves, seed, run.bench)
+    if isinstance(outcome, str):
+        return {"selection": DEFAULT, "figures": [], "reason": outcome}
+    figures = figures_of(outcome, halves.word_labels, run.options.draws, seed)
+    return {
+        "selection": DEFAULT,
+        "figures": figures,
+        "fit_seconds": outcome.fit_seconds,
+        "score_seconds": outcome.score_seconds,
+    }

@@ -1,0 +1,193 @@
+"""`difa bench`: measure methods on labelled sets, and draw what came out.
+
+Every command takes the options of `common` beside its own; `command` joins the two.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from difa.cli.options import Cache, Quiet, Threads, say
+
+if TYPE_CHECKING:
+    from difa.bench.run import Options, Run
+else:
+    Options = Run = Any  # signatures are read when the commands are made, long before a benchmark is loaded
+
+EXAMPLES = """Examples:
+
+difa bench table --data data --out bench
+
+difa bench table --seeds 0,1,2,3,4 --forms clean --methods tokencore,difa-full
+
+difa bench report bench --into docs/benchmark.md
+"""
+
+app = typer.Typer(
+    name="bench",
+    help="Compare methods on labelled sets: tables, ablations, figures.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(help="Folder with tokenad/, or with labelled files of your own; else DIFA_DATA, ../shared/data or the hub."),
+]
+EncoderName = Annotated[str, typer.Option("--encoder", help="minilm (embedded), a Hugging Face hub name, or a local folder.")]
+Methods = Annotated[str, typer.Option(help="Methods, separated by commas.")]
+PresetName = Annotated[str, typer.Option("--preset", help="Which preset of DiFA.")]
+
+
+def common(
+    out: Annotated[Path, typer.Option(help="Results folder; a run that was stopped goes on where it was.")] = Path("bench"),
+    data: DataFolder = None,
+    sets: Annotated[str, typer.Option(help="Sets, separated by commas.")] = "",
+    forms: Annotated[str, typer.Option(help="original, clean or both, separated by a comma.")] = "",
+    seeds: Annotated[str, typer.Option(help="Seeds of split and methods; 42 is the published split.")] = "42",
+    encoder: EncoderName = "minilm",
+    layer: Annotated[int | None, typer.Option(help="Hidden layer to read: 0 is the embedding, −1 the last.")] = None,
+    draws: Annotated[int, typer.Option(help="Draws of the bootstrap over documents; 0 for no intervals.", min=0)] = 200,
+    threads: Threads = None,
+    cache: Cache = None,
+    revision: Annotated[str | None, typer.Option(help="Commit of the original form on the hub.")] = None,
+) -> Options:
+    """Options of every command."""
+    from difa.bench.run import Options
+
+    names = {"sets": _names(sets), "forms": _names(forms), "seeds": _numbers(seeds)}
+    return Options(out, data, encoder=encoder, layer=layer, draws=draws, threads=threads, cache=cache, revision=revision, **names)  # type: ignore[arg-type]
+
+
+def command(shows: str | None = None, **defaults: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function that takes an open run and options of its own.
+
+    Args:
+        shows: file of the results folder that is printed in the end, when no progress bar stands in its way.
+        defaults: other defaults for options of `common`.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        shared = inspect.signature(common, eval_str=True).parameters
+        own = {name: p for name, p in inspect.signature(function, eval_str=True).parameters.items() if name != "run"}
+        shown = {name: p.replace(default=defaults.get(name, p.default)) for name, p in shared.items()}
+        quiet = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
+        parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own.values(), *shown.values())]
+
+        def run_command(**given: Any) -> None:
+            options = common(**{name: given[name] for name in shared})
+            _run(lambda run: function(run, **{name: given[name] for name in own}), options, given["quiet"])
+            if shows:
+                typer.echo((options.out / shows).read_text(encoding="utf-8"))
+
+        run_command.__doc__, run_command.__name__ = function.__doc__, function.__name__
+        run_command.__signature__ = inspect.Signature([*parameters, quiet])  # type: ignore[attr-defined]
+        run_command.__annotations__ = {p.name: p.annotation for p in (*parameters, quiet)}
+        return app.command()(run_command)
+
+    return decorate
+
+
+def _run(work: Callable[[Run], None], options: Options, quiet: bool) -> None:
+    from difa.bench.run import open_run
+    from difa.cli.progress import cells
+
+    with cells(quiet) as progress, open_run(options, progress) as run:
+        work(run)
+    say(f"written to {options.out}", quiet)
+
+
+@command("table.md")
+def table(
+    run: Run,
+    methods: Methods = "",
+    grid: Annotated[bool, typer.Option("--grid", help="Also the settings that the TokenCore authors searched.")] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Also the detectors of PyTextAD.")] = False,
+) -> None:
+    """Every method on every set: AUROC, average precision and false alarms at 95 % recall, for words and documents."""
+    from difa.bench.table import run_table
+
+    run_table(run, _names(methods), grid=grid, with_peers=peers)
+
+
+@command("ablation.md", forms="clean")
+def ablation(
+    run: Run,
+    preset: PresetName = "full",
+    judge: Annotated[str, typer.Option(help="labels, or pseudo for made-up anomalies of held-out normal documents.")] = "labels",
+) -> None:
+    """What each view, the fusion, the aggregation and the calibration of DiFA are worth."""
+    from difa.bench.ablation import run_ablation
+
+    run_ablation(run, preset, judge)
+
+
+@command("efficiency.md", sets="grammar,review", forms="clean")
+def efficiency(run: Run, methods: Methods = "") -> None:
+    """Accuracy against time to fit, time to score and memory."""
+    from difa.bench.efficiency import run_efficiency
+
+    run_efficiency(run, _names(methods))
+
+
+@command("contamination.md", sets="spam", forms="clean")
+def contamination(run: Run, methods: Methods = "difa-full,tokencore,iforest") -> None:
+    """Document AUROC as the training data is spoilt by noise and by real anomalies."""
+    from difa.bench.contamination import run_contamination
+
+    run_contamination(run, _names(methods))
+
+
+@command("sparsity.md", sets="spam", forms="clean")
+def sparsity(run: Run, methods: Methods = "difa-full,tokencore,iforest,trigram") -> None:
+    """Document AUROC by the number of anomalous words in a document."""
+    from difa.bench.sparsity import run_sparsity
+
+    run_sparsity(run, _names(methods))
+
+
+@command(forms="clean")
+def examples(
+    run: Run,
+    preset: PresetName = "full",
+    count: Annotated[int, typer.Option(help="Documents drawn by chance from each set.", min=0)] = 3,
+) -> None:
+    """Scored documents with their words coloured, as HTML and PNG."""
+    from difa.bench.examples import run_examples
+
+    run_examples(run, preset, count)
+
+
+@app.command()
+def report(
+    results: Annotated[Path, typer.Argument(help="A results folder, as the other commands write it.")],
+    into: Annotated[Path, typer.Option(help="Markdown page with marks to fill in.")],
+    quiet: Quiet = False,
+) -> None:
+    """Fill the tables and pictures of a Markdown page from a results folder."""
+    from difa.bench.report import write_report
+
+    filled = write_report(results, into)
+    say(f"{into}: filled in {', '.join(filled) or 'nothing'}", quiet)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    from difa.errors import ConfigError
+
+    try:
+        numbers = tuple(int(name) for name in _names(text))
+    except ValueError:
+        raise ConfigError(f"seeds: expected whole numbers separated by commas, got {text!r}") from None
+    if not numbers or min(numbers) < 0:
+        raise ConfigError(f"seeds: expected whole numbers of at least 0, separated by commas, got {text!r}")
+    return numbers

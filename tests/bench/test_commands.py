@@ -1,0 +1,220 @@
+"""Every command on the tiny set, from the first cell to the last file."""
+
+import json
+
+import numpy as np
+import pytest
+
+from difa.bench import ablation, contamination, efficiency, examples, sparsity
+from difa.bench.cells import Store, fingerprint_of
+from difa.bench.methods import merge_stages
+from difa.bench.pseudo import make_pseudo_test
+from difa.bench.report import write_report
+from difa.bench.run import open_run
+from difa.bench.split import is_anomalous, split
+from difa.bench.table import run_table
+from difa.document import Encoded
+from difa.errors import ConfigError, InputError
+
+
+def parts(records, level):
+    return {figure["part"] for record in records for figure in record["figures"] if figure["level"] == level}
+
+
+def test_ablation_by_labels(start, quick_model, monkeypatch):
+    monkeypatch.setattr(ablation, "VARIANTS", ablation.VARIANTS[1:2] + ablation.VARIANTS[3:])
+    run = start(draws=0)
+    records = ablation.run_ablation(run)
+    assert [record["settings"]["variant"] for record in records] == ["as it is", "without the agreement gate"]
+    assert {f"{view.name} view alone" for view in quick_model.detector_.views} <= parts(records, "word")
+    assert {"max", "top-k mean", "log-mean-exp", "adaptive", "mean", "learned aggregation"} <= parts(records, "document")
+    figures = {figure["part"]: figure["auroc"] for figure in records[0]["figures"] if figure["level"] == "document"}
+    assert len(set(figures.values())) > 2, "the parts are not the same thing under other names"
+    text = (run.store.folder / "ablation.md").read_text()
+    assert "fusion without the agreement gate" in text
+    assert "not calibrated, plain mean of views" in text
+
+
+def test_ablation_by_pseudo_anomalies_never_sees_the_test_half(start, monkeypatch):
+    monkeypatch.setattr(ablation, "VARIANTS", ())
+    run = start(draws=0)
+    documents = run.sets[0].documents
+    halves = split(documents, 42)
+    made = make_pseudo_test(halves.training, 42, run.bench)
+    words_of = [tuple(word.text for word in document.words) for document in halves.training]
+    held = [tuple(word.text for word in d.words) for d, kind in zip(made.halves.test, made.kinds, strict=True) if not kind]
+    fitted = [tuple(word.text for word in document.words) for document in made.halves.training]
+    assert sorted(held + fitted) == sorted(words_of)
+    records = ablation.run_ablation(run, judge="pseudo")
+    assert {figure["kind"] for figure in records[0]["figures"]} == {"", "form", "semantic", "mixed"}
+    assert "judged by form pseudo anomalies" in (run.store.folder / "ablation.md").read_text()
+    with pytest.raises(ConfigError, match="judge: expected labels or pseudo"):
+        ablation.run_ablation(run, judge="taste")
+
+
+def test_variants_are_settings_that_exist(quick):
+    for variant in ablation.VARIANTS:
+        assert quick(stages={stage: dict(values) for stage, values in variant.stages.items()}).config()
+
+
+def test_efficiency_measures_in_processes_of_their_own(start):
+    run = start(draws=0)
+    records = efficiency.run_efficiency(run, ("tokencore", "trigram", "difa-full"))
+    for record in records:
+        assert record["score_seconds"] > 0
+        assert 20 < record["peak_mib"] < 4000
+    cost = {record["method"]: record for record in records}
+    assert cost["difa-full"]["fit_seconds"] > cost["trigram"]["fit_seconds"]
+    assert (run.store.folder / "efficiency.png").stat().st_size > 10_000
+    assert "<svg" in (run.store.folder / "efficiency.svg").read_text()
+    table = run_table(run, ("tokencore",))
+    assert cost["tokencore"]["figures"][0]["auroc"] == pytest.approx(table[0]["figures"][0]["auroc"], abs=1e-6)
+
+
+def test_contamination_hurts_those_who_remember_everything(start):
+    run = start(draws=0)
+    records = contamination.run_contamination(run, ("difa-full", "tokencore"), {"noise": (0.0, 0.5), "anomalies": (0.0, 0.2)})
+    auroc = {(r["method"], r["settings"]["kind"], r["settings"]["share"]): r["figures"][0]["auroc"] for r in records}
+    assert len(auroc) == 8
+    assert auroc["tokencore", "anomalies", 0.2] < auroc["tokencore", "anomalies", 0.0]
+    assert auroc["difa-full", "noise", 0.5] != auroc["difa-full", "noise", 0.0]
+    untouched = run_table(run, ("difa-full",))[0]["figures"]
+    learned = next(figure for figure in untouched if figure["pooling"] == "learned")
+    assert auroc["difa-full", "noise", 0.0] == pytest.approx(learned["auroc"], abs=1e-9), "no noise, no change"
+    assert (run.store.folder / "contamination.png").is_file()
+
+
+def test_noise_hits_the_share_it_is_told(rng):
+    documents = [Encoded(("a",) * 50, rng.normal(size=(50, 8)).astype(np.float32)) for _ in range(20)]
+    noisy = contamination.add_noise(documents, 0.3, 0)
+    changed = np.concatenate([(a.vectors != b.vectors).any(1) for a, b in zip(documents, noisy, strict=True)])
+    assert changed.mean() == pytest.approx(0.3, abs=0.05)
+    moved = np.concatenate([b.vectors - a.vectors for a, b in zip(documents, noisy, strict=True)])[changed]
+    assert moved.std() == pytest.approx(1, abs=0.1)
+    assert all((a.vectors == b.vectors).all() for a, b in zip(documents, contamination.add_noise(documents, 0, 0), strict=True))
+
+
+def test_planted_anomalies_leave_test_and_size_alone(start):
+    halves = split(start().sets[0].documents, 42)
+    clean, spoilt = (contamination.with_anomalies(halves, share, 42) for share in (0.0, 0.2))
+    assert [document.id for document in clean.test] == [document.id for document in spoilt.test]
+    assert len(clean.training) == len(spoilt.training)
+    assert not any(map(is_anomalous, clean.training))
+    assert sum(map(is_anomalous, spoilt.training)) == round(0.2 * len(spoilt.training))
+    assert not {document.id for document in spoilt.training} & {document.id for document in spoilt.test}
+
+
+def test_sparsity_controls_the_number_of_words(start):
+    run = start(draws=0)
+    groups = sparsity.make_groups(split(run.sets[0].documents, 42), (1, 3), 42)
+    for count, documents in groups.items():
+        assert {sum(document.labels) for document in documents} == {count}
+    records = sparsity.run_sparsity(run, ("trigram", "tokencore"), (1, 3))
+    auroc = {(record["method"], figure["part"]): figure["auroc"] for record in records for figure in record["figures"]}
+    assert auroc["trigram", "3"] >= auroc["trigram", "1"] > 0.6
+    assert (run.store.folder / "sparsity.svg").is_file()
+
+
+def test_examples_mark_words_and_escape_text(start):
+    run = start()
+    shown = examples.run_examples(run, count=2)
+    assert len(shown) == 2
+    page = (run.store.folder / "examples.html").read_text()
+    marked = [word.text for word, label in zip(shown[0].result.words, shown[0].labels, strict=True) if label]
+    assert marked
+    assert all(f">{word}</span>" in page for word in marked)
+    assert (run.store.folder / "examples.png").stat().st_size > 5_000
+    result = shown[0].result.__class__("<b> x", 1.0, 0.5, False, (), None)
+    assert "&lt;b&gt; x" in examples.page([examples.Example("here", result, ())], "title")
+
+
+def test_report_fills_marks_and_leaves_the_rest(start, tmp_path):
+    run = start(draws=0)
+    run_table(run, ("length",))
+    sparsity.run_sparsity(run, ("length",), (1,))
+    page = tmp_path / "docs" / "page.md"
+    page.parent.mkdir()
+    marks = ["table:clean", "ablation", "sparsity", "alarms", "times"]
+    blocks = [f"<!-- bench:{mark} -->\nold {mark}\n<!-- /bench -->\n" for mark in marks]
+    page.write_text("# Mine\n\n" + "\nwords\n".join(blocks))
+    filled = ["table:clean", "sparsity", "times"]
+    assert write_report(run.store.folder, page) == filled
+    text = page.read_text()
+    assert "old table" not in text
+    assert "| word length |" in text
+    assert text.count("words\n") == 4
+    assert "old ablation" in text
+    assert "![Document AUROC by the number of anomalous words](images/bench-sparsity.png)" in text
+    assert (page.parent / "images" / "bench-sparsity.png").is_file()
+    assert write_report(run.store.folder, page) == filled
+    assert page.read_text() == text, "the same results fill the page with the same text"
+
+
+def test_report_needs_results_and_a_page(tmp_path, start):
+    with pytest.raises(InputError, match="expected results of difa bench, found none"):
+        write_report(tmp_path, tmp_path / "page.md")
+    run_table(run := start(draws=0), ("length",))
+    with pytest.raises(InputError, match="cannot be read"):
+        write_report(run.store.folder, tmp_path / "no.md")
+
+
+def test_records_of_a_changed_method_give_way_and_others_stay(start, monkeypatch):
+    run = start(draws=0)
+    run_table(run, ("length", "unigram"))
+    monkeypatch.setattr(type(run.bench), "fingerprint", lambda self, name: "newer")
+    run = start(draws=0, seeds=(1,))
+    kept = [(record["method"], record["seed"]) for record in run_table(run, ("length",))]
+    assert kept == [("unigram", 42), ("length", 1)]
+
+
+def test_fingerprints_follow_code_packages_and_encoder():
+    usual = fingerprint_of(["baselines"], ["numpy"], encoder="a")
+    assert usual == fingerprint_of(["baselines"], ["numpy"], encoder="a")
+    assert len({usual, fingerprint_of(["views"], ["numpy"], encoder="a"), fingerprint_of(["baselines"], [], encoder="a")}) == 3
+    assert usual != fingerprint_of(["baselines"], ["numpy"], encoder="b")
+    assert fingerprint_of([], ["no-such-package"]) != fingerprint_of([], ["numpy"])
+
+
+def test_settings_of_several_places():
+    assert merge_stages({"a": {"x": 1, "y": 2}}, None, {"a": {"y": 3}, "b": {}}) == {"a": {"x": 1, "y": 3}, "b": {}}
+
+
+def test_a_results_folder_that_cannot_be(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="expected a folder that can be written"):
+        Store(tmp_path / "file" / "out")
+
+
+def test_missing_packages_are_named(options, monkeypatch):
+    import importlib.util
+
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "pyod" else real(name, *rest))
+    with pytest.raises(ImportError, match=r'pip install "difa\[bench\]"'), open_run(options()):
+        pass
+
+
+def test_threads_are_limited_and_released(options):
+    import torch
+
+    before = torch.get_num_threads()
+    with open_run(options(threads=1)):
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before
+
+
+def test_progress_names_every_cell(start):
+    seen = []
+    run_table(start(progress=lambda *line: seen.append(line), draws=0), ("length", "unigram"))
+    assert seen == [
+        ("table spam clean seed 42: length", 0, 2),
+        ("table spam clean seed 42: unigram", 1, 2),
+        ("done", 2, 2),
+    ]
+
+
+def test_cells_hold_no_more_than_figures(start):
+    run = start(draws=0)
+    run_table(run, ("length",))
+    [path] = (run.store.folder / "cells").iterdir()
+    assert set(json.loads(path.read_text())) == {"selection", "figures", "alarms", "fit_seconds", "score_seconds"}

@@ -1,0 +1,58 @@
+"""`difa bench` as people use it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def difa(*arguments, **options):
+    command = [sys.executable, "-m", "difa", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    lines = ['{"tokens": ["all", "is", "well"], "labels": [0, 0, 0]}'] * 6
+    lines += ['{"tokens": ["all", "is", "unspeakable"], "labels": [0, 0, 1]}'] * 3
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "mine.jsonl").write_text("\n".join(lines))
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize("command", ["table", "ablation", "efficiency", "contamination", "sparsity", "examples"])
+def test_every_command_takes_the_shared_options(command):
+    run = difa("bench", command, "--help", env=os.environ | {"COLUMNS": "160"})
+    assert run.returncode == 0, run.stderr
+    assert all(option in run.stdout for option in ("--data", "--seeds", "--out", "--encoder", "--quiet"))
+
+
+def test_a_table_of_ones_own_data(labelled, tmp_path):
+    run = difa("bench", "table", "--data", labelled, "--out", tmp_path / "out", "--methods", "length,doclength", "--draws", 0)
+    assert run.returncode == 0, run.stderr
+    assert "| word length | 1.000 / 1.000 / .000 |" in run.stdout
+    assert "1/2 table mine own seed 42: doclength" in run.stderr
+    assert (tmp_path / "out" / "results.csv").is_file()
+    again = difa("bench", "table", "--data", labelled, "--out", tmp_path / "out", "--methods", "length", "--draws", 0, "-q")
+    assert again.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("table", "--data", "nowhere"), "nowhere: expected a folder with the data"),
+        (("table", "--data", "{data}", "--seeds", "one"), "seeds: expected whole numbers"),
+        (("table", "--data", "{data}", "--seeds", "-1"), "seeds: expected whole numbers of at least 0"),
+        (("table", "--data", "{data}", "--methods", "magic"), "method: expected one of"),
+        (("sparsity", "--data", "{data}"), "set: expected one of mine, got spam"),
+        (("table", "--forms", "clean"), "no data: expected a folder with tokenad/"),
+        (("report", "{data}", "--into", "page.md"), "expected results of difa bench"),
+    ],
+)
+def test_mistakes_get_one_line_and_exit_code_2(labelled, tmp_path, arguments, message):
+    environment = {name: value for name, value in os.environ.items() if name != "DIFA_DATA"}
+    run = difa("bench", *(argument.format(data=labelled) for argument in arguments), cwd=tmp_path, env=environment)
+    assert run.returncode == 2, run.stderr
+    assert message in run.stderr
+    assert run.stderr.count("\n") == 1
