@@ -72,7 +72,7 @@ def test_an_older_model_is_replaced_and_other_files_are_not(quick_model, saved, 
     [
         (lambda m: (m / "config.json").unlink(), "expected a model folder with config.json"),
         (lambda m: (m / "config.json").write_text("{"), "expected readable JSON"),
-        (lambda m: change(m, difa_format=99), "expected model format 1, got 99"),
+        (lambda m: change(m, difa_format=99), "expected model format 2, got 99"),
         (lambda m: (m / "semantic.onnx").unlink(), r"semantic.onnx: missing"),
         (lambda m: (m / "weights.safetensors").write_bytes(b"x"), r"weights.safetensors: expected sha256"),
         (lambda m: (m / "encoder.onnx").write_bytes((m / "encoder.onnx").read_bytes()[:-1]), "changed or cut short"),

@@ -68,7 +68,7 @@ def test_same_seed_same_scores(fitted, name, documents):
 
 
 def test_documents_without_words(fitted, name, documents):
-    empty = Encoded((), documents[0].vectors[:0])
+    empty = Encoded((), documents[0].vectors[:0], documents[0].pieces[:0])
     assert [len(item) for item in fitted(name).word_scores([empty])] == [0]
     scores = fitted(name).word_scores([empty, documents[41], empty])
     assert [len(item) for item in scores] == [0, len(documents[41]), 0]

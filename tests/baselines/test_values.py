@@ -15,11 +15,11 @@ from difa.errors import ConfigError
 
 def encoded(vectors):
     vectors = np.asarray(vectors, np.float32)
-    return Encoded(tuple("w" * len(vectors)), vectors)
+    return Encoded(tuple("w" * len(vectors)), vectors, np.ones(len(vectors), int))
 
 
 def words(*texts):
-    return Encoded(texts, np.zeros((len(texts), 0), np.float32))
+    return Encoded(texts, np.zeros((len(texts), 0), np.float32), np.ones(len(texts), int))
 
 
 def test_tokencore_is_the_distance_to_the_nearest():

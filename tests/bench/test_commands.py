@@ -85,7 +85,7 @@ def test_contamination_hurts_those_who_remember_everything(start):
 
 
 def test_noise_hits_the_share_it_is_told(rng):
-    documents = [Encoded(("a",) * 50, rng.normal(size=(50, 8)).astype(np.float32)) for _ in range(20)]
+    documents = [Encoded(("a",) * 50, rng.normal(size=(50, 8)).astype(np.float32), np.ones(50, int)) for _ in range(20)]
     noisy = contamination.add_noise(documents, 0.3, 0)
     changed = np.concatenate([(a.vectors != b.vectors).any(1) for a, b in zip(documents, noisy, strict=True)])
     assert changed.mean() == pytest.approx(0.3, abs=0.05)

@@ -109,7 +109,7 @@ def test_cache_is_used_and_keyed_by_layer_and_text(tiny_folder, tmp_path, monkey
     documents = [from_text("one text"), from_text("another text"), from_text("one text")]
     first = load_encoder(EncoderConfig(name=str(tiny_folder), layer=1), tmp_path)
     expected = first.encode(documents)
-    assert len(list(tmp_path.rglob("*.npy"))) == 2
+    assert len(list(tmp_path.rglob("*.npz"))) == 2
     other_layer = load_encoder(EncoderConfig(name=str(tiny_folder), layer=2), tmp_path)
     assert (other_layer.encode(documents)[0].vectors != expected[0].vectors).any()
     again = load_encoder(EncoderConfig(name=str(tiny_folder), layer=1), tmp_path)
@@ -123,5 +123,5 @@ def test_cache_is_used_and_keyed_by_layer_and_text(tiny_folder, tmp_path, monkey
 def test_damaged_cache_files_are_computed_again(tiny_folder, tmp_path):
     encoder = load_encoder(EncoderConfig(name=str(tiny_folder)), tmp_path)
     expected = encoder.encode([from_text("one text")])[0].vectors
-    next(tmp_path.rglob("*.npy")).write_bytes(b"\x93NUMPY broken")
+    next(tmp_path.rglob("*.npz")).write_bytes(b"\x93NUMPY broken")
     assert (encoder.encode([from_text("one text")])[0].vectors == expected).all()

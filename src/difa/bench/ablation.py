@@ -23,7 +23,7 @@ from difa.bench.pseudo import PseudoTest, make_pseudo_test
 from difa.bench.render_parts import ablation_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, split
-from difa.config import Config
+from difa.config import PAPER_KINDS, VIEW_NAMES, Config
 from difa.document import FloatArray
 from difa.errors import ConfigError
 from difa.estimator import DiFA
@@ -43,6 +43,17 @@ VARIANTS = (
     Variant("without the agreement gate", {"fusion": {"agreement": False}}),
     Variant("in-sample calibration", {"calibration": {"reference": "in-sample"}}),
     Variant("unseen calibration", {"calibration": {"reference": "unseen"}}),
+    *(
+        Variant(f"without the {name} view", {"views": {"names": tuple(other for other in VIEW_NAMES if other != name)}})
+        for name in VIEW_NAMES[2:]
+    ),
+    Variant("views of the paper alone", {"views": {"names": VIEW_NAMES[:2]}}),
+    Variant("plain mean of both sides", {"fusion": {"power": 1.0}}),
+    Variant("learned gates", {"fusion": {"hidden": 8}}),
+    Variant("pseudo anomalies of the paper", {"perturb": {"kinds": PAPER_KINDS}}),
+    Variant("without the document view", {"document": {"view": False}}),
+    Variant("without the length", {"document": {"length_weight": 0.0}}),
+    Variant("without feedback to words", {"document": {"feedback": 0.0}}),
 )
 
 JUDGES = ("labels", "pseudo")

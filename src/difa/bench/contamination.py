@@ -8,7 +8,7 @@ the test, always the same ones, so that all shares are judged on the same docume
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -78,7 +78,7 @@ def add_noise(documents: Sequence[Encoded], share: float, seed: int) -> list[Enc
     for document in documents:
         hit = rng.random(len(document)) < share
         noise = rng.normal(size=document.vectors.shape) * spread * hit[:, None]
-        noisy.append(Encoded(document.words, (document.vectors + noise).astype(np.float32)))
+        noisy.append(replace(document, vectors=(document.vectors + noise).astype(np.float32)))
     return noisy
 
 
@@ -98,6 +98,10 @@ class NoisyEncoder:
         keys = [tuple(word.text for word in document.words) for document in documents]
         fresh = iter(self.inner.encode([d for d, key in zip(documents, keys, strict=True) if key not in self.known], progress))
         return [self.known[key] if key in self.known else next(fresh) for key in keys]
+
+    def vocabulary(self) -> list[str]:
+        """The inner encoder's words."""
+        return self.inner.vocabulary()
 
 
 def with_anomalies(halves: Split, share: float, seed: int) -> Split:

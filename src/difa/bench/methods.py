@@ -204,7 +204,11 @@ def read_results(results: Sequence[Result]) -> Scores:
 def words_only(documents: Sequence[Document]) -> list[Encoded]:
     """Documents for methods that look at the strings alone."""
     return [
-        Encoded(tuple(word.text for word in document.words), np.zeros((len(document.words), 0), np.float32))
+        Encoded(
+            tuple(word.text for word in document.words),
+            np.zeros((len(document.words), 0), np.float32),
+            np.ones(len(document.words), np.int64),
+        )
         for document in documents
     ]
 

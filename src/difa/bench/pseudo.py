@@ -31,6 +31,10 @@ class GivenVectors:
         """The vectors that were given."""
         return [self.known[document.id] for document in documents]
 
+    def vocabulary(self) -> list[str]:
+        """None: nothing new is made from it."""
+        return []
+
 
 @dataclass(frozen=True)
 class PseudoTest:

@@ -71,9 +71,8 @@ class CollocationView:
         for t, (left, right) in enumerate(ratios.tolist()):
             before = repr(document.words[t - 1]) if t else "the start"
             after = repr(document.words[t + 1]) if t + 1 < len(document) else "the end"
-            sides = [(left, f"{left:.2g} times rarer after {before}"), (right, f"{right:.2g} times rarer before {after}")]
-            shown = sorted((side for side in sides if side[0] > 1), reverse=True)
-            reasons.append([Reason(f"{phrase} than on the whole", min(1.0, ratio / (left + right))) for ratio, phrase in shown])
+            places = sorted([(left, f"after {before}"), (right, f"before {after}")], reverse=True)
+            reasons.append([Reason(_phrase(ratio, place), ratio / (left + right)) for ratio, place in places])
         return reasons
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
@@ -98,6 +97,12 @@ class CollocationView:
             return 1.0
         chance = float(self._chance[word])
         return chance * (total + kinds) / (together + kinds * chance)
+
+
+def _phrase(ratio: float, place: str) -> str:
+    if 0.8 < ratio < 1.25:
+        return f"as likely {place} as on the whole"
+    return f"{max(ratio, 1 / ratio):.2g} times {'rarer' if ratio > 1 else 'likelier'} {place} than on the whole"
 
 
 def _totals(pairs: IntArray, side: int, size: int) -> IntArray:
