@@ -12,7 +12,7 @@ import difa
 SOURCE = Path(difa.__file__).parent
 ORDER = [
     "errors", "document", "config", "words", "encoders", "views", "calibrate", "perturb", "fuse", "aggregate", "learn",
-    "detector", "persist", "estimator", "evaluate", "formats", "report", "cli", "__main__",
+    "detector", "persist", "estimator", "evaluate", "formats", "report", "serve", "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -1,0 +1,148 @@
+"""What is served: fitted models, each with its lanes, and what the page needs to know of them.
+
+Short documents share batches in one lane. Long ones run one by one in another, and so do those whose reasons are wanted in
+a third: they share the cores with the short ones instead of standing before them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from difa.calibrate import TailReference
+from difa.document import Document, Explanation, Result
+from difa.errors import ConfigError, InputError
+from difa.estimator import DiFA
+from difa.serve.batching import Item, Lane
+from difa.serve.metrics import Metrics
+from difa.serve.settings import Settings
+from difa.words import from_text
+
+ANY_RATE = 0.5  # batches mix requests of different rates: flags are set per request, from the p-values
+_BINS = 32
+_RATES = tuple(round(10 ** (-3 + step / 20), 5) for step in range(55))  # 0.001 to 0.5, evenly on a log scale
+
+
+@dataclass(frozen=True)
+class Job:
+    """A document, and whether its reasons are wanted."""
+
+    document: Document
+    reasons: bool = False
+
+
+class Busy(Exception):
+    """The queue is full; `retry_after` says in how many seconds it will be worth trying again."""
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(f"the queue is full: try again in {retry_after} s")
+        self.retry_after = retry_after
+
+
+class ServedModel:
+    """A model under its name, and the lanes in front of it."""
+
+    def __init__(self, name: str, model: DiFA, settings: Settings, metrics: Metrics) -> None:
+        self.name, self.model, self.settings = name, model, settings
+        # One short document: it warms the engine up, and shows which views there are.
+        probe = model.score([from_text("hello")], fpr=ANY_RATE)[0]
+        self.views = list(probe.words[0].evidence)
+        self.info = self._describe()
+        self._metrics = metrics
+        self.lanes: dict[str, Lane[Job, Result | Explanation]] = {}
+
+    def start(self) -> None:
+        """Begin to take work; call it on the event loop."""
+        for name, count in (("short", self.settings.batch_documents), ("long", 1), ("reasons", 1)):
+            lane: Lane[Job, Result | Explanation] = Lane(
+                name,
+                self._work,
+                budget=self.settings.batch_words,
+                most=count,
+                wait=self.settings.batch_wait if count > 1 else 0.0,
+                observe=lambda batch: self._metrics.observe_batch(self.name, batch),
+            )
+            self._metrics.watch_queue(self.name, name, lane.waiting.__len__)
+            self.lanes[name] = lane
+            lane.start()
+
+    async def stop(self) -> None:
+        """End the lanes."""
+        for lane in self.lanes.values():
+            await lane.stop()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether work is taken."""
+        return bool(self.lanes) and all(lane.is_running for lane in self.lanes.values())
+
+    def check_room(self) -> None:
+        """Refuse, with the time after which to try again, if the queue is full."""
+        lanes = self.lanes.values()
+        full = any(lane.waiting.owners >= self.settings.queue for lane in lanes)
+        if full or sum(lane.waiting.cost for lane in lanes) >= self.settings.queue_words:
+            raise Busy(max(1, math.ceil(max(lane.seconds_left for lane in lanes))))
+
+    def submit(self, jobs: Sequence[Job]) -> list[Item[Job, Result | Explanation]]:
+        """Queue the jobs of one request; those of short documents share batches with other requests'."""
+        self.check_room()
+        owner = object()
+        items = []
+        for job in jobs:
+            words = len(job.document.words)
+            item: Item[Job, Result | Explanation] = Item(job, max(1, words), owner)
+            kind = "long" if words > self.settings.long_words else "reasons" if job.reasons else "short"
+            self.lanes[kind].submit(item)
+            items.append(item)
+        return items
+
+    def _work(self, jobs: Sequence[Job]) -> Sequence[Result | Explanation | Exception]:
+        if not any(job.reasons for job in jobs):
+            try:
+                return self.model.score([job.document for job in jobs], fpr=ANY_RATE)
+            except Exception:
+                pass  # one document must not take its batch-mates down with it: each by itself
+        return [self._alone(job) for job in jobs]
+
+    def _alone(self, job: Job) -> Result | Explanation | Exception:
+        try:
+            if job.reasons:
+                return self.model.explain(job.document, fpr=ANY_RATE)
+            return self.model.score([job.document], fpr=ANY_RATE)[0]
+        except Exception as error:
+            return error
+
+    def _describe(self) -> dict[str, Any]:
+        """What `/v1/models` says: where normal documents lie, and the score that each rate asks for."""
+        normal = self.model.decision_scores_
+        reference = TailReference.of(normal)
+        counts, edges = np.histogram(normal, bins=_BINS)
+        thresholds = [(rate, reference.threshold(rate)) for rate in _RATES if rate >= reference.least_p]
+        return {
+            "name": self.name,
+            "fpr": self.model.fpr,
+            "fdr": self.model.fdr,
+            "views": self.views,
+            "normal_documents": len(normal),
+            "least_p_value": reference.least_p,
+            "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
+            "thresholds": [{"rate": rate, "score": score} for rate, score in thresholds if math.isfinite(score)],
+        }
+
+
+def load_models(folders: Sequence[Path], settings: Settings, metrics: Metrics, threads: int | None) -> dict[str, ServedModel]:
+    """Models by name, the first one being the default; a folder's name is its model's."""
+    models: dict[str, ServedModel] = {}
+    for folder in folders:
+        name = folder.resolve().name
+        if name in models:
+            raise ConfigError(f"{folder}: expected model folders of different names, got {name!r} twice: rename one")
+        models[name] = ServedModel(name, DiFA.load(folder, threads=threads), settings, metrics)
+    if not models:
+        raise InputError("expected at least one model folder, got none")
+    return models

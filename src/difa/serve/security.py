@@ -1,0 +1,72 @@
+"""Who may ask, and what browsers may do with the answers: one plain ASGI layer around the routes.
+
+It also counts every request, so that refusals are counted too. Bodies never pass through here.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from difa.serve.metrics import Metrics
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_ROUTES = ("/v1/score", "/v1/models", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
+
+
+class Guard:
+    """Asks for the key on every /v1 route, adds the headers, counts."""
+
+    def __init__(self, app: ASGIApp, *, api_key: str | None, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+        self._key = None if api_key is None else api_key.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        status = 500
+
+        async def send_guarded(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        path = scope["path"]
+        try:
+            if self._is_refused(path, Headers(scope=scope)):
+                line = "expected a valid key in the header X-API-Key or Authorization: Bearer, got none or another one"
+                headers = {"WWW-Authenticate": "Bearer", "Connection": "close"}
+                await JSONResponse({"error": line}, 401, headers)(scope, receive, send_guarded)
+            else:
+                await self._app(scope, receive, send_guarded)
+        finally:
+            route = path if path in _ROUTES else "/static" if path.startswith("/static/") else "other"
+            self._metrics.observe_request(route, status, time.perf_counter() - started)
+
+    def _is_refused(self, path: str, headers: Headers) -> bool:
+        if self._key is None or not (path == "/v1" or path.startswith("/v1/")):
+            return False
+        given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+        return not hmac.compare_digest(given.encode("latin-1", "replace"), self._key)
