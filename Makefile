@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test check figures format docs clean
+.PHONY: help demo test check figures bench-serve serve screenshot format docs clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
@@ -33,6 +33,18 @@ check: $(VENV)/.installed  ## lint and type-check
 figures: $(VENV)/.installed  ## measure on the benchmark sets (DIFA_DATA, or ../shared/data)
 	$(BIN)/python benchmarks/figures.py --preset paper --form original --seeds 42
 	$(BIN)/python benchmarks/figures.py --preset full --form clean --seeds 0 1 2 3 4
+
+$(DEMO)/model/config.json: $(VENV)/.installed
+	$(BIN)/difa fit examples/support/normal.txt --out $(DEMO)/model
+
+bench-serve: $(VENV)/.installed $(DEMO)/model/config.json  ## measure the service on loopback, some five minutes
+	$(BIN)/python benchmarks/serve.py $(DEMO)/model
+
+serve: $(VENV)/.installed $(DEMO)/model/config.json  ## serve the example model at http://127.0.0.1:8000/
+	$(BIN)/difa serve $(DEMO)/model
+
+screenshot: $(VENV)/.installed $(DEMO)/model/config.json  ## take docs/images/page.png
+	$(BIN)/python examples/support/screenshot.py $(DEMO)/model
 
 format: $(VENV)/.installed  ## format the code
 	$(BIN)/ruff check --fix .

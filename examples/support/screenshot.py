@@ -1,4 +1,4 @@
-"""Take docs/images/page.png of the service's page: `screenshot.py MODEL [OUT] [--dark] [--width 1200] [--file FILE]`."""
+"""Take docs/images/page.png of the service's page: `screenshot.py MODEL [OUT] [--dark] [--width 1200] [--height 1010] [--file FILE]`."""
 
 import argparse
 import shutil
@@ -17,6 +17,7 @@ def main() -> None:
     parser.add_argument("out", nargs="?", default=TARGET)
     parser.add_argument("--dark", action="store_true")
     parser.add_argument("--width", type=int, default=1200)
+    parser.add_argument("--height", type=int, default=1010)
     parser.add_argument("--file")
     options = parser.parse_args()
     command = [sys.executable, "-m", "difa", "serve", options.model, "--port", "0"]
@@ -32,7 +33,7 @@ def take(address: str, options: argparse.Namespace) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(
-            viewport={"width": options.width, "height": 800}, color_scheme="dark" if options.dark else "light"
+            viewport={"width": options.width, "height": options.height}, color_scheme="dark" if options.dark else "light"
         )
         page.goto(address)
         if options.file:
@@ -42,7 +43,7 @@ def take(address: str, options: argparse.Namespace) -> None:
         page.locator(".ranking button").first.click()
         page.locator("#popover").wait_for()
         page.wait_for_timeout(400)
-        page.screenshot(path=options.out, full_page=True)
+        page.screenshot(path=options.out)
         browser.close()
 
 

@@ -62,10 +62,13 @@ def test_reasons_for_unusual_words_only(client, model):
 
 
 def test_allowed_words_are_never_flagged_in_capitals_or_not(client):
+    def flagged(result):
+        return [word["text"] for word in result["words"] if word["is_anomaly"]]
+
     plain = client.score(text=TEXTS[0], fpr=0.05)[1]["results"][0]
-    assert [word["text"] for word in plain["words"] if word["is_anomaly"]] == ["xkcdqwrtplk"]
+    assert "xkcdqwrtplk" in flagged(plain)
     allowed = client.score(text=TEXTS[0], fpr=0.05, allow_list=["XKCDqwrtplk"])[1]["results"][0]
-    assert not any(word["is_anomaly"] for word in allowed["words"])
+    assert flagged(allowed) == [text for text in flagged(plain) if text != "xkcdqwrtplk"]
     assert without_word_flags(allowed) == without_word_flags(plain)
 
 
@@ -131,14 +134,17 @@ def test_many_at_once_get_the_same_as_alone_and_share_batches(client, model, cor
     with ThreadPoolExecutor(20) as pool:
         answers = list(pool.map(lambda text: client.score(text=text), texts))
     assert [status for status, _ in answers] == [200] * len(texts)
-    expected = [result.to_dict() for result in model.score(texts)]
-    assert [answer["results"][0] for _, answer in answers] == expected
+    for (_, answer), expected in zip(answers, model.score(texts), strict=True):
+        got = answer["results"][0]
+        assert (got["text"], len(got["words"])) == (expected.text, len(expected.words))
+        assert [word["score"] for word in got["words"]] == pytest.approx([word.score for word in expected.words])
+        assert (got["score"], got["p_value"]) == pytest.approx((expected.score, expected.p_value))
     batches = client.metric('difa_batch_documents_count{lane="short",model="support"}') - before
     assert 1 <= batches < len(texts)
 
 
 def test_a_document_of_a_hundred_thousand_characters(client):
     line = ("Where is my order? " * 6000)[:100_000]
-    status, answer = client.score(text=line, return_evidence=False)
+    status, answer = client.score(text=line, model="tiny", return_evidence=False)
     assert status == 200
     assert answer["results"][0]["words"][-1]["end"] == len(line.rstrip())

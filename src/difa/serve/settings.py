@@ -29,8 +29,8 @@ class Settings:
     """Requests that may wait at a time: all of 32 busy clients, and no more than a few batches of waiting."""
     queue_words: int = 100_000
     """Words that may wait at a time, so that a few large lists cannot fill minutes."""
-    timeout: float = 30.0
-    """Seconds a request may take; work that has not begun by then is dropped."""
+    timeout: float = 60.0
+    """Seconds a request may take, the longest document included; work that has not begun by then is dropped."""
     read_timeout: float = 10.0
     """Seconds in which a client must have sent its request, and in which it must take up waiting output."""
 
@@ -41,7 +41,7 @@ class Settings:
     max_characters: int = 200_000
     """Characters of a document."""
     max_words: int = 40_000
-    """Words of a document: some ten seconds of work."""
+    """Words of a document: half a minute of work on two cores."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

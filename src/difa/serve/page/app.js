@@ -1,10 +1,10 @@
 // Puts the page together: what was asked, what came back, and the rate by which it is flagged.
 
 import { fetchModels, score, setKey } from "./api.js";
-import { byId, element, percent, rarity } from "./dom.js";
+import { byId, element, heat, percent, rarity } from "./dom.js";
 import { readDocuments, save, toCsv, toJsonl } from "./files.js";
 import { drawHistogram } from "./histogram.js";
-import { Popover } from "./popover.js";
+import { Popover, evidenceBar } from "./popover.js";
 import { DocumentTable } from "./table.js";
 import { WordsPanel } from "./words.js";
 
@@ -118,6 +118,9 @@ function openRow(result) {
     const tokens = result.words.map((word) => word.text);
     const answer = await score({ model: model().name, texts: [{ text: result.text, tokens }], return_reasons: true }, signal);
     answer.results[0].words?.forEach((word, index) => (result.words[index].reasons = word.reasons));
+    if (state.result === result) rank(result);
+    const open = panel.spans.indexOf(popover.anchor);
+    if (state.result === result && open >= 0) popover.refresh(result.words[open], state.rate);
   });
 }
 
@@ -128,15 +131,26 @@ function showResult(result) {
   byId("result").hidden = false;
   popover.close(true);
   panel.show(result);
-  const ranked = result.words.map((word, index) => ({ word, index })).sort((a, b) => a.word.p_value - b.word.p_value || b.word.score - a.word.score);
-  byId("ranking").replaceChildren(...ranked.slice(0, RANKED).map(({ word, index }) => rankedWord(word, index)));
+  rank(result);
   setRate(state.rate);
 }
 
+function rank(result) {
+  const ranked = result.words.map((word, index) => ({ word, index })).sort((a, b) => a.word.p_value - b.word.p_value || b.word.score - a.word.score);
+  byId("ranking").replaceChildren(...ranked.slice(0, RANKED).map(({ word, index }) => rankedWord(word, index)));
+  const views = Object.keys(result.words[0]?.evidence ?? {});
+  byId("view-keys").replaceChildren(...views.map((view, index) => element("span", { class: `view-${index % 8}` }, view)));
+}
+
 function rankedWord(word, index) {
-  const name = element("bdi");
+  const name = element("bdi", { class: `h${heat(word.p_value)}` });
   name.textContent = word.text.slice(0, 60);
-  return element("li", {}, element("button", { type: "button", onclick: () => panel.stand(index, true) }, name, element("span", {}, `p = ${rarity(word.p_value)}`)));
+  const views = Object.entries(word.evidence);
+  const bars = views.map(([, evidence], at) => element("div", { class: `view-${at % 8}` }, evidenceBar(evidence)));
+  const strongest = views.reduce((best, view) => (view[1] > best[1] ? view : best), ["", -1]);
+  const why = word.reasons?.[strongest[0]]?.[0]?.text ?? "";
+  const parts = [name, element("div", {}, ...bars), element("span", { class: "why" }, why), element("span", { class: "p" }, `p = ${rarity(word.p_value)}`)];
+  return element("li", {}, element("button", { type: "button", onclick: () => panel.stand(index, true) }, ...parts));
 }
 
 function openWord(index, pinned) {
@@ -166,8 +180,9 @@ function setRate(rate) {
 function tellVerdict(result, rate) {
   const bad = result.p_value <= rate;
   const count = result.words.filter((word) => word.p_value <= rate).length;
-  byId("verdict-box").classList.toggle("bad", bad);
-  byId("verdict").textContent = bad ? "This text stands out" : "This text looks normal";
+  byId("verdict-box").className = bad ? "verdict bad" : count ? "verdict some" : "verdict";
+  const some = `Normal as a whole, but ${count === 1 ? "one word stands out" : `${count} words stand out`}`;
+  byId("verdict").textContent = bad ? "This text stands out" : count ? some : "This text looks normal";
   const rank = `${percent(result.p_value)} of normal documents are as unusual (p = ${rarity(result.p_value)}).`;
   byId("verdict-why").textContent = `${rank} ${count || "No"} of ${result.words.length} words ${count === 1 ? "is" : "are"} flagged.`;
 }
@@ -233,6 +248,6 @@ document.addEventListener("drop", async (event) => {
     checkText();
   }
 });
-addEventListener("resize", () => popover.close(true));
+addEventListener("resize", () => popover.place());
 
 start();

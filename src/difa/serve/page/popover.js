@@ -36,8 +36,14 @@ export class Popover {
     this.box.hidden = true;
   }
 
+  // Reasons may come after the word was opened.
+  refresh(word, rate) {
+    if (this.anchor) this.open(this.anchor, word, rate, this.pinned);
+  }
+
   // Below the word, or above it where there is no room; never past the edge of the window.
   place() {
+    if (!this.anchor) return;
     const word = this.anchor.getClientRects()[0] ?? this.anchor.getBoundingClientRect();
     const box = this.box.getBoundingClientRect();
     const left = Math.max(8, Math.min(word.left, document.documentElement.clientWidth - box.width - 8));
@@ -63,9 +69,14 @@ function describe(word, rate) {
   ].filter(Boolean);
 }
 
-function describeView(view, evidence, index, reasons) {
+// A bar in the view's colour; the class of an element around it says which.
+export function evidenceBar(evidence) {
   const bar = element("i");
   bar.style.width = `${Math.min(100, (100 * evidence) / FULL)}%`;
+  return element("div", { class: "track", role: "img", "aria-label": `evidence ${evidence.toFixed(1)} of ${FULL}` }, bar);
+}
+
+function describeView(view, evidence, index, reasons) {
   const share = Math.exp(-evidence);
   let notes = (reasons ?? []).map((reason) => reason.text);
   if (evidence < UNUSUAL) notes = ["nothing unusual"];
@@ -75,7 +86,7 @@ function describeView(view, evidence, index, reasons) {
     "div",
     { class: `view-${index % 8}` },
     element("div", { class: "view-head" }, view, element("span", {}, `${evidence.toFixed(1)} · ${rare}`)),
-    element("div", { class: "track", role: "img", "aria-label": `evidence ${evidence.toFixed(1)} of ${FULL}` }, bar),
+    evidenceBar(evidence),
     element("ul", {}, ...notes.map((note) => element("li", {}, note))),
   );
 }

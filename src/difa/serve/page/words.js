@@ -65,7 +65,8 @@ export class WordsPanel {
       span.tabIndex = 0;
       span.focus({ preventScroll: true });
     }
-    span.scrollIntoView({ block: "nearest" });
+    // On a phone the explanation covers the lower half.
+    span.scrollIntoView({ block: matchMedia("(max-width: 38rem)").matches ? "start" : "nearest" });
     this.onOpen(index, pinned);
   }
 
