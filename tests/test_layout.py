@@ -55,6 +55,10 @@ def test_importing_difa_loads_next_to_nothing():
     assert not heavy & loaded_after("import difa")
 
 
+def test_the_command_line_loads_no_server():
+    assert not {"fastapi", "uvicorn", "pydantic", "numpy", "onnxruntime"} & loaded_after("import difa.cli")
+
+
 def test_scoring_never_loads_the_training_frameworks(quick_model, tmp_path):
     quick_model.save(tmp_path / "model")
     code = f"from difa import DiFA; DiFA.load({str(tmp_path / 'model')!r}).explain('Where is my order?')"

@@ -40,7 +40,7 @@ def take(address: str, options: argparse.Namespace) -> None:
             page.set_input_files("#file", options.file)
         else:
             page.locator("#examples button").first.click()
-        page.locator(".ranking button").first.click()
+        page.locator(".ranking button").nth(1).click()
         page.locator("#popover").wait_for()
         page.wait_for_timeout(400)
         page.screenshot(path=options.out)

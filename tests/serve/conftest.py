@@ -97,8 +97,8 @@ class SlowModel(DiFA):
 
 
 @pytest.fixture
-def slow(model):
-    slow = SlowModel.around(model)
+def slow(quick_model):
+    slow = SlowModel.around(quick_model)
     yield slow
     slow.gate.set()
 

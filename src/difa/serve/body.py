@@ -9,14 +9,18 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
 from difa.serve.errors import Refusal
 from difa.serve.settings import Settings
 
+T = TypeVar("T")
+
 _LONGEST_NUMBER = 40  # digits; more than any rate or whole number has use for
+LARGE = 20_000  # bytes: a few milliseconds of work
 _CLOSE = {"Connection": "close"}
 
 
@@ -29,7 +33,13 @@ async def read_json(request: Request, settings: Settings) -> Any:
     except TimeoutError:
         line = f"expected the whole request within {settings.read_timeout:g} s, got only a part of it: send it faster"
         raise Refusal(408, line, _CLOSE) from None
-    return parse(content)
+    parsed: Any = await off_loop(len(content), parse, content)
+    return parsed
+
+
+async def off_loop(size: int, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function, in another thread if there is much to do, so that other requests need not wait for it."""
+    return await asyncio.to_thread(function, *arguments) if size >= LARGE else function(*arguments)
 
 
 def parse(content: bytes) -> Any:

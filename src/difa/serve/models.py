@@ -7,7 +7,7 @@ a third: they share the cores with the short ones instead of standing before the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from difa.document import Document, Explanation, Result
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.serve.batching import Item, Lane
+from difa.serve.errors import Refusal
 from difa.serve.metrics import Metrics
 from difa.serve.settings import Settings
 from difa.words import from_text
@@ -34,14 +35,6 @@ class Job:
 
     document: Document
     reasons: bool = False
-
-
-class Busy(Exception):
-    """The queue is full; `retry_after` says in how many seconds it will be worth trying again."""
-
-    def __init__(self, retry_after: int) -> None:
-        super().__init__(f"the queue is full: try again in {retry_after} s")
-        self.retry_after = retry_after
 
 
 class ServedModel:
@@ -81,25 +74,27 @@ class ServedModel:
         """Whether work is taken."""
         return bool(self.lanes) and all(lane.is_running for lane in self.lanes.values())
 
-    def check_room(self) -> None:
-        """Refuse, with the time after which to try again, if the queue is full."""
-        lanes = self.lanes.values()
-        full = any(lane.waiting.owners >= self.settings.queue for lane in lanes)
-        if full or sum(lane.waiting.cost for lane in lanes) >= self.settings.queue_words:
-            raise Busy(max(1, math.ceil(max(lane.seconds_left for lane in lanes))))
-
     def submit(self, jobs: Sequence[Job]) -> list[Item[Job, Result | Explanation]]:
-        """Queue the jobs of one request; those of short documents share batches with other requests'."""
-        self.check_room()
+        """Queue the jobs of one request, all of them or, where the queue is full, none."""
         owner = object()
-        items = []
-        for job in jobs:
-            words = len(job.document.words)
-            item: Item[Job, Result | Explanation] = Item(job, max(1, words), owner)
-            kind = "long" if words > self.settings.long_words else "reasons" if job.reasons else "short"
-            self.lanes[kind].submit(item)
-            items.append(item)
-        return items
+        pairs: list[tuple[Lane[Job, Result | Explanation], Item[Job, Result | Explanation]]] = [
+            (self._lane(job), Item(job, max(1, len(job.document.words)), owner)) for job in jobs
+        ]
+        self._check_room({lane.name: lane for lane, _ in pairs}.values())
+        for lane, item in pairs:
+            lane.submit(item)
+        return [item for _, item in pairs]
+
+    def _lane(self, job: Job) -> Lane[Job, Result | Explanation]:
+        if len(job.document.words) > self.settings.long_words:
+            return self.lanes["long"]
+        return self.lanes["reasons" if job.reasons else "short"]
+
+    def _check_room(self, lanes: Iterable[Lane[Job, Result | Explanation]]) -> None:
+        for lane in lanes:
+            if lane.waiting.owners >= self.settings.queue or lane.waiting.cost >= self.settings.queue_words:
+                after = max(1, math.ceil(lane.seconds_left))
+                raise Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
 
     def _work(self, jobs: Sequence[Job]) -> Sequence[Result | Explanation | Exception]:
         if not any(job.reasons for job in jobs):

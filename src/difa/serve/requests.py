@@ -33,6 +33,8 @@ class Failure:
 
     line: str
     id: str | None = None
+    status: int = 422
+    """Of the answer, where it was the only document."""
 
 
 @dataclass(frozen=True)
@@ -72,18 +74,18 @@ def _document(item: Any, settings: Settings) -> Document | Failure:
     given = item.get("id") if isinstance(item, dict) else None
     document_id = str(given) if isinstance(given, (str, int)) and _is_unicode(str(given)) else None
     try:
-        if _size(item) > settings.max_characters:
-            raise InputError(
-                f"expected at most {settings.max_characters} characters in a document, got {_size(item)}: cut it into parts"
-            )
+        if (size := _size(item)) > settings.max_characters:
+            return _too_large("characters", settings.max_characters, size, document_id)
         document = _parse(item)
         if len(document.words) > settings.max_words:
-            raise InputError(
-                f"expected at most {settings.max_words} words in a document, got {len(document.words)}: cut it into parts"
-            )
+            return _too_large("words", settings.max_words, len(document.words), document_id)
         return replace(document, id=document_id)
     except InputError as error:
         return Failure(str(error), document_id)
+
+
+def _too_large(what: str, limit: int, got: int, document_id: str | None) -> Failure:
+    return Failure(f"expected at most {limit} {what} in a document, got {got}: cut it into parts", document_id, 413)
 
 
 def _parse(item: Any) -> Document:

@@ -11,7 +11,6 @@ import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -82,7 +81,7 @@ def patient_protocol(patience: float) -> type[HttpToolsProtocol]:
 class Server(uvicorn.Server):
     """uvicorn's server, which tells the service before it stops, and ends with exit code 0 when asked to."""
 
-    def __init__(self, app: FastAPI, settings: Settings, **options: Any) -> None:
+    def __init__(self, app: FastAPI, settings: Settings, on_start: Callable[[], None] = lambda: None) -> None:
         config = uvicorn.Config(
             app,
             host=settings.host,
@@ -95,10 +94,14 @@ class Server(uvicorn.Server):
             backlog=1024,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=int(settings.timeout) + 1,
-            **options,
         )
         super().__init__(config)
-        self._service = app.state.service
+        self._service, self._on_start = app.state.service, on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets)
+        self._on_start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Close the door; a second signal does not wait for anybody."""
@@ -113,8 +116,8 @@ def serve(folders: Sequence[Path], settings: Settings, threads: int | None, say:
         metrics = Metrics()
         models = load_models(folders, settings, metrics, threads)
         host, port = listener.getsockname()[:2]
-        say(f"serving {', '.join(models)} at http://{f'[{host}]' if ':' in host else host}:{port}/ (Ctrl+C stops it)")
-        Server(create_app(models, settings, metrics), settings).run(sockets=[listener])
+        line = f"serving {', '.join(models)} at http://{f'[{host}]' if ':' in host else host}:{port}/ (Ctrl+C stops it)"
+        Server(create_app(models, settings, metrics), settings, lambda: say(line)).run(sockets=[listener])
 
 
 def bind(settings: Settings) -> socket.socket:
@@ -127,8 +130,7 @@ def bind(settings: Settings) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         return listener
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no such port"
+    except OSError as error:
         raise ConfigError(
-            f"expected to listen on {settings.host} port {settings.port}, got: {reason}: choose another --host or --port"
+            f"expected to listen on {settings.host} port {settings.port}, got: {error.strerror}: choose another --host or --port"
         ) from None

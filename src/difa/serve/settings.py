@@ -28,7 +28,7 @@ class Settings:
     queue: int = 40
     """Requests that may wait at a time: all of 32 busy clients, and no more than a few batches of waiting."""
     queue_words: int = 100_000
-    """Words that may wait at a time, so that a few large lists cannot fill minutes."""
+    """Words that may wait in a lane, so that a few large lists cannot fill minutes."""
     timeout: float = 60.0
     """Seconds a request may take, the longest document included; work that has not begun by then is dropped."""
     read_timeout: float = 10.0
@@ -52,6 +52,8 @@ class Settings:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= least:
                 wanted = "--" + field.name.replace("_", "-")
                 raise ConfigError(f"{wanted}: expected a number of at least {least}, got {value!r}")
+        if self.port > 65535:
+            raise ConfigError(f"--port: expected a number of at most 65535, got {self.port}")
         if self.api_key is not None and (not self.api_key or not self.api_key.isascii() or not self.api_key.isprintable()):
             raise ConfigError("--api-key: expected at least one printable ASCII character, got something else")
 
