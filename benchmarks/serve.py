@@ -52,18 +52,16 @@ class Tally:
 
 
 class Texts:
-    """Short texts, no two alike, so that nothing is answered from what was computed before."""
+    """Beginnings of messages, one word exchanged: hardly two alike, so that nothing is known from before."""
 
     def __init__(self, most_words: int, seed: int = 0) -> None:
-        lines = CORPUS.read_text(encoding="utf-8").splitlines()
-        self._texts = [line for line in lines if len(line.split()) <= most_words]
+        self._texts = [line.split() for line in CORPUS.read_text(encoding="utf-8").splitlines()]
+        self._most = most_words
         self._random = random.Random(seed)
-        self._number = 0
 
     def body(self) -> bytes:
-        self._number += 1
-        words = self._random.choice(self._texts).split()
-        words[self._random.randrange(len(words))] = f"LK-{self._number}"
+        words = self._random.choice(self._texts)[: self._random.randint(3, self._most)]
+        words[self._random.randrange(len(words))] = self._random.choice(self._random.choice(self._texts))
         return json.dumps({"text": " ".join(words)}).encode()
 
 
@@ -242,13 +240,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="a model folder")
     parser.add_argument("--seconds", type=float, default=8.0, help="of each row")
-    parser.add_argument("--words", type=int, default=8, help="words of a short text at most, by white space")
+    parser.add_argument("--words", type=int, default=6, help="words of a short text at most, by white space; 3 at least")
     parser.add_argument("--threads", help="passed on to the service")
     parser.add_argument("--quick", action="store_true", help="only the comparison of batching")
     options = parser.parse_args()
     threads = ["--threads", options.threads] if options.threads else []
     texts = Texts(options.words)
-    print(f"{platform.machine()}, Python {platform.python_version()}, texts of at most {options.words} words")
+    print(f"{platform.machine()}, Python {platform.python_version()}, texts of 3 to {options.words} words")
     ratios = {"throughput at 32 clients, micro-batching / one at a time": 0.0}
     ratios[next(iter(ratios))] = compare_batching(options.model, options.seconds, texts, threads)
     if not options.quick:

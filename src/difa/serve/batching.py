@@ -1,7 +1,7 @@
 """Documents of many requests -> shared batches, and their outcomes back to who asked.
 
 A lane is a queue in front of one thread. While a batch runs, the next one collects; an idle lane waits a few milliseconds
-for company. Requests take turns: a batch takes one document of each in order, so a list of a thousand does not hold up a
+for company, if there was some the last time. Requests take turns: a batch takes one document of each in order, so a list of a thousand does not hold up a
 single text. All of this state belongs to the event loop; only `work` runs in the thread.
 """
 
@@ -100,7 +100,7 @@ class Lane(Generic[Job, Outcome]):
         work: takes the jobs of a batch, returns one outcome or exception per job; runs in the lane's thread.
         budget: cost of a batch at most; an item above it runs alone.
         most: items of a batch at most.
-        wait: seconds that an idle lane waits for company.
+        wait: seconds that an idle lane waits for company, unless the last batch found none.
         observe: called on the event loop after each batch.
     """
 
@@ -117,6 +117,7 @@ class Lane(Generic[Job, Outcome]):
         self.name = name
         self.waiting: Turns[Job, Outcome] = Turns()
         self._running_cost = 0
+        self._had_company = True
         self._work, self._budget, self._most, self._wait, self._observe = work, budget, most, wait, observe
         self._seconds_per_cost = 0.0
         self._arrived, self._enough = asyncio.Event(), asyncio.Event()
@@ -163,6 +164,7 @@ class Lane(Generic[Job, Outcome]):
             if not items:
                 continue
             self._running_cost = sum(item.cost for item in items)
+            self._had_company = len(items) > 1
             started = time.perf_counter()
             outcomes = await loop.run_in_executor(self._thread, self._work, [item.job for item in items])
             self._account(Batch(self.name, len(items), self._running_cost, time.perf_counter() - started))
@@ -178,7 +180,8 @@ class Lane(Generic[Job, Outcome]):
         self._arrived.clear()
         self._enough.clear()
         await self._arrived.wait()
-        if self._wait and not self._enough.is_set():
+        # Someone who asks alone need not wait for others who do not come.
+        if self._wait and self._had_company and not self._enough.is_set():
             try:
                 async with asyncio.timeout(self._wait):
                     await self._enough.wait()

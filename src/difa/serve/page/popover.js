@@ -23,6 +23,7 @@ export class Popover {
     this.pinned = pinned;
     this.anchor = anchor;
     anchor.classList.add("open");
+    anchor.setAttribute("aria-describedby", this.box.id);
     this.box.replaceChildren(...describe(word, rate));
     this.box.hidden = false;
     this.place();
@@ -31,6 +32,7 @@ export class Popover {
   close(force) {
     if (this.pinned && !force) return;
     this.anchor?.classList.remove("open");
+    this.anchor?.removeAttribute("aria-describedby");
     this.anchor = null;
     this.pinned = false;
     this.box.hidden = true;
@@ -41,12 +43,13 @@ export class Popover {
     if (this.anchor) this.open(this.anchor, word, rate, this.pinned);
   }
 
-  // Below the word, or above it where there is no room; never past the edge of the window.
+  // Below the word, or above it where there is no room; never past the edges of the text's card.
   place() {
     if (!this.anchor) return;
     const word = this.anchor.getClientRects()[0] ?? this.anchor.getBoundingClientRect();
     const box = this.box.getBoundingClientRect();
-    const left = Math.max(8, Math.min(word.left, document.documentElement.clientWidth - box.width - 8));
+    const right = this.anchor.closest(".card").getBoundingClientRect().right - 8; // what stands beside the text stays in view
+    const left = Math.max(8, Math.min(word.left, right - box.width));
     const below = word.bottom + box.height + 16 < innerHeight || word.top < box.height + 16;
     const top = below ? word.bottom + 8 : word.top - box.height - 8;
     this.box.style.left = `${left + scrollX}px`;
