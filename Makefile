@@ -23,7 +23,7 @@ demo: $(VENV)/.installed  ## fit on the example corpus, score the test messages,
 	@echo 'Now try: $(BIN)/difa explain $(DEMO)/model "My parcel was banana to the wrong address"'
 
 test: $(VENV)/.installed  ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -rs
 
 check: $(VENV)/.installed  ## lint and type-check
 	$(BIN)/ruff check .

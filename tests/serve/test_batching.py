@@ -58,6 +58,21 @@ def test_items_that_arrive_together_share_a_batch():
     assert asyncio.run(run()) == ([0, 2, 4], [(3, 3)])
 
 
+def test_who_asked_alone_does_not_wait_the_next_time():
+    async def run():
+        patient, batches = lane(lambda jobs: jobs, wait=0.05)
+        patient.start()
+        for wait in (0.05, 1000.0):
+            patient._wait = wait
+            alone = Item(1, 1, object())
+            patient.submit(alone)
+            await alone.outcome
+        await patient.stop()
+        return len(batches)
+
+    assert asyncio.run(run()) == 2
+
+
 def test_a_full_batch_does_not_wait():
     async def run():
         doubling, batches = lane(lambda jobs: jobs, wait=1000.0)

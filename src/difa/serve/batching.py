@@ -1,8 +1,8 @@
 """Documents of many requests -> shared batches, and their outcomes back to who asked.
 
 A lane is a queue in front of one thread. While a batch runs, the next one collects; an idle lane waits a few milliseconds
-for company, if there was some the last time. Requests take turns: a batch takes one document of each in order, so a list of a thousand does not hold up a
-single text. All of this state belongs to the event loop; only `work` runs in the thread.
+for company, if there was some the last time. Requests take turns: a batch takes one document of each in order, so a list of
+a thousand does not hold up a single text. All of this state belongs to the event loop; only `work` runs in the thread.
 """
 
 from __future__ import annotations
