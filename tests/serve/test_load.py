@@ -91,6 +91,19 @@ def test_a_document_that_breaks_the_engine_costs_only_itself_and_is_not_quoted(s
         assert client.get("/health/ready")[0] == 200
 
 
+def test_a_failure_is_answered_and_logged_without_the_text(slow, caplog):
+    with running({"m": slow}) as client:
+
+        def fail(name):
+            raise LookupError("secret text")
+
+        client.service.model = fail
+        status, answer = client.score(text="secret text")
+        assert (status, list(answer)) == (500, ["error"])
+        assert "LookupError at" in caplog.text
+        assert "secret" not in json.dumps(answer) + caplog.text
+
+
 def test_draining_finishes_what_is_under_way_and_refuses_the_rest(slow, pool):
     with running({"m": slow}) as client:
         under_way = pool.submit(client.score, text="STOP")

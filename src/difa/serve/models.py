@@ -92,7 +92,8 @@ class ServedModel:
 
     def _check_room(self, lanes: Iterable[Lane[Job, Result | Explanation]]) -> None:
         for lane in lanes:
-            if lane.waiting.owners >= self.settings.queue or lane.waiting.cost >= self.settings.queue_words:
+            is_full = lane.waiting.owners >= self.settings.queue or lane.waiting.cost >= self.settings.queue_words
+            if is_full or lane.seconds_left > self.settings.timeout:
                 after = max(1, math.ceil(lane.seconds_left))
                 raise Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
 

@@ -1,12 +1,14 @@
 """Who may ask, and what browsers may do with the answers: one plain ASGI layer around the routes.
 
-It also counts every request, so that refusals are counted too. Bodies never pass through here.
+It also counts every request, refusals and failures included. Bodies never pass through here, nor into the log.
 """
 
 from __future__ import annotations
 
 import hmac
+import logging
 import time
+import traceback
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
@@ -26,6 +28,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_log = logging.getLogger("difa.serve")
 _ROUTES = ("/v1/score", "/v1/models", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
 
 
@@ -41,7 +44,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        status = 500
+        status = 0
 
         async def send_guarded(message: Message) -> None:
             nonlocal status
@@ -61,6 +64,13 @@ class Guard:
                 await JSONResponse({"error": line}, 401, headers)(scope, receive, send_guarded)
             else:
                 await self._app(scope, receive, send_guarded)
+        except Exception as error:
+            # Where and what kind, but not the message: it may quote the text.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            _log.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
+            if not status:
+                line = "the service failed on this request, and has logged where"
+                await JSONResponse({"error": line}, 500)(scope, receive, send_guarded)
         finally:
             route = path if path in _ROUTES else "/static" if path.startswith("/static/") else "other"
             self._metrics.observe_request(route, status, time.perf_counter() - started)
