@@ -16,17 +16,17 @@ class Settings:
     api_key: str | None = None
     """Asked for on every /v1 route; None asks for nothing."""
 
-    batch_words: int = 256
-    """Words per batch: by then the encoder gains little from more, and a batch stays well under a tenth of a second."""
+    batch_words: int = 96
+    """Words per batch: the encoder gains little from more, and nobody waits much more than 50 ms for the batch before."""
     batch_wait: float = 0.002
     """Seconds that a batch waits for company when the service was idle; a busy one collects while it works."""
     batch_documents: int = 64
     """Documents per batch at most; 1 turns micro-batching off."""
-    long_words: int = 256
+    long_words: int = 128
     """Documents above this go to a lane of their own, beside the short ones."""
 
-    queue: int = 40
-    """Requests that may wait at a time: all of 32 busy clients, and no more than a few batches of waiting."""
+    queue: int = 32
+    """Requests that may wait in a lane: two or three batches of short texts, so that what is accepted is answered soon."""
     queue_words: int = 100_000
     """Words that may wait in a lane, so that a few large lists cannot fill minutes."""
     timeout: float = 60.0
