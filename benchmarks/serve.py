@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 CORPUS = Path(__file__).parent.parent / "examples" / "support" / "normal.txt"
+PARTS = ("batching", "overload", "endurance")
 LONG = "Where is my order, and why does nobody answer? " * 400  # some 4,400 words
 
 
@@ -206,8 +207,8 @@ def overload(port: int, seconds: float, texts: Texts) -> dict[str, float]:
     }
 
 
-def beside_long(port: int, seconds: float, texts: Texts) -> Tally:
-    """Short texts of one client while another sends long documents without end."""
+def beside_long(port: int, seconds: float, texts: Texts) -> dict[str, float]:
+    """Short texts of one client, alone and while another sends long documents without end."""
 
     async def run() -> Tally:
         long = asyncio.create_task(_long_documents(port, seconds))
@@ -215,14 +216,18 @@ def beside_long(port: int, seconds: float, texts: Texts) -> Tally:
         await long
         return tally
 
-    return asyncio.run(run())
+    alone = asyncio.run(closed_loop(port, 1, texts, seconds))
+    beside = asyncio.run(run())
+    show("1 client beside long documents", beside)
+    return {"p50 beside long documents / alone": beside.quantile(0.5) / alone.quantile(0.5)}
 
 
 async def _long_documents(port: int, seconds: float) -> None:
     connection, end = Connection(port), time.perf_counter() + seconds
     body = json.dumps({"text": LONG, "return_words": False}).encode()
     while time.perf_counter() < end:
-        await connection.post(body)
+        if await connection.post(body) != 200:
+            raise SystemExit("a long document was not scored")
     connection.close()
 
 
@@ -244,21 +249,21 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0, help="of each row")
     parser.add_argument("--words", type=int, default=6, help="words of a short text at most, by white space; 3 at least")
     parser.add_argument("--threads", help="passed on to the service")
-    parser.add_argument("--quick", action="store_true", help="only the comparison of batching")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to measure")
     options = parser.parse_args()
     threads = ["--threads", options.threads] if options.threads else []
     texts = Texts(options.words)
     print(f"{platform.machine()}, Python {platform.python_version()}, texts of 3 to {options.words} words")
-    ratios = {"throughput at 32 clients, micro-batching / one at a time": 0.0}
-    ratios[next(iter(ratios))] = compare_batching(options.model, options.seconds, texts, threads)
-    if not options.quick:
-        with service(options.model, *threads) as (port, pid):
+    ratios: dict[str, float] = {}
+    if "batching" in options.parts:
+        ratio = compare_batching(options.model, options.seconds, texts, threads)
+        ratios["throughput at 32 clients, micro-batching / one at a time"] = ratio
+    if "overload" in options.parts:
+        with service(options.model, *threads) as (port, _):
             asyncio.run(closed_loop(port, 8, texts, 2))
-            alone = asyncio.run(closed_loop(port, 1, texts, options.seconds))
-            beside = beside_long(port, options.seconds, texts)
-            show("1 client beside long documents", beside)
-            ratios["p50 beside long documents / alone"] = beside.quantile(0.5) / alone.quantile(0.5)
+            ratios |= beside_long(port, options.seconds, texts)
             ratios |= overload(port, options.seconds, texts)
+    if "endurance" in options.parts:
         with service(options.model, *threads) as (port, pid):
             ratios |= endurance(port, pid, texts)
     print()

@@ -59,7 +59,7 @@ def create_app(models: Mapping[str, ServedModel], settings: Settings, metrics: M
         redirect_slashes=False,
     )
     app.state.service = service
-    app.add_middleware(Guard, api_key=settings.api_key, metrics=metrics)
+    app.add_middleware(Guard, api_key=settings.api_key, metrics=metrics, refusal=service.refusal)
     app.mount("/static", StaticFiles(directory=PAGE), name="static")
     _add_errors(app)
     _add_score(app, service)

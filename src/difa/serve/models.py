@@ -80,7 +80,8 @@ class ServedModel:
         pairs: list[tuple[Lane[Job, Result | Explanation], Item[Job, Result | Explanation]]] = [
             (self._lane(job), Item(job, max(1, len(job.document.words)), owner)) for job in jobs
         ]
-        self._check_room({lane.name: lane for lane, _ in pairs}.values())
+        if refusal := self.refusal({lane.name for lane, _ in pairs}):
+            raise refusal
         for lane, item in pairs:
             lane.submit(item)
         return [item for _, item in pairs]
@@ -90,12 +91,14 @@ class ServedModel:
             return self.lanes["long"]
         return self.lanes["reasons" if job.reasons else "short"]
 
-    def _check_room(self, lanes: Iterable[Lane[Job, Result | Explanation]]) -> None:
-        for lane in lanes:
+    def refusal(self, lanes: Iterable[str] = ("short",)) -> Refusal | None:
+        """What to answer where one of these lanes is full."""
+        for lane in map(self.lanes.__getitem__, lanes):
             is_full = lane.waiting.owners >= self.settings.queue or lane.waiting.cost >= self.settings.queue_words
             if is_full or lane.seconds_left > self.settings.timeout:
                 after = max(1, math.ceil(lane.seconds_left))
-                raise Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
+                return Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
+        return None
 
     def _work(self, jobs: Sequence[Job]) -> Sequence[Result | Explanation | Exception]:
         if not any(job.reasons for job in jobs):

@@ -9,11 +9,13 @@ import hmac
 import logging
 import time
 import traceback
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from difa.serve.errors import Refusal
 from difa.serve.metrics import Metrics
 
 POLICY = (
@@ -33,10 +35,10 @@ _ROUTES = ("/v1/score", "/v1/models", "/health/live", "/health/ready", "/metrics
 
 
 class Guard:
-    """Asks for the key on every /v1 route, adds the headers, counts."""
+    """Asks for the key on every /v1 route, turns requests away while the queue is full, adds the headers, counts."""
 
-    def __init__(self, app: ASGIApp, *, api_key: str | None, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
+    def __init__(self, app: ASGIApp, *, api_key: str | None, metrics: Metrics, refusal: Callable[[], Refusal | None]) -> None:
+        self._app, self._metrics, self._refusal = app, metrics, refusal
         self._key = None if api_key is None else api_key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,12 +60,10 @@ class Guard:
 
         path = scope["path"]
         try:
-            if self._is_refused(path, Headers(scope=scope)):
-                line = "expected a valid key in the header X-API-Key or Authorization: Bearer, got none or another one"
-                headers = {"WWW-Authenticate": "Bearer", "Connection": "close"}
-                await JSONResponse({"error": line}, 401, headers)(scope, receive, send_guarded)
-            else:
-                await self._app(scope, receive, send_guarded)
+            # A service that has too much to do must not spend much on saying so: before routing, reading and parsing.
+            refusal = self._check_key(path, Headers(scope=scope)) or (self._refusal() if path == "/v1/score" else None)
+            app = self._app if refusal is None else JSONResponse({"error": refusal.line}, refusal.status, refusal.headers)
+            await app(scope, receive, send_guarded)
         except Exception as error:
             # Where and what kind, but not the message: it may quote the text.
             place = traceback.extract_tb(error.__traceback__)[-1]
@@ -75,8 +75,11 @@ class Guard:
             route = path if path in _ROUTES else "/static" if path.startswith("/static/") else "other"
             self._metrics.observe_request(route, status, time.perf_counter() - started)
 
-    def _is_refused(self, path: str, headers: Headers) -> bool:
+    def _check_key(self, path: str, headers: Headers) -> Refusal | None:
         if self._key is None or not (path == "/v1" or path.startswith("/v1/")):
-            return False
+            return None
         given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
-        return not hmac.compare_digest(given.encode("latin-1", "replace"), self._key)
+        if hmac.compare_digest(given.encode("latin-1", "replace"), self._key):
+            return None
+        line = "expected a valid key in the header X-API-Key or Authorization: Bearer, got none or another one"
+        return Refusal(401, line, {"WWW-Authenticate": "Bearer", "Connection": "close"})

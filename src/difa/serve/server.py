@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
@@ -23,6 +24,7 @@ from difa.serve.models import load_models
 from difa.serve.settings import Settings
 
 _MOST_HEADERS = 64 * 1024  # bytes
+_TURN = 0.001  # seconds: the thread that answers clients need not wait long for the threads that compute
 
 
 def patient_protocol(patience: float) -> type[HttpToolsProtocol]:
@@ -112,6 +114,7 @@ class Server(uvicorn.Server):
 
 def serve(folders: Sequence[Path], settings: Settings, threads: int | None, say: Callable[[str], None]) -> None:
     """Load the models and answer until a signal comes; `say` gets the address as soon as there is one."""
+    sys.setswitchinterval(_TURN)
     with bind(settings) as listener:  # first, since a taken port is known at once and a model takes a while
         metrics = Metrics()
         models = load_models(folders, settings, metrics, threads)

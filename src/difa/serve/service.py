@@ -38,10 +38,12 @@ class Service:
         """Whether requests are taken."""
         return not self.is_draining and all(model.is_ready for model in self.models.values())
 
-    def check_open(self) -> None:
-        """Refuse what comes after the service was told to stop."""
+    def refusal(self) -> Refusal | None:
+        """What to answer, before anything is read, where no model could take the request."""
         if self.is_draining:
-            raise Refusal(503, "the service is shutting down: ask another one", {"Connection": "close", "Retry-After": "1"})
+            return Refusal(503, "the service is shutting down: ask another one", {"Connection": "close", "Retry-After": "1"})
+        refusals = [model.refusal() for model in self.models.values()]
+        return None if None in refusals else refusals[0]
 
     def model(self, name: str | None) -> ServedModel:
         """The model of that name, or the first."""
@@ -53,7 +55,6 @@ class Service:
 
     async def score(self, request: Request) -> Response:
         """Body -> documents -> outcomes -> answer."""
-        self.check_open()
         asked = check(await read_json(request, self.settings))
         if len(asked.texts or ()) > self.settings.max_texts:
             line = (
@@ -61,7 +62,8 @@ class Service:
             )
             raise Refusal(413, line)
         model = self.model(asked.model)
-        self.check_open()  # reading may have taken a while
+        if refusal := self.refusal():  # reading may have taken a while
+            raise refusal
         length = request.headers.get("content-length", "")
         documents = await off_loop(int(length) if length.isdecimal() else LARGE, documents_of, asked, self.settings)
         if asked.texts is None and isinstance(documents[0], Failure):
