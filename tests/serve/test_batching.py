@@ -17,13 +17,13 @@ def test_owners_take_turns_within_the_budget():
     turns = Turns()
     for item in [*items("a", 4, 4, 4), *items("b", 2), *items("c", 3, 3)]:
         turns.add(item)
-    assert (len(turns), turns.cost, turns.owners) == (6, 20, 3)
+    assert (len(turns), turns.cost, turns.owners) == (6, 20, {"a", "b", "c"})
     assert names(turns.take(9, 10)) == ["a0", "b0", "c0"]
-    assert (len(turns), turns.cost, turns.owners) == (3, 11, 2)
+    assert (len(turns), turns.cost, turns.owners) == (3, 11, {"a", "c"})
     assert names(turns.take(100, 2)) == ["a1", "c1"]
     assert names(turns.take(1, 10)) == ["a2"]  # dearer than the budget: alone
     assert names(turns.take(100, 10)) == []
-    assert (len(turns), turns.cost, turns.owners) == (0, 0, 0)
+    assert (len(turns), turns.cost, turns.owners) == (0, 0, set())
 
 
 def test_a_withdrawn_item_is_gone_at_once():
@@ -35,7 +35,7 @@ def test_a_withdrawn_item_is_gone_at_once():
     turns.discard(first)
     assert (len(turns), turns.cost) == (1, 5)
     turns.discard(second)
-    assert turns.owners == 0
+    assert turns.owners == set()
 
 
 def lane(work, **options):

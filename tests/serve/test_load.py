@@ -20,7 +20,7 @@ def waiting(client, lane="short"):
 
 
 def test_a_full_queue_refuses_at_once_and_says_when_to_come_back(slow, pool):
-    with running({"m": slow}, queue=2) as client:
+    with running({"m": slow}, queue=3) as client:
         stuck = pool.submit(client.score, text="STOP")
         assert slow.begun.wait(20)
         queued = [pool.submit(client.score, text=f"waits {i}") for i in range(2)]

@@ -35,7 +35,7 @@ def serve(
         int, typer.Option(help="Documents that share a batch; 1 turns micro-batching off.")
     ] = Settings.batch_documents,
     batch_wait: Annotated[float, typer.Option(help="Seconds that an idle service waits for company.")] = Settings.batch_wait,
-    queue: Annotated[int, typer.Option(help="Requests that may wait; more get 429 at once.")] = Settings.queue,
+    queue: Annotated[int, typer.Option(help="Requests that may be in the house; more get 429 at once.")] = Settings.queue,
     timeout: Annotated[float, typer.Option(help="Seconds that a request may take.")] = Settings.timeout,
     max_body: Annotated[int, typer.Option(help="Bytes that a request may have.")] = Settings.max_body,
     max_texts: Annotated[int, typer.Option(help="Documents that a request may have.")] = Settings.max_texts,

@@ -43,9 +43,9 @@ class Turns(Generic[Job, Outcome]):
         return self._count
 
     @property
-    def owners(self) -> int:
-        """How many have something waiting."""
-        return len(self._by_owner)
+    def owners(self) -> set[object]:
+        """Who has something waiting."""
+        return set(self._by_owner)
 
     def add(self, item: Item[Job, Outcome]) -> None:
         """Put an item behind the others of its owner."""
@@ -116,7 +116,7 @@ class Lane(Generic[Job, Outcome]):
     ) -> None:
         self.name = name
         self.waiting: Turns[Job, Outcome] = Turns()
-        self._running_cost = 0
+        self._running: list[Item[Job, Outcome]] = []
         self._had_company = True
         self._work, self._budget, self._most, self._wait, self._observe = work, budget, most, wait, observe
         self._seconds_per_cost = 0.0
@@ -143,9 +143,14 @@ class Lane(Generic[Job, Outcome]):
         return self._task is not None and not self._task.done()
 
     @property
+    def owners(self) -> int:
+        """How many have something here, waiting or under way."""
+        return len(self.waiting.owners | {item.owner for item in self._running})
+
+    @property
     def seconds_left(self) -> float:
         """How long the work that is there will take, by the speed of recent batches."""
-        return (self.waiting.cost + self._running_cost) * self._seconds_per_cost
+        return (self.waiting.cost + sum(item.cost for item in self._running)) * self._seconds_per_cost
 
     def submit(self, item: Item[Job, Outcome]) -> None:
         """Queue an item; cancelling its outcome takes it out again, as long as it has not begun."""
@@ -160,14 +165,14 @@ class Lane(Generic[Job, Outcome]):
         while True:
             if not self.waiting:
                 await self._wait_for_company()
-            items = self.waiting.take(self._budget, self._most)
+            self._running = items = self.waiting.take(self._budget, self._most)
             if not items:
                 continue
-            self._running_cost = sum(item.cost for item in items)
             self._had_company = len(items) > 1
             started = time.perf_counter()
             outcomes = await loop.run_in_executor(self._thread, self._work, [item.job for item in items])
-            self._account(Batch(self.name, len(items), self._running_cost, time.perf_counter() - started))
+            self._running = []
+            self._account(Batch(self.name, len(items), sum(item.cost for item in items), time.perf_counter() - started))
             for item, outcome in zip(items, outcomes, strict=True):
                 if item.outcome.done():
                     continue
@@ -192,5 +197,4 @@ class Lane(Generic[Job, Outcome]):
         latest = batch.seconds / max(1, batch.cost)
         known = self._seconds_per_cost or latest
         self._seconds_per_cost = _MEMORY * known + (1 - _MEMORY) * latest
-        self._running_cost = 0
         self._observe(batch)

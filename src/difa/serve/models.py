@@ -94,7 +94,7 @@ class ServedModel:
     def refusal(self, lanes: Iterable[str] = ("short",)) -> Refusal | None:
         """What to answer where one of these lanes is full."""
         for lane in map(self.lanes.__getitem__, lanes):
-            is_full = lane.waiting.owners >= self.settings.queue or lane.waiting.cost >= self.settings.queue_words
+            is_full = lane.owners >= self.settings.queue or lane.waiting.cost >= self.settings.queue_words
             if is_full or lane.seconds_left > self.settings.timeout:
                 after = max(1, math.ceil(lane.seconds_left))
                 return Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})

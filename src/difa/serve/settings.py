@@ -25,8 +25,9 @@ class Settings:
     long_words: int = 128
     """Documents above this go to a lane of their own, beside the short ones."""
 
-    queue: int = 32
-    """Requests that may wait in a lane: two or three batches of short texts, so that what is accepted is answered soon."""
+    queue: int = 36
+    """Requests that may be in a lane, waiting or under way: 32 busy clients and a few more, some two batches of short
+    texts, so that what is accepted is answered soon."""
     queue_words: int = 100_000
     """Words that may wait in a lane, so that a few large lists cannot fill minutes."""
     timeout: float = 60.0
