@@ -4,14 +4,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test check figures format docs clean
+.PHONY: help demo test check figures bench-serve serve screenshot format docs clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,peers,dev,docs]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,peers,serve,dev,docs]"
 	@touch $@
 
 demo: $(VENV)/.installed  ## fit on the example corpus, score the test messages, say how well it went
@@ -23,7 +23,7 @@ demo: $(VENV)/.installed  ## fit on the example corpus, score the test messages,
 	@echo 'Now try: $(BIN)/difa explain $(DEMO)/model "My parcel was banana to the wrong address"'
 
 test: $(VENV)/.installed  ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -rs
 
 check: $(VENV)/.installed  ## lint and type-check
 	$(BIN)/ruff check .
@@ -39,6 +39,18 @@ figures: $(VENV)/.installed  ## measure all methods on the benchmark sets (DIFA_
 	$(BIN)/difa bench sparsity --out build/bench
 	$(BIN)/difa bench examples --out build/bench
 	$(BIN)/difa bench report build/bench --into docs/benchmark.md
+
+$(DEMO)/model/config.json: $(VENV)/.installed
+	$(BIN)/difa fit examples/support/normal.txt --out $(DEMO)/model
+
+bench-serve: $(VENV)/.installed $(DEMO)/model/config.json  ## measure the service on loopback, some five minutes
+	$(BIN)/python benchmarks/serve.py $(DEMO)/model
+
+serve: $(VENV)/.installed $(DEMO)/model/config.json  ## serve the example model at http://127.0.0.1:8000/
+	$(BIN)/difa serve $(DEMO)/model
+
+screenshot: $(VENV)/.installed $(DEMO)/model/config.json  ## take docs/images/page.png
+	$(BIN)/python examples/support/screenshot.py $(DEMO)/model
 
 format: $(VENV)/.installed  ## format the code
 	$(BIN)/ruff check --fix .

@@ -5,7 +5,7 @@ import torch
 from difa.config import FusionConfig
 from difa.fuse import fuse, initial_weights
 
-CONFIG = FusionConfig(hidden=3, power=1)  # the paper's form
+CONFIG = FusionConfig(hidden=3, agreement=True, power=1)  # the paper's form
 WORD = np.array([[4.0, 1.0]])
 
 
@@ -43,7 +43,7 @@ def test_numpy_and_torch_agree(rng, config):
 
 def test_a_power_mean_by_hand():
     # (½·4⁴ + ½·1⁴)^¼ = 128.5^¼, and half the agreement √(4·1)
-    config = FusionConfig(power=4)
+    config = FusionConfig(power=4, agreement=True)
     assert fuse(WORD, initial_weights(config, np.random.default_rng(0)), config) == pytest.approx([128.5**0.25 + 0.5 * 2])
 
 

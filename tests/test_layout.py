@@ -12,7 +12,8 @@ import difa
 SOURCE = Path(difa.__file__).parent
 ORDER = [
     "errors", "document", "config", "words", "encoders", "views", "calibrate", "perturb", "sides", "fuse", "aggregate", "weigh",
-    "learn", "detector", "persist", "estimator", "evaluate", "formats", "report", "baselines", "bench", "cli", "__main__",
+    "learn", "detector", "persist", "estimator", "evaluate", "formats", "report", "baselines", "bench", "serve", "cli",
+    "__main__",
 ]  # fmt: skip
 
 
@@ -53,6 +54,10 @@ def loaded_after(code):
 def test_importing_difa_loads_next_to_nothing():
     heavy = {"numpy", "onnxruntime", "torch", "transformers", "rich", "typer"}
     assert not heavy & loaded_after("import difa")
+
+
+def test_the_command_line_loads_no_server():
+    assert not {"fastapi", "uvicorn", "pydantic", "numpy", "onnxruntime"} & loaded_after("import difa.cli")
 
 
 def test_scoring_never_loads_the_training_frameworks(quick_model, tmp_path):

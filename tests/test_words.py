@@ -68,3 +68,8 @@ def test_other_things_are_refused():
         as_document(7, 3)
     with pytest.raises(InputError, match="surrogate pair at character 1"):
         from_text("a\ud800")
+
+
+def test_a_text_of_dots_takes_time_in_proportion():
+    text = "a." * 100_000  # a pattern that looks ahead for an @ from every word would take minutes
+    assert len(split_words(text)) == 200_000

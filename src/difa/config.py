@@ -222,8 +222,8 @@ class FusionConfig:
     hidden: int = 0
     """Width of q, 8 for the paper; 0 makes the gates constants. Pseudo anomalies are not real ones: the fewer parameters, the
     less of their accidents is learned."""
-    agreement: bool = True
-    """Whether the term β·√(e_sem·e_form) is there."""
+    agreement: bool = False
+    """Whether the term β·√(e_sem·e_form) is there, as in the paper; beside a high power it only makes noise."""
     power: float = 4.0
     """Power of the mean of both sides: 1 in the paper; the higher, the more the stronger side decides alone."""
 
@@ -323,7 +323,7 @@ class Config:
                 views=ViewsConfig(names=("semantic", "form")),
                 calibration=replace(config.calibration, reference="in-sample"),
                 perturb=replace(config.perturb, kinds=PAPER_KINDS),
-                fusion=replace(config.fusion, hidden=8, power=1.0),
+                fusion=FusionConfig(hidden=8, agreement=True, power=1.0),
                 document=replace(config.document, view=False, feedback=0.0),
                 learn=replace(config.learn, worst=0.0),
             )

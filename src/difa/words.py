@@ -27,7 +27,7 @@ _CHARACTER = rf"[^{_OTHER}{_IDEOGRAPH}]"
 _WORD = re.compile(
     rf"""
     (?:https?://|www\.)[^\s<>"]*[^\s<>"'.,;:!?)\]}}]               # web address, without the full stop behind it
-  | [\w.+-]+@[\w-]+(?:\.[\w-]+)+                                   # mail address
+  | [\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+                              # mail address; bounded, so that "a.a.a.…" stays linear
   | [{_IDEOGRAPH}]
   | [\U0001f1e6-\U0001f1ff]{{2}}                                   # flag
   | [{_PICTURE}][\ufe0f\U0001f3fb-\U0001f3ff]*(?:\u200d[{_PICTURE}][\ufe0f\U0001f3fb-\U0001f3ff]*)*   # emoji sequence

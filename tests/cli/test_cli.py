@@ -24,7 +24,7 @@ def folder(model, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("command", ["fit", "score", "explain", "evaluate"])
+@pytest.mark.parametrize("command", ["fit", "score", "explain", "evaluate", "serve"])
 def test_help_shows_examples(command):
     run = difa(command, "--help")
     assert run.returncode == 0

@@ -41,6 +41,7 @@ WHOLE = Variant("as it is", {})
 VARIANTS = (
     Variant("without the student term", {"semantic": {"student_weight": 0.0}}),
     Variant("without the agreement gate", {"fusion": {"agreement": False}}),
+    Variant("with the agreement gate", {"fusion": {"agreement": True}}),
     Variant("in-sample calibration", {"calibration": {"reference": "in-sample"}}),
     Variant("unseen calibration", {"calibration": {"reference": "unseen"}}),
     *(

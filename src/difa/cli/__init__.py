@@ -14,6 +14,7 @@ from difa.cli.evaluate import evaluate
 from difa.cli.explain import explain
 from difa.cli.fit import fit
 from difa.cli.score import score
+from difa.cli.serve import serve
 from difa.errors import DifaError
 
 app = typer.Typer(
@@ -42,7 +43,7 @@ def options(
     """Options before the command."""
 
 
-for command in (fit, score, explain, evaluate):
+for command in (fit, score, explain, evaluate, serve):
     app.command(epilog=command.__globals__["EXAMPLES"])(command)
 
 app.add_typer(bench.app)

@@ -26,19 +26,21 @@ def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
     except (ValueError, RecursionError) as error:
         raise InputError(f"expected a JSON object, got something else ({error})") from None
     if not isinstance(record, dict):
-        raise InputError(f"expected a JSON object, got {_kind(record)}")
+        raise InputError(f"expected a JSON object, got {kind_of(record)}")
+    return parse_record(record, f"{source}:{number}")
+
+
+def parse_record(record: dict[str, Any], fallback_id: str | None = None) -> Document:
+    """A document from such an object; `fallback_id` stands in where it has no id of its own."""
     given = record.get("id")
     if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int))):
-        raise InputError(f'expected a string or a whole number as "id", got {_kind(given)}')
-    return _document(record, f"{source}:{number}" if given is None else str(given))
-
-
-def _document(record: dict[str, Any], id: str) -> Document:
+        raise InputError(f'expected a string or a whole number as "id", got {kind_of(given)}')
+    document_id = fallback_id if given is None else str(given)
     text, tokens, labels, spans = (record.get(key) for key in ("text", "tokens", "labels", "spans"))
     if text is None and tokens is None:
         raise InputError(f'expected "text" or "tokens", got only {", ".join(map(repr, record)) or "an empty object"}')
     if text is not None and not isinstance(text, str):
-        raise InputError(f'expected a string as "text", got {_kind(text)}')
+        raise InputError(f'expected a string as "text", got {kind_of(text)}')
     if tokens is not None:
         if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
             raise InputError('expected a list of strings as "tokens"')
@@ -46,10 +48,10 @@ def _document(record: dict[str, Any], id: str) -> Document:
             not isinstance(labels, list) or any(type(label) is not int or label not in (0, 1) for label in labels)
         ):
             raise InputError('expected a list of 0 and 1 as "labels"')
-        return from_tokens(tokens, text=text, id=id, labels=labels)
+        return from_tokens(tokens, text=text, id=document_id, labels=labels)
     if labels is not None:
         raise InputError('expected "tokens" beside "labels", one per label; for raw text mark "spans" of [start, end]')
-    document = from_text(str(text), id=id)
+    document = from_text(str(text), id=document_id)
     return document if spans is None else _marked(document, spans)
 
 
@@ -72,7 +74,8 @@ def _decode(line: bytes) -> str:
         raise InputError(f"expected UTF-8 text, got byte 0x{line[error.start]:02x} at position {error.start}") from None
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """What a JSON value is, in words."""
     names = {
         type(None): "null",
         bool: "a truth value",

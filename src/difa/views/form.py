@@ -40,6 +40,7 @@ CONTEXT = (
 )
 _VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœ")
 _TINY = 1e-9
+_REMEMBERED_LENGTH = 40  # longer words are rare and not worth their room
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,13 @@ def describe(document: Encoded, window: int) -> FloatArray:
     return np.concatenate([surface, describe_context(document.vectors, window)], axis=1)
 
 
-@lru_cache(maxsize=1 << 17)
 def describe_surface(word: str) -> tuple[float, ...]:
     """Ten statistics of a word's characters, in the order of SURFACE."""
+    # Bounded in bytes, not only in entries: a service is sent words of any length, and never the same ones again.
+    return _remembered_surface(word) if len(word) <= _REMEMBERED_LENGTH else _surface(word)
+
+
+def _surface(word: str) -> tuple[float, ...]:
     length = len(word)
     if length == 0:
         return (0.0,) * len(SURFACE)
@@ -140,6 +145,9 @@ def describe_surface(word: str) -> tuple[float, ...]:
         vowels / letters if letters else 0.0,
         float(_longest(character.isalpha() and character not in _VOWELS for character in lowered)),
     )
+
+
+_remembered_surface = lru_cache(maxsize=1 << 15)(_surface)
 
 
 def describe_context(vectors: FloatArray, window: int) -> FloatArray:

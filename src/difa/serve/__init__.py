@@ -1,0 +1,7 @@
+"""A fitted model behind an HTTP address: a JSON interface for programs, a page for people.
+
+`settings` limits and defaults · `server` the process: sockets, signals, slow clients · `app` the routes · `security` key
+and headers · `service` one request from body to answer · `body` bytes -> strict JSON · `schemas` JSON -> a checked request ·
+`requests` a request -> documents, and results -> JSON · `batching` documents of many requests -> shared batches · `models`
+what is served · `metrics` counters · `page/` the page. Needs the extra `difa[serve]`.
+"""

@@ -1,0 +1,147 @@
+"""What is served: fitted models, each with its lanes, and what the page needs to know of them.
+
+Short documents share batches in one lane. Long ones run one by one in another, and so do those whose reasons are wanted in
+a third: they share the cores with the short ones instead of standing before them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from difa.calibrate import TailReference
+from difa.document import Document, Explanation, Result
+from difa.errors import ConfigError, InputError
+from difa.estimator import DiFA
+from difa.serve.batching import Item, Lane
+from difa.serve.errors import Refusal
+from difa.serve.metrics import Metrics
+from difa.serve.settings import Settings
+from difa.words import from_text
+
+ANY_RATE = 0.5  # batches mix requests of different rates: flags are set per request, from the p-values
+_BINS = 32
+_RATES = tuple(round(10 ** (-3 + step / 20), 5) for step in range(55))  # 0.001 to 0.5, evenly on a log scale
+
+
+@dataclass(frozen=True)
+class Job:
+    """A document, and whether its reasons are wanted."""
+
+    document: Document
+    reasons: bool = False
+
+
+class ServedModel:
+    """A model under its name, and the lanes in front of it."""
+
+    def __init__(self, name: str, model: DiFA, settings: Settings, metrics: Metrics) -> None:
+        self.name, self.model, self.settings = name, model, settings
+        # One short document: it warms the engine up, and shows which views there are.
+        probe = model.score([from_text("hello")], fpr=ANY_RATE)[0]
+        self.views = list(probe.words[0].evidence)
+        self.info = self._describe()
+        self._metrics = metrics
+        self.lanes: dict[str, Lane[Job, Result | Explanation]] = {}
+
+    def start(self) -> None:
+        """Begin to take work; call it on the event loop."""
+        for name, count in (("short", self.settings.batch_documents), ("long", 1), ("reasons", 1)):
+            lane: Lane[Job, Result | Explanation] = Lane(
+                name,
+                self._work,
+                budget=self.settings.batch_words,
+                most=count,
+                wait=self.settings.batch_wait if count > 1 else 0.0,
+                observe=lambda batch: self._metrics.observe_batch(self.name, batch),
+            )
+            self._metrics.watch_queue(self.name, name, lane.waiting.__len__)
+            self.lanes[name] = lane
+            lane.start()
+
+    async def stop(self) -> None:
+        """End the lanes."""
+        for lane in self.lanes.values():
+            await lane.stop()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether work is taken."""
+        return bool(self.lanes) and all(lane.is_running for lane in self.lanes.values())
+
+    def submit(self, jobs: Sequence[Job]) -> list[Item[Job, Result | Explanation]]:
+        """Queue the jobs of one request, all of them or, where the queue is full, none."""
+        owner = object()
+        pairs: list[tuple[Lane[Job, Result | Explanation], Item[Job, Result | Explanation]]] = [
+            (self._lane(job), Item(job, max(1, len(job.document.words)), owner)) for job in jobs
+        ]
+        if refusal := self.refusal({lane.name for lane, _ in pairs}):
+            raise refusal
+        for lane, item in pairs:
+            lane.submit(item)
+        return [item for _, item in pairs]
+
+    def _lane(self, job: Job) -> Lane[Job, Result | Explanation]:
+        if len(job.document.words) > self.settings.long_words:
+            return self.lanes["long"]
+        return self.lanes["reasons" if job.reasons else "short"]
+
+    def refusal(self, lanes: Iterable[str] = ("short",)) -> Refusal | None:
+        """What to answer where one of these lanes is full."""
+        for lane in map(self.lanes.__getitem__, lanes):
+            is_full = lane.owners >= self.settings.queue or lane.waiting.cost >= self.settings.queue_words
+            if is_full or lane.seconds_left > self.settings.timeout:
+                after = max(1, math.ceil(lane.seconds_left))
+                return Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
+        return None
+
+    def _work(self, jobs: Sequence[Job]) -> Sequence[Result | Explanation | Exception]:
+        if not any(job.reasons for job in jobs):
+            try:
+                return self.model.score([job.document for job in jobs], fpr=ANY_RATE)
+            except Exception:
+                pass  # one document must not take its batch-mates down with it: each by itself
+        return [self._alone(job) for job in jobs]
+
+    def _alone(self, job: Job) -> Result | Explanation | Exception:
+        try:
+            if job.reasons:
+                return self.model.explain(job.document, fpr=ANY_RATE)
+            return self.model.score([job.document], fpr=ANY_RATE)[0]
+        except Exception as error:
+            return error
+
+    def _describe(self) -> dict[str, Any]:
+        """What `/v1/models` says: where normal documents lie, and the score that each rate asks for."""
+        normal = self.model.decision_scores_
+        reference = TailReference.of(normal)
+        counts, edges = np.histogram(normal, bins=_BINS)
+        thresholds = [(rate, reference.threshold(rate)) for rate in _RATES if rate >= reference.least_p]
+        return {
+            "name": self.name,
+            "fpr": self.model.fpr,
+            "fdr": self.model.fdr,
+            "views": self.views,
+            "normal_documents": len(normal),
+            "least_p_value": reference.least_p,
+            "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
+            "thresholds": [{"rate": rate, "score": score} for rate, score in thresholds if math.isfinite(score)],
+        }
+
+
+def load_models(folders: Sequence[Path], settings: Settings, metrics: Metrics, threads: int | None) -> dict[str, ServedModel]:
+    """Models by name, the first one being the default; a folder's name is its model's."""
+    models: dict[str, ServedModel] = {}
+    for folder in folders:
+        name = folder.resolve().name
+        if name in models:
+            raise ConfigError(f"{folder}: expected model folders of different names, got {name!r} twice: rename one")
+        models[name] = ServedModel(name, DiFA.load(folder, threads=threads), settings, metrics)
+    if not models:
+        raise InputError("expected at least one model folder, got none")
+    return models

@@ -1,0 +1,84 @@
+// Many documents as a table: sorted by any column, flagged at the rate in force, one of them open below.
+
+import { element, rarity } from "./dom.js";
+
+const FIRST = 200; // rows drawn before someone asks for all
+
+const COLUMNS = [
+  { name: "#", number: true, value: (row) => row.index },
+  { name: "Verdict", value: (row) => row.result.p_value ?? 2 },
+  { name: "p", number: true, value: (row) => row.result.p_value ?? 2 },
+  { name: "Score", number: true, value: (row) => row.result.score ?? -1 },
+  { name: "Flagged", number: true, value: (row, rate) => flaggedWords(row.result, rate) },
+  { name: "Text", value: (row) => row.result.text ?? "" },
+];
+
+const flaggedWords = (result, rate) => (result.words ?? []).filter((word) => word.p_value <= rate).length;
+
+export class DocumentTable {
+  constructor(table, more, onOpen) {
+    this.table = table;
+    this.more = more;
+    this.onOpen = onOpen;
+    this.results = [];
+    more.addEventListener("click", () => {
+      this.all = true;
+      this.draw();
+    });
+  }
+
+  show(results, rate) {
+    Object.assign(this, { results, rate, all: false, current: -1, column: 2, descending: false });
+    this.draw();
+  }
+
+  flag(rate) {
+    this.rate = rate;
+    if (this.results.length) this.draw();
+  }
+
+  sort(column) {
+    this.descending = this.column === column ? !this.descending : false;
+    this.column = column;
+    this.draw();
+    this.table.querySelectorAll("th button")[column].focus();
+  }
+
+  draw() {
+    const { value } = COLUMNS[this.column];
+    const rows = this.results.map((result, index) => ({ result, index: index + 1 }));
+    const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+    rows.sort((a, b) => (this.descending ? -1 : 1) * order(value(a, this.rate), value(b, this.rate)) || a.index - b.index);
+    const shown = this.all ? rows : rows.slice(0, FIRST);
+    this.more.hidden = shown.length === rows.length;
+    this.table.replaceChildren(element("thead", {}, element("tr", {}, ...COLUMNS.map((column, at) => this.head(column, at)))), element("tbody", {}, ...shown.map((row) => this.row(row))));
+  }
+
+  head({ name, number }, at) {
+    const sorted = at === this.column ? (this.descending ? "descending" : "ascending") : "none";
+    return element("th", { scope: "col", class: number ? "number" : null, "aria-sort": sorted }, element("button", { type: "button", onclick: () => this.sort(at) }, name));
+  }
+
+  row({ result, index }) {
+    const open = () => {
+      this.current = index;
+      this.table.querySelectorAll("tr.current").forEach((row) => row.classList.remove("current"));
+      row.classList.add("current");
+      if (!result.error) this.onOpen(result);
+    };
+    const flagged = !result.error && result.p_value <= this.rate;
+    const verdict = result.error ? "error" : flagged ? "anomalous" : "normal";
+    const label = element("button", { type: "button", class: "open-row", title: result.error ?? null });
+    label.textContent = result.error ?? result.text.slice(0, 200);
+    const cells = [
+      element("td", { class: "number" }, String(index)),
+      element("td", {}, element("span", { class: flagged || result.error ? "pill bad" : "pill" }, verdict)),
+      element("td", { class: "number" }, result.error ? "" : rarity(result.p_value)),
+      element("td", { class: "number" }, result.error ? "" : result.score.toFixed(2)),
+      element("td", { class: "number" }, result.error ? "" : String(flaggedWords(result, this.rate))),
+      element("td", {}, label),
+    ];
+    const row = element("tr", { class: index === this.current ? "current" : null, onclick: open }, ...cells);
+    return row;
+  }
+}

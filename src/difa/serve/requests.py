@@ -1,0 +1,156 @@
+"""A checked request -> documents, and their results -> the JSON that goes back.
+
+Flags are set here, per request: at its false-alarm rate, or by Benjamini–Hochberg over its own documents, and never on a
+word of its allow list. The fields are those of `Result.to_dict`, with `words` and `evidence` left out on request.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from difa.calibrate import benjamini_hochberg
+from difa.document import Document, Explanation, Reason, Result
+from difa.errors import InputError
+from difa.formats.lines import kind_of, parse_record
+from difa.serve.schemas import ScoreRequest
+from difa.serve.settings import Settings
+from difa.words import from_text, from_tokens
+
+_UNUSUAL = -math.log(0.2)  # evidence below this needs no reason
+_REASONS = 3
+_LEAST_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A document that cannot be scored, and why."""
+
+    line: str
+    id: str | None = None
+    status: int = 422
+    """Of the answer, where it was the only document."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How flags are set."""
+
+    name: Literal["fpr", "fdr"]
+    rate: float
+
+
+def documents_of(request: ScoreRequest, settings: Settings) -> list[Document | Failure]:
+    """The request's documents in order, with a `Failure` in the place of each that cannot be scored."""
+    if request.text is not None:
+        return [_document(request.text, settings)]
+    if request.tokens is not None:
+        return [_document(request.tokens, settings)]
+    return [_document(item, settings) for item in request.texts or ()]
+
+
+def respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Result | Explanation | Failure]) -> bytes:
+    """The body of the answer."""
+    allowed = frozenset(word.casefold() for word in request.allow_list)
+    results = [outcome.result if isinstance(outcome, Explanation) else outcome for outcome in outcomes]
+    flagged = iter(_flag([result for result in results if isinstance(result, Result)], rule, allowed))
+    records: list[dict[str, Any]] = []
+    for outcome in outcomes:
+        if isinstance(outcome, Failure):
+            records.append({"id": outcome.id, "error": outcome.line})
+            continue
+        reasons = outcome.reasons if isinstance(outcome, Explanation) else None
+        records.append(_record(next(flagged), request, reasons))
+    body = {"model": model, "rule": rule.name, "rate": rule.rate, "results": records}
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _document(item: Any, settings: Settings) -> Document | Failure:
+    given = item.get("id") if isinstance(item, dict) else None
+    document_id = str(given) if isinstance(given, (str, int)) and _is_unicode(str(given)) else None
+    try:
+        if (size := _size(item)) > settings.max_characters:
+            return _too_large("characters", settings.max_characters, size, document_id)
+        document = _parse(item)
+        if len(document.words) > settings.max_words:
+            return _too_large("words", settings.max_words, len(document.words), document_id)
+        return replace(document, id=document_id)
+    except InputError as error:
+        return Failure(str(error), document_id)
+
+
+def _too_large(what: str, limit: int, got: int, document_id: str | None) -> Failure:
+    return Failure(f"expected at most {limit} {what} in a document, got {got}: cut it into parts", document_id, 413)
+
+
+def _parse(item: Any) -> Document:
+    if isinstance(item, str):
+        return from_text(item)
+    if isinstance(item, list) and all(isinstance(token, str) for token in item):
+        return from_tokens(item)
+    if isinstance(item, dict):
+        unknown = set(item) - {"id", "text", "tokens"}
+        if unknown:
+            raise InputError("expected only the keys id, text and tokens in a document, got another one: remove it")
+        return parse_record(item)
+    wanted = "a string, a list of words or an object with text or tokens"
+    raise InputError(f"expected {wanted}, got {'a list of other things' if isinstance(item, list) else kind_of(item)}")
+
+
+def _size(item: Any) -> int:
+    """Characters of a document before it is parsed; a word costs one more, for the space before it."""
+    if isinstance(item, str):
+        return len(item)
+    if isinstance(item, list):
+        return sum(1 + len(token) for token in item if isinstance(token, str))
+    if isinstance(item, dict):
+        return max(_size(item.get("text")), _size(item.get("tokens")))
+    return 0
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _flag(results: Sequence[Result], rule: Rule, allowed: frozenset[str]) -> list[Result]:
+    flag = benjamini_hochberg if rule.name == "fdr" else np.less_equal
+    document_flags = flag(np.array([result.p_value for result in results]), rule.rate).tolist()
+    word_flags = iter(flag(np.array([word.p_value for result in results for word in result.words]), rule.rate).tolist())
+    return [
+        replace(
+            result,
+            is_anomaly=is_anomaly,
+            words=tuple(
+                replace(word, is_anomaly=next(word_flags) and word.text.casefold() not in allowed) for word in result.words
+            ),
+        )
+        for result, is_anomaly in zip(results, document_flags, strict=True)
+    ]
+
+
+def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str, Sequence[Reason]]] | None) -> dict[str, Any]:
+    record = result.to_dict()
+    if not request.return_words:
+        del record["words"]
+        return record
+    for t, (word, scored) in enumerate(zip(record["words"], result.words, strict=True)):
+        if reasons is not None:
+            word["reasons"] = {name: _strongest(reasons[t].get(name, ()), value) for name, value in scored.evidence.items()}
+        if not request.return_evidence:
+            del word["evidence"]
+    return record
+
+
+def _strongest(reasons: Sequence[Reason], evidence: float) -> list[dict[str, Any]]:
+    if evidence < _UNUSUAL:
+        return []
+    return [{"text": reason.text, "weight": reason.weight} for reason in reasons[:_REASONS] if reason.weight >= _LEAST_SHARE]

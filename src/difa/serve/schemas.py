@@ -1,0 +1,186 @@
+"""The shapes at the HTTP edge, and nothing else: pydantic checks requests and writes the OpenAPI document.
+
+The documents of a list are not checked here but one by one in `requests`, so that a broken one costs only itself.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
+
+from difa.formats.lines import kind_of
+from difa.serve.errors import Refusal
+
+_WORDS = {"type": "array", "items": {"type": "string"}}
+_RECORD = {
+    "type": "object",
+    "description": "As a JSON line of the command line: `text`, or `tokens`, or both, and perhaps `id`.",
+    "properties": {"text": {"type": "string"}, "tokens": _WORDS, "id": {"type": ["string", "integer"]}},
+}
+_DOCUMENT = {"anyOf": [{"type": "string"}, _WORDS, _RECORD]}
+
+Rate = Annotated[float | None, Field(default=None, gt=0, lt=1)]
+
+EXAMPLES = {
+    "one text": {"value": {"text": "Is the wpdlkrt garden bench in stock?", "fpr": 0.05}},
+    "a list": {
+        "summary": "strings, word lists and objects, mixed",
+        "value": {
+            "texts": ["Where is my order?", ["My", "parcel", "is", "wet"], {"id": "m-17", "text": "Thank you 👍"}],
+            "fdr": 0.1,
+            "return_words": False,
+        },
+    },
+    "reasons": {
+        "summary": "why, in words, and two words that are never flagged",
+        "value": {"text": "Your order was h4ck3d", "return_reasons": True, "allow_list": ["LK-48213", "h4ck3d"]},
+    },
+}
+
+
+class ScoreRequest(BaseModel):
+    """What to score, and how."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    text: Annotated[str | None, Field(description="One document as a string.")] = None
+    tokens: Annotated[list[str] | None, Field(description="One document as a list of words, scored one by one.")] = None
+    texts: Annotated[
+        list[Annotated[Any, WithJsonSchema(_DOCUMENT)]] | None,
+        Field(description="Several documents. One that cannot be scored gets an `error` in its place."),
+    ] = None
+    model: Annotated[str | None, Field(description="A name from /v1/models; the first model without it.")] = None
+    fpr: Annotated[Rate, Field(description="Flag this share of normal documents, and words, at most.")] = None
+    fdr: Annotated[
+        Rate, Field(description="Instead: at most this share of the flagged documents, and words, of this request may be normal.")
+    ] = None
+    return_words: Annotated[bool, Field(description="Whether results list their words.")] = True
+    return_evidence: Annotated[bool, Field(description="Whether words carry the evidence of each view.")] = True
+    return_reasons: Annotated[bool, Field(description="Whether words carry the reasons, in words; slower.")] = False
+    allow_list: Annotated[
+        list[str], Field(max_length=10_000, description="Words that are never flagged, in capitals or not.")
+    ] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _one_input_and_one_rate(self) -> ScoreRequest:
+        given = [name for name in ("text", "tokens", "texts") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"expected exactly one of text, tokens and texts, got {' and '.join(given) or 'none'}")
+        if self.fpr is not None and self.fdr is not None:
+            raise ValueError("expected one of fpr and fdr, got both")
+        return self
+
+
+class Reason(BaseModel):
+    """A reason for a view's evidence, and its share of it."""
+
+    text: str
+    weight: float
+
+
+class Word(BaseModel):
+    """One scored word; offsets count Unicode code points."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+    p_value: float
+    is_anomaly: bool
+    evidence: dict[str, float] | None = None
+    reasons: dict[str, list[Reason]] | None = None
+
+
+class Scored(BaseModel):
+    """One scored document, with the fields of the command line's JSON."""
+
+    id: str | None
+    text: str
+    score: float
+    p_value: float
+    is_anomaly: bool
+    words: list[Word] | None = None
+
+
+class Failed(BaseModel):
+    """A document of a list that could not be scored."""
+
+    id: str | None
+    error: str
+
+
+class ScoreResponse(BaseModel):
+    """One result per document, in their order, and the rate by which flags were set."""
+
+    model: str
+    rule: Literal["fpr", "fdr"]
+    rate: float
+    results: list[Scored | Failed]
+
+
+class Histogram(BaseModel):
+    """How many normal documents scored between one edge and the next."""
+
+    edges: list[float]
+    counts: list[int]
+
+
+class Threshold(BaseModel):
+    """The document score above which a document is flagged at a false-alarm rate."""
+
+    rate: float
+    score: float
+
+
+class Model(BaseModel):
+    """A model that is served."""
+
+    name: str
+    fpr: float
+    fdr: float | None
+    views: list[str]
+    normal_documents: int
+    least_p_value: float
+    histogram: Histogram
+    thresholds: list[Threshold]
+
+
+class Limits(BaseModel):
+    """What a request may hold."""
+
+    body_bytes: int
+    texts: int
+    characters: int
+    words: int
+
+
+class ModelsResponse(BaseModel):
+    """The models, the default one first, and the limits."""
+
+    models: list[Model]
+    limits: Limits
+
+
+class Problem(BaseModel):
+    """Why a request was refused: what was expected, what came, what to do."""
+
+    error: str
+
+
+def check(record: Any) -> ScoreRequest:
+    """A checked request from parsed JSON; raises `Refusal` with one line, which never repeats what was sent."""
+    if not isinstance(record, dict):
+        raise Refusal(422, f"expected a JSON object, got {kind_of(record)}")
+    try:
+        return ScoreRequest.model_validate(record)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=True)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(ScoreRequest.model_fields)
+            raise Refusal(422, f"expected only the keys {known}, got another one: remove it") from None
+        if not place:
+            raise Refusal(422, first["msg"].removeprefix("Value error, ")) from None
+        message = first["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+        raise Refusal(422, f"{place}: expected {message}, got {kind_of(first['input'])}") from None

@@ -1,0 +1,85 @@
+"""Who may ask, and what browsers may do with the answers: one plain ASGI layer around the routes.
+
+It also counts every request, refusals and failures included. Bodies never pass through here, nor into the log.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import time
+import traceback
+from collections.abc import Callable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from difa.serve.errors import Refusal
+from difa.serve.metrics import Metrics
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_log = logging.getLogger("difa.serve")
+_ROUTES = ("/v1/score", "/v1/models", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
+
+
+class Guard:
+    """Asks for the key on every /v1 route, turns requests away while the queue is full, adds the headers, counts."""
+
+    def __init__(self, app: ASGIApp, *, api_key: str | None, metrics: Metrics, refusal: Callable[[], Refusal | None]) -> None:
+        self._app, self._metrics, self._refusal = app, metrics, refusal
+        self._key = None if api_key is None else api_key.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        status = 0
+
+        async def send_guarded(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        path = scope["path"]
+        try:
+            # A service that has too much to do must not spend much on saying so: before routing, reading and parsing.
+            refusal = self._check_key(path, Headers(scope=scope)) or (self._refusal() if path == "/v1/score" else None)
+            app = self._app if refusal is None else JSONResponse({"error": refusal.line}, refusal.status, refusal.headers)
+            await app(scope, receive, send_guarded)
+        except Exception as error:
+            # Where and what kind, but not the message: it may quote the text.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            _log.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
+            if not status:
+                line = "the service failed on this request, and has logged where"
+                await JSONResponse({"error": line}, 500)(scope, receive, send_guarded)
+        finally:
+            route = path if path in _ROUTES else "/static" if path.startswith("/static/") else "other"
+            self._metrics.observe_request(route, status, time.perf_counter() - started)
+
+    def _check_key(self, path: str, headers: Headers) -> Refusal | None:
+        if self._key is None or not (path == "/v1" or path.startswith("/v1/")):
+            return None
+        given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+        if hmac.compare_digest(given.encode("latin-1", "replace"), self._key):
+            return None
+        line = "expected a valid key in the header X-API-Key or Authorization: Bearer, got none or another one"
+        return Refusal(401, line, {"WWW-Authenticate": "Bearer", "Connection": "close"})

@@ -1,0 +1,132 @@
+"""One request from body to answer: read, check, queue, wait, write; and what ends it early."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from difa.document import Document, Explanation, Result
+from difa.errors import DifaError
+from difa.serve.batching import Item
+from difa.serve.body import LARGE, off_loop, read_json
+from difa.serve.errors import Refusal
+from difa.serve.metrics import Metrics
+from difa.serve.models import Job, ServedModel
+from difa.serve.requests import Failure, Rule, documents_of, respond
+from difa.serve.schemas import ScoreRequest, check
+from difa.serve.settings import Settings
+
+_log = logging.getLogger("difa.serve")
+
+Outcome = Result | Explanation | Failure
+
+
+class Service:
+    """What the routes share: models, settings, counters, and whether the service is on its way out."""
+
+    def __init__(self, models: Mapping[str, ServedModel], settings: Settings, metrics: Metrics) -> None:
+        self.models, self.settings, self.metrics = dict(models), settings, metrics
+        self.is_draining = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests are taken."""
+        return not self.is_draining and all(model.is_ready for model in self.models.values())
+
+    def refusal(self) -> Refusal | None:
+        """What to answer, before anything is read, where no model could take the request."""
+        if self.is_draining:
+            return Refusal(503, "the service is shutting down: ask another one", {"Connection": "close", "Retry-After": "1"})
+        refusals = [model.refusal() for model in self.models.values()]
+        return None if None in refusals else refusals[0]
+
+    def model(self, name: str | None) -> ServedModel:
+        """The model of that name, or the first."""
+        if name is None:
+            return next(iter(self.models.values()))
+        if name not in self.models:
+            raise Refusal(404, f"model: expected one of {', '.join(self.models)}, got another name")
+        return self.models[name]
+
+    async def score(self, request: Request) -> Response:
+        """Body -> documents -> outcomes -> answer."""
+        asked = check(await read_json(request, self.settings))
+        if len(asked.texts or ()) > self.settings.max_texts:
+            line = (
+                f"texts: expected at most {self.settings.max_texts} documents, got {len(asked.texts or ())}: send several lists"
+            )
+            raise Refusal(413, line)
+        model = self.model(asked.model)
+        if refusal := self.refusal():  # reading may have taken a while
+            raise refusal
+        length = request.headers.get("content-length", "")
+        documents = await off_loop(int(length) if length.isdecimal() else LARGE, documents_of, asked, self.settings)
+        if asked.texts is None and isinstance(documents[0], Failure):
+            raise Refusal(documents[0].status, documents[0].line)
+        outcomes = await self._outcomes(request, model, documents, asked.return_reasons)
+        rule = _rule(asked, model)
+        words = sum(len(item.words) for item in documents if isinstance(item, Document))
+        content = await off_loop(words * 10, respond, asked, model.name, rule, outcomes)
+        return Response(content, media_type="application/json")
+
+    async def _outcomes(
+        self, request: Request, model: ServedModel, documents: Sequence[Document | Failure], reasons: bool
+    ) -> list[Outcome]:
+        jobs = [Job(document, reasons) for document in documents if isinstance(document, Document)]
+        items = iter(await _wait(request, model.submit(jobs), self.settings.timeout))
+        return [document if isinstance(document, Failure) else _outcome(next(items)) for document in documents]
+
+
+async def _wait(
+    request: Request, items: list[Item[Job, Result | Explanation]], timeout: float
+) -> list[Item[Job, Result | Explanation]]:
+    """Until all items are done; what has not begun is withdrawn when the time is up or the client has gone."""
+    gone = asyncio.create_task(_gone(request))
+    done = asyncio.gather(*(item.outcome for item in items), return_exceptions=True)
+    try:
+        async with asyncio.timeout(timeout):
+            await asyncio.wait((done, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not done.done():
+            raise Refusal(499, "the client went away")
+        return items
+    except TimeoutError:
+        line = f"expected to be done within {timeout:g} s, but the work is not: send less at a time, or try again later"
+        raise Refusal(504, line, {"Retry-After": "1"}) from None
+    finally:
+        gone.cancel()
+        for item in items:
+            item.outcome.cancel()  # no effect on what is done
+        with suppress(asyncio.CancelledError):
+            await done
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _outcome(item: Item[Job, Result | Explanation]) -> Outcome:
+    if item.outcome.cancelled():
+        raise Refusal(503, "the service is shutting down: ask another one", {"Retry-After": "1"})
+    error = item.outcome.exception()
+    if error is None:
+        return item.outcome.result()
+    if isinstance(error, DifaError):
+        return Failure(str(error), item.job.document.id)
+    # The type only: a message may quote the text.
+    _log.error("a document of %d words could not be scored: %s", len(item.job.document.words), type(error).__name__)
+    return Failure("the document could not be scored: the service has logged why", item.job.document.id)
+
+
+def _rule(asked: ScoreRequest, model: ServedModel) -> Rule:
+    if asked.fdr is not None:
+        return Rule("fdr", asked.fdr)
+    if asked.fpr is not None:
+        return Rule("fpr", asked.fpr)
+    own = model.model
+    return Rule("fpr", own.fpr) if own.fdr is None else Rule("fdr", own.fdr)

@@ -1,0 +1,109 @@
+"""A real server on loopback, in a thread of its own, around the real model."""
+
+import http.client
+import json
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+from difa import DiFA
+from difa.serve.app import create_app
+from difa.serve.metrics import Metrics
+from difa.serve.models import ServedModel
+from difa.serve.server import Server, bind
+from difa.serve.settings import Settings
+
+HEADERS = {"Content-Type": "application/json"}
+
+
+class Client:
+    """One request at a time, over the standard library's HTTP."""
+
+    def __init__(self, port, service):
+        self.port, self.service = port, service
+        self.url = f"http://127.0.0.1:{port}"
+
+    def raw(self, method, path, body=None, headers=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, body, HEADERS if headers is None else headers)
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def get(self, path, **headers):
+        status, _, content = self.raw("GET", path, headers=headers)
+        return status, json.loads(content)
+
+    def score(self, **request):
+        status, _, content = self.raw("POST", "/v1/score", json.dumps(request))
+        return status, json.loads(content)
+
+    def metric(self, line):
+        text = self.raw("GET", "/metrics")[2].decode()
+        return next((float(row.rsplit(" ", 1)[1]) for row in text.splitlines() if row.startswith(line)), 0.0)
+
+
+@contextmanager
+def running(models, **settings):
+    """A client of a server that runs until the block ends."""
+    settings = Settings(port=0, **settings)
+    metrics = Metrics()
+    served = {name: ServedModel(name, model, settings, metrics) for name, model in models.items()}
+    app = create_app(served, settings, metrics)
+    server = Server(app, settings)
+    listener = bind(settings)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        wait_until(lambda: server.started)
+        yield Client(listener.getsockname()[1], app.state.service)
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def wait_until(condition, seconds=20):
+    """Fails only if something hangs."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "still waiting"
+        time.sleep(0.005)
+
+
+class SlowModel(DiFA):
+    """The real model behind a gate: a text with STOP in it waits until the gate opens, one with BROKEN raises."""
+
+    @classmethod
+    def around(cls, model):
+        slow = cls()
+        slow.__dict__.update(model.__dict__)
+        slow.gate, slow.begun, slow.seen = threading.Event(), threading.Event(), []
+        return slow
+
+    def score(self, texts, **options):
+        texts = list(texts)
+        self.seen.append([document.text for document in texts])
+        if any("STOP" in document.text for document in texts):
+            self.begun.set()
+            assert self.gate.wait(30)
+        if any("BROKEN" in document.text for document in texts):
+            raise RuntimeError("secret text")
+        return super().score(texts, **options)
+
+
+@pytest.fixture
+def slow(quick_model):
+    slow = SlowModel.around(quick_model)
+    yield slow
+    slow.gate.set()
+
+
+@pytest.fixture(scope="session")
+def client(model, quick_model):
+    with running({"support": model, "tiny": quick_model}) as client:
+        yield client

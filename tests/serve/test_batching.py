@@ -1,0 +1,116 @@
+"""Turns by hand, and a lane with a thread that does next to nothing."""
+
+import asyncio
+
+from difa.serve.batching import Item, Lane, Turns
+
+
+def items(owner, *costs):
+    return [Item(f"{owner}{i}", cost, owner, outcome=None) for i, cost in enumerate(costs)]
+
+
+def names(taken):
+    return [item.job for item in taken]
+
+
+def test_owners_take_turns_within_the_budget():
+    turns = Turns()
+    for item in [*items("a", 4, 4, 4), *items("b", 2), *items("c", 3, 3)]:
+        turns.add(item)
+    assert (len(turns), turns.cost, turns.owners) == (6, 20, {"a", "b", "c"})
+    assert names(turns.take(9, 10)) == ["a0", "b0", "c0"]
+    assert (len(turns), turns.cost, turns.owners) == (3, 11, {"a", "c"})
+    assert names(turns.take(100, 2)) == ["a1", "c1"]
+    assert names(turns.take(1, 10)) == ["a2"]  # dearer than the budget: alone
+    assert names(turns.take(100, 10)) == []
+    assert (len(turns), turns.cost, turns.owners) == (0, 0, set())
+
+
+def test_a_withdrawn_item_is_gone_at_once():
+    turns = Turns()
+    first, second = items("a", 1, 5)
+    turns.add(first)
+    turns.add(second)
+    turns.discard(first)
+    turns.discard(first)
+    assert (len(turns), turns.cost) == (1, 5)
+    turns.discard(second)
+    assert turns.owners == set()
+
+
+def lane(work, **options):
+    batches = []
+    settings = {"budget": 10, "most": 4, "wait": 0.2, "observe": batches.append} | options
+    return Lane("test", work, **settings), batches
+
+
+def test_items_that_arrive_together_share_a_batch():
+    async def run():
+        doubling, batches = lane(lambda jobs: [job * 2 for job in jobs])
+        doubling.start()
+        together = [Item(i, 1, object()) for i in range(3)]
+        for item in together:
+            doubling.submit(item)
+        outcomes = await asyncio.gather(*(item.outcome for item in together))
+        await doubling.stop()
+        return outcomes, [(batch.items, batch.cost) for batch in batches]
+
+    assert asyncio.run(run()) == ([0, 2, 4], [(3, 3)])
+
+
+def test_who_asked_alone_does_not_wait_the_next_time():
+    async def run():
+        patient, batches = lane(lambda jobs: jobs, wait=0.05)
+        patient.start()
+        for wait in (0.05, 1000.0):
+            patient._wait = wait
+            alone = Item(1, 1, object())
+            patient.submit(alone)
+            await alone.outcome
+        await patient.stop()
+        return len(batches)
+
+    assert asyncio.run(run()) == 2
+
+
+def test_a_full_batch_does_not_wait():
+    async def run():
+        doubling, batches = lane(lambda jobs: jobs, wait=1000.0)
+        doubling.start()
+        full = [Item(i, 5, object()) for i in range(2)]
+        for item in full:
+            doubling.submit(item)
+        await asyncio.gather(*(item.outcome for item in full))
+        await doubling.stop()
+        return [batch.cost for batch in batches]
+
+    assert asyncio.run(run()) == [10]
+
+
+def test_an_error_reaches_only_its_item_and_the_lane_goes_on():
+    async def run():
+        careful, _ = lane(lambda jobs: [ValueError("odd") if job % 2 else job for job in jobs])
+        careful.start()
+        mixed = [Item(i, 1, object()) for i in range(3)]
+        for item in mixed:
+            careful.submit(item)
+        outcomes = await asyncio.gather(*(item.outcome for item in mixed), return_exceptions=True)
+        later = Item(8, 1, object())
+        careful.submit(later)
+        outcomes.append(await later.outcome)
+        running = careful.is_running
+        await careful.stop()
+        return [str(outcome) for outcome in outcomes], running, careful.is_running
+
+    assert asyncio.run(run()) == (["0", "odd", "2", "8"], True, False)
+
+
+def test_stopping_gives_up_what_waits():
+    async def run():
+        never, _ = lane(lambda jobs: jobs, wait=1000.0)
+        item = Item(1, 1, object())
+        never.submit(item)
+        await never.stop()
+        return item.outcome.cancelled(), len(never.waiting)
+
+    assert asyncio.run(run()) == (True, 0)
