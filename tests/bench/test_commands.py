@@ -28,11 +28,11 @@ def test_ablation_by_labels(start, quick_model, monkeypatch):
     records = ablation.run_ablation(run)
     assert [record["settings"]["variant"] for record in records] == ["as it is", "with the agreement gate"]
     assert {f"{view.name} view alone" for view in quick_model.detector_.views} <= parts(records, "word")
-    assert {"max", "top-k mean", "log-mean-exp", "adaptive", "mean", "learned aggregation"} <= parts(records, "document")
+    assert {"max", "top-k mean", "log-mean-exp", "adaptive", "mean", "document score"} <= parts(records, "document")
     figures = {figure["part"]: figure["auroc"] for figure in records[0]["figures"] if figure["level"] == "document"}
     assert len(set(figures.values())) > 2, "the parts are not the same thing under other names"
     text = (run.store.folder / "ablation.md").read_text()
-    assert "fusion with the agreement gate" in text
+    assert "fusion, with the agreement gate" in text
     assert "not calibrated, plain mean of views" in text
 
 

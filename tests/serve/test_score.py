@@ -44,8 +44,10 @@ def test_a_false_discovery_rate_looks_at_all_documents_of_the_request(client, mo
 
 def test_less_on_request(client):
     result = client.score(text=TEXTS[0], return_words=False)[1]["results"][0]
-    assert list(result) == ["id", "text", "score", "p_value", "is_anomaly"]
-    word = client.score(text=TEXTS[0], return_evidence=False)[1]["results"][0]["words"][0]
+    assert list(result) == ["id", "text", "score", "p_value", "is_anomaly", "evidence"]
+    bare = client.score(text=TEXTS[0], return_evidence=False)[1]["results"][0]
+    assert list(bare) == ["id", "text", "score", "p_value", "is_anomaly", "words"]
+    word = bare["words"][0]
     assert list(word) == ["text", "start", "end", "score", "p_value", "is_anomaly"]
 
 

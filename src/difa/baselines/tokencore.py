@@ -24,7 +24,7 @@ class TokenCore:
         bank: normal words that are looked at together; with `queries`, bounds the memory of a search.
     """
 
-    def __init__(self, queries: int = 1024, bank: int = 8192) -> None:
+    def __init__(self, queries: int = 256, bank: int = 8192) -> None:
         self.queries = queries
         self.bank = bank
 
@@ -42,8 +42,11 @@ class TokenCore:
         distances = np.empty(len(vectors))
         for start in range(0, len(vectors), self.queries):
             rows = slice(start, start + self.queries)
-            block = vectors[rows].astype(np.float32, copy=False) - self.centre_
-            difference = block.astype(np.float64) - self.bank_[self._nearest(block)]
+            part = vectors[rows].astype(np.float32, copy=False) - self.centre_
+            # Products of one shape: among vectors that are all but equally near, the same one is found in any company.
+            block = np.zeros((self.queries, part.shape[1]), np.float32)
+            block[: len(part)] = part
+            difference = part.astype(np.float64) - self.bank_[self._nearest(block)[: len(part)]]
             distances[rows] = np.sqrt(np.einsum("nd,nd->n", difference, difference))
         return split_by(map(len, documents), distances)
 

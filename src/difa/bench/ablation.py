@@ -111,7 +111,7 @@ def _compute(run: Run, dataset: DataSet, seed: int, preset: str, judge: str, var
 
 
 def _whole(scores: Scores) -> tuple[dict[str, list[FloatArray]], dict[str, FloatArray]]:
-    return {"fusion": scores.words or []}, {"learned aggregation": scores.documents["learned"]}
+    return {"fusion": scores.words or []}, {"document score": scores.documents["learned"]}
 
 
 def _parts(model: DiFA, scores: Scores, halves: Split) -> dict[str, dict[str, Any]]:

@@ -42,6 +42,6 @@ ABLATION: dict[tuple[str, str], tuple[Pair, Pair, Pair]] = {
     ("document", "mean"): ((0.7972, 0.3632), (0.9332, 0.4316), (0.7583, 0.3348)),
     ("document", "max"): ((0.8946, 0.4841), (0.9706, 0.8796), (0.7064, 0.2976)),
     ("document", "top-k mean"): ((0.8705, 0.4557), (0.9726, 0.8157), (0.7689, 0.3539)),
-    ("document", "learned aggregation"): DOCUMENTS["difa-paper"],
+    ("document", "document score"): DOCUMENTS["difa-paper"],
 }
 """By level and part."""

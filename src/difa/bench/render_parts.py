@@ -40,7 +40,7 @@ def _title(method: str, judge: str, form: str, kind: str, seeds: Sequence[int]) 
 def _ablation_rows(records: Sequence[Record], level: str, kind: str) -> list[Row]:
     whole = [record for record in records if not record["settings"]["stages"]]
     changed = [record for record in records if record["settings"]["stages"]]
-    final = "fusion" if level == "word" else "learned aggregation"
+    final = "fusion" if level == "word" else "document score"
     names = unique(f["part"] for record in whole for f in record["figures"] if f["level"] == level and f["part"] != final)
     rows = [Row(name, _gather(whole, level, name, kind)) for name in names]
     rows.append(Row(f"**{final}**", _gather(whole, level, final, kind)))

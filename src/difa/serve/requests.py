@@ -139,6 +139,8 @@ def _flag(results: Sequence[Result], rule: Rule, allowed: frozenset[str]) -> lis
 
 def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str, Sequence[Reason]]] | None) -> dict[str, Any]:
     record = result.to_dict()
+    if not request.return_evidence:
+        del record["evidence"]
     if not request.return_words:
         del record["words"]
         return record

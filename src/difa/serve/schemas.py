@@ -56,7 +56,9 @@ class ScoreRequest(BaseModel):
         Rate, Field(description="Instead: at most this share of the flagged documents, and words, of this request may be normal.")
     ] = None
     return_words: Annotated[bool, Field(description="Whether results list their words.")] = True
-    return_evidence: Annotated[bool, Field(description="Whether words carry the evidence of each view.")] = True
+    return_evidence: Annotated[
+        bool, Field(description="Whether documents carry the evidence of each trait, and words that of each view.")
+    ] = True
     return_reasons: Annotated[bool, Field(description="Whether words carry the reasons, in words; slower.")] = False
     allow_list: Annotated[
         list[str], Field(max_length=10_000, description="Words that are never flagged, in capitals or not.")
@@ -100,6 +102,7 @@ class Scored(BaseModel):
     score: float
     p_value: float
     is_anomaly: bool
+    evidence: dict[str, float] | None = None
     words: list[Word] | None = None
 
 

@@ -17,7 +17,7 @@ from difa.config import NeighbourConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.views.strings import pack, unpack
 
-_BLOCK = 64  # words compared at once: products of one shape give a word the same distance alone or in any company
+_BLOCK = 128  # words compared at once: products of one shape give a word the same distance alone or in any company
 
 
 @dataclass(frozen=True)
