@@ -20,6 +20,12 @@ def test_scores_by_hand():
     assert view.score(evidence) == pytest.approx([np.log(4) + 0.5 * 2.0])
 
 
+def test_length_counts_within_bounds():
+    traits = np.array([[1.0, 2.0], [2.0, 2.1], [3.0, 1.9]])
+    view = DocumentView.fit(traits, DocumentConfig())
+    assert view.evidence(np.array([[1.0, 9.0], [1.0, 0.0]]))[:, -1].tolist() == [2.0, -2.0]
+
+
 def test_members_are_ranked_among_the_others():
     traits = np.array([[1.0, 2.0], [2.0, 2.0], [3.0, 2.0]])
     view = DocumentView.fit(traits, DocumentConfig())

@@ -17,6 +17,8 @@ from difa.calibrate import TailReference
 from difa.config import DocumentConfig
 from difa.document import FloatArray
 
+_FARTHEST = 2.0  # standard deviations for which a length counts at most: a short text is not innocent for being short
+
 
 @dataclass(frozen=True)
 class DocumentView:
@@ -33,10 +35,10 @@ class DocumentView:
         return cls(config, tuple(TailReference.of(column) for column in traits[:, :-1].T), length)
 
     def evidence(self, traits: FloatArray, *, members: bool = False) -> FloatArray:
-        """Tail evidence of every trait, and how many standard deviations longer than usual: (documents, traits)."""
+        """Tail evidence of every trait, and how many standard deviations longer than usual (two at most): (documents, traits)."""
         columns = [reference.evidence(traits[:, at], 0.0, members=members) for at, reference in enumerate(self.references)]
-        longer = (np.maximum(traits[:, -1], 0.0) - self.length[0]) / self.length[1]
-        return np.stack([*columns, longer], axis=-1)
+        longer = (traits[:, -1] - self.length[0]) / self.length[1]
+        return np.stack([*columns, np.clip(longer, -_FARTHEST, _FARTHEST)], axis=-1)
 
     def score(self, evidence: FloatArray) -> FloatArray:
         """Document scores, never below zero."""
