@@ -75,7 +75,7 @@ def test_score_on_a_terminal_colours_the_words(folder, tmp_path):
     os.close(follower)
     shown = os.read(leader, 10_000).decode()
     os.close(leader)
-    assert "Where is my \x1b[" in shown
+    assert " is my \x1b[" in shown
     assert "mxkcdqwrtplk\x1b[0m" in shown
 
 
