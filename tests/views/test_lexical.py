@@ -68,7 +68,7 @@ def test_very_long_words_stay_finite():
 def test_reasons_name_what_is_odd():
     view = LexicalView.fit([document("parcel", "parcel", "order")], LexicalConfig())
     texts = [reason.text for reason in view.explain(document("parqel", pieces=3))[0]]
-    assert any("never among 3 normal words" in text for text in texts)
+    assert any("never seen among 3 normal words" in text for text in texts)
     assert any("3 pieces" in text for text in texts)
     assert "seen 2 times" in view.explain(document("parcel"))[0][0].text
 

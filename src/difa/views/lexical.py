@@ -123,10 +123,10 @@ class LexicalView:
     def _reasons(self, word: str, pieces: int) -> list[Reason]:
         folded = fold(word)
         count = self._counts.get(folded, 0)
-        times = "never" if count == 0 else "once" if count == 1 else f"{count} times"
+        seen = "never seen" if count == 0 else "seen once" if count == 1 else f"seen {count} times"
         extra = self.config.piece_weight * (pieces - 1)
         total = max(self.surprise(word) + extra, 1e-12)
-        reasons = [Reason(f"seen {times} among {self._total} normal words", min(1.0, self.surprise(word) / total))]
+        reasons = [Reason(f"{seen} among {self._total} normal words", min(1.0, self.surprise(word) / total))]
         if count == 0 and folded:
             surprises = self._letters.surprises(folded)
             at = int(np.argmax(surprises))
