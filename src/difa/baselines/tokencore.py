@@ -30,7 +30,7 @@ class TokenCore:
 
     def fit(self, documents: Sequence[Encoded]) -> None:
         """Keep the vectors of all words."""
-        vectors = stack(documents).astype(np.float32, copy=False)
+        vectors = stack(documents).astype(np.float64)  # in single precision, rounding decides which of two near vectors is nearer
         self.centre_ = vectors.mean(0)
         self.bank_ = vectors - self.centre_  # (N, d)
         self.norms_ = np.einsum("nd,nd->n", self.bank_, self.bank_)
@@ -42,17 +42,14 @@ class TokenCore:
         distances = np.empty(len(vectors))
         for start in range(0, len(vectors), self.queries):
             rows = slice(start, start + self.queries)
-            part = vectors[rows].astype(np.float32, copy=False) - self.centre_
-            # Products of one shape: among vectors that are all but equally near, the same one is found in any company.
-            block = np.zeros((self.queries, part.shape[1]), np.float32)
-            block[: len(part)] = part
-            difference = part.astype(np.float64) - self.bank_[self._nearest(block)[: len(part)]]
+            block = vectors[rows].astype(np.float64) - self.centre_
+            difference = block - self.bank_[self._nearest(block)]
             distances[rows] = np.sqrt(np.einsum("nd,nd->n", difference, difference))
         return split_by(map(len, documents), distances)
 
     def _nearest(self, block: FloatArray) -> NDArray[np.intp]:
         """Which normal word is nearest to each row: ‖b‖² − 2·a·b orders them, since ‖a‖² is the same for all."""
-        best = np.full(len(block), np.inf, np.float32)
+        best = np.full(len(block), np.inf)
         nearest = np.zeros(len(block), np.intp)
         for start in range(0, len(self.bank_), self.bank):
             part = slice(start, start + self.bank)

@@ -17,7 +17,8 @@ from difa.config import NeighbourConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.views.strings import pack, unpack
 
-_BLOCK = 128  # words compared at once: products of one shape give a word the same distance alone or in any company
+_BLOCK = 128  # words compared at once
+_ROUNDING = 1e-5  # relative error of single precision that is allowed for
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,14 @@ class NeighbourView:
             part = vectors[start : start + _BLOCK].astype(np.float32)
             block[: len(part)] = part
             gaps = (norms - 2 * (block @ self.bank.T))[: len(part)]  # (B, N), less the word's own square
-            closest = gaps.argmin(axis=1)
-            # The difference itself, not the expanded square: it stays exact where the two vectors are all but equal.
-            difference = part.astype(np.float64) - self.bank[closest]
-            nearest[start : start + _BLOCK] = closest
-            squares[start : start + _BLOCK] = np.einsum("td,td->t", difference, difference)
+            # Rounding depends on company; so all that may be nearest by it are compared exactly.
+            doubt = _ROUNDING * (np.einsum("td,td->t", part, part) + norms.max())
+            rows, near = np.nonzero(gaps <= (gaps.min(axis=1) + doubt)[:, None])
+            difference = part[rows].astype(np.float64) - self.bank[near]
+            exact = np.einsum("td,td->t", difference, difference)
+            order = np.lexsort((near, exact, rows))
+            first = order[np.unique(rows[order], return_index=True)[1]]
+            nearest[start : start + _BLOCK], squares[start : start + _BLOCK] = near[first], exact[first]
         return squares, nearest
 
 
