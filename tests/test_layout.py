@@ -11,8 +11,8 @@ import difa
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
-    "errors", "document", "config", "words", "encoders", "views", "calibrate", "perturb", "sides", "fuse", "aggregate", "weigh",
-    "learn", "detector", "persist", "estimator", "evaluate", "formats", "report", "baselines", "bench", "serve", "cli",
+    "errors", "document", "config", "words", "encoders", "views", "calibrate", "perturb", "trim", "sides", "fuse", "aggregate",
+    "weigh", "learn", "detector", "persist", "estimator", "evaluate", "formats", "report", "baselines", "bench", "serve", "cli",
     "__main__",
 ]  # fmt: skip
 

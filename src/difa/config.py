@@ -135,10 +135,12 @@ class SemanticConfig:
 
 @dataclass(frozen=True)
 class LexicalConfig:
-    """Lexical view: known words, and a character model for unknown ones."""
+    """Lexical view: how rare a word is, and how strangely it is spelled."""
 
     order: int = 4
     """Longest run of characters in the model, the predicted one included; 3 and 5 do as well."""
+    spelling_weight: float = 0.5
+    """Raw evidence for each nat of surprise at a word's letters, per square root of its length."""
     piece_weight: float = 1.0
     """Raw evidence for each subword beyond the first: the encoder's own vocabulary knows what is a word."""
     vocabulary: int = 50_000
@@ -146,6 +148,7 @@ class LexicalConfig:
 
     def __post_init__(self) -> None:
         _whole(self, "order", 1)
+        _number(self, "spelling_weight", 0)
         _number(self, "piece_weight", 0)
         _whole(self, "vocabulary", 1)
 
@@ -187,11 +190,14 @@ class CalibrationConfig:
     """Parts of the cross-fitting: each is scored by views fitted on the others."""
     epsilon: float = 1e-12
     """ε of e = −log(p + ε)."""
+    trim: bool = True
+    """Whether training documents that do not belong among the others are left out, where there are too many to be chance."""
 
     def __post_init__(self) -> None:
         _check(self.reference in get_args(Reference), self, "reference", f"one of {', '.join(get_args(Reference))}")
         _whole(self, "folds", 2)
         _number(self, "epsilon", 0, 1e-3)
+        _check(isinstance(self.trim, bool), self, "trim", "true or false")
 
 
 @dataclass(frozen=True)
@@ -322,7 +328,7 @@ class Config:
             return replace(
                 config,
                 views=ViewsConfig(names=("semantic", "form")),
-                calibration=replace(config.calibration, reference="in-sample"),
+                calibration=replace(config.calibration, reference="in-sample", trim=False),
                 perturb=replace(config.perturb, kinds=PAPER_KINDS),
                 fusion=FusionConfig(hidden=8, agreement=True, power=1.0),
                 document=replace(config.document, view=False, feedback=0.0),

@@ -2,7 +2,8 @@
 
 `fit` learns normal references first (views, then the references of their scores), freezes them, and then learns fusion
 and aggregation on pseudo anomalies. The references of p-values come from documents that the views did not see: the
-documents are cut into folds, and each fold is scored by views fitted on the others.
+documents are cut into folds, and each fold is scored by views fitted on the others. Training documents that do not belong are
+left out, and the views fitted once more.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from difa.fuse import fuse
 from difa.learn import Example, Heads, learn
 from difa.perturb import make_pseudo_anomalies
 from difa.sides import Sides
+from difa.trim import misfits
 from difa.views import View, fit_view, prepare_views
 from difa.weigh import DocumentView, describe
 
@@ -61,10 +63,16 @@ class Detector:
     training_scores: FloatArray
     """Scores of the training documents by views that did not see them, in their order."""
     training_words: int
+    left_out: int
+    """Training documents that do not belong among the others, and played no part."""
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""
-        raw = raw_evidence(self.views, self.encoder.encode(documents))
+        return self.score_encoded(self.encoder.encode(documents))
+
+    def score_encoded(self, documents: Sequence[Encoded]) -> list[Scored]:
+        """The same from the vectors on."""
+        raw = raw_evidence(self.views, documents)
         evidence = [calibrate(item, self.references, self.config) for item in raw]
         sides = [self.sides.evidence(item) for item in evidence]
         fused = [fuse(item, self.heads.fusion, self.config.fusion) for item in sides]
@@ -108,10 +116,12 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
     # First stage: normal references, then frozen.
     # One seed for all folds: their views start alike, and their scores stay comparable.
     view_seed = _draw_seed(rng)
-    folds = rng.permutation(np.arange(len(encoded)) % config.calibration.folds)
-    others = [_pick(encoded, folds != fold) for fold in range(config.calibration.folds)]
-    *fold_views, views = _fit_side_by_side([*others, encoded], config, view_seed, report)
-    cross = _CrossFit(folds, tuple(fold_views))
+    cross, views = _CrossFit.fit(encoded, config, view_seed, rng, report)
+    misfit = misfits(cross.raw(encoded, cross.folds)) if config.calibration.trim else np.zeros(len(encoded), dtype=bool)
+    left_out = _pick(encoded, misfit)
+    if left_out:
+        encoded = _pick(encoded, ~misfit)
+        cross, views = _CrossFit.fit(encoded, config, view_seed, rng, report)
     unseen = config.calibration.reference == "unseen"
     raw = cross.raw(encoded, cross.folds) if unseen else raw_evidence(views, encoded)
     references = _references(raw)
@@ -125,8 +135,11 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
     pseudo_raw = cross.raw(changed, cross.folds[sources]) if unseen else raw_evidence(views, changed)
     report("make pseudo anomalies", 1.0)
     report("learn fusion", 0.0)
-    normal = [Example(item, np.zeros(len(item))) for item in evidence]
-    pseudo = [Example(calibrate(item, references, config), p.labels, p.kind) for item, p in zip(pseudo_raw, pseudos, strict=True)]
+    normal = [Example(sides.evidence(item), np.zeros(len(item))) for item in evidence]
+    pseudo = [
+        Example(sides.evidence(calibrate(item, references, config)), p.labels, p.kind)
+        for item, p in zip(pseudo_raw, pseudos, strict=True)
+    ]
     heads = learn(normal, pseudo, config, _draw_seed(rng))
     report("learn fusion", 1.0)
 
@@ -142,9 +155,7 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
         document_scores = aggregate(fused, heads.aggregation, config.aggregation)
     document_reference = TailReference.of(document_scores)
     word_scores = feed_back(fused, document_reference.evidence(document_scores, 0.0, members=True), config)
-    training_scores = np.zeros(len(documents))
-    training_scores[usable] = document_scores
-    return Detector(
+    detector = Detector(
         config=config,
         seed=seed,
         encoder=encoder,
@@ -155,9 +166,14 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
         document_view=document_view,
         word_reference=TailReference.of(np.concatenate(word_scores)),
         document_reference=document_reference,
-        training_scores=training_scores,
+        training_scores=np.zeros(len(documents)),
         training_words=sum(map(len, encoded)),
+        left_out=len(left_out),
     )
+    places = np.array(usable)
+    detector.training_scores[places[~misfit]] = document_scores
+    detector.training_scores[places[misfit]] = [item.document_score for item in detector.score_encoded(left_out)]
+    return detector
 
 
 @dataclass(frozen=True)
@@ -166,6 +182,17 @@ class _CrossFit:
 
     folds: IntArray  # (documents,)
     views: tuple[tuple[View, ...], ...]
+
+    @classmethod
+    def fit(
+        cls, documents: Sequence[Encoded], config: Config, seed: int, rng: np.random.Generator, report: Report
+    ) -> tuple[_CrossFit, tuple[View, ...]]:
+        """Views for each fold, and views fitted on all documents."""
+        count = config.calibration.folds
+        folds = rng.permutation(np.arange(len(documents)) % count)
+        others = [_pick(documents, folds != fold) for fold in range(count)]
+        *fold_views, views = _fit_side_by_side([*others, documents], config, seed, report)
+        return cls(folds, tuple(fold_views)), views
 
     def raw(self, documents: Sequence[Encoded], folds: IntArray) -> list[FloatArray]:
         """Raw evidence of each document by the views of its fold, which did not see it."""

@@ -87,6 +87,12 @@ class DiFA:
         fitted = detector.fit(documents, config, seed, encoder, report or (lambda stage, share: None))
         self.detector_ = fitted
         self._warn_if_too_small(self.fpr)
+        if fitted.left_out:
+            warnings.warn(
+                f"{fitted.left_out} of {len(documents)} training documents do not belong among the others and were left out: "
+                "look at those with the highest decision_scores_",
+                stacklevel=2,
+            )
         return self
 
     def config(self) -> Config:

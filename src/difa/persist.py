@@ -89,6 +89,7 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
             document_reference=TailReference(tensors["reference.document"]),
             training_scores=tensors["training_scores"],
             training_words=config_file["training"]["words"],
+            left_out=config_file["training"]["left_out"],
         )
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise ModelError(
@@ -151,6 +152,7 @@ def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, byt
         "training": {
             "documents": len(detector.training_scores),
             "words": detector.training_words,
+            "left_out": detector.left_out,
         },
         "parameters": parameters,
         "stages": detector.config.to_dict(),
@@ -171,6 +173,7 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         f"| library | difa {__version__}, preset `{parameters['preset']}` |",
         f"| encoder | `{spec.name}`, layer {spec.layer}, {spec.dimension} dimensions |",
         f"| fitted on | {len(detector.training_scores)} documents, {detector.training_words} words |",
+        f"| left out | {detector.left_out} documents that do not belong among the others |",
         f"| seed | {detector.seed} |",
         f"| smallest document p-value | {reference.least_p:.2g} |",
         "",

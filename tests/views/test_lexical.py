@@ -33,8 +33,8 @@ def test_probabilities_of_letters_sum_to_at_most_one():
 
 def test_a_known_word_by_hand():
     view = LexicalView(LexicalConfig(), ["aa"], np.array([9]))
-    spelled = math.exp(-sum(view._letters.surprises("aa")))
-    assert view.surprise("aa") == pytest.approx(-math.log((9 + spelled) / 10) / math.sqrt(3))
+    rarity = -math.log((9 + 0.5) / (9 + 0.5 * 2))
+    assert view.surprise("aa") == pytest.approx(rarity + 0.5 * sum(view._letters.surprises("aa")) / math.sqrt(3))
 
 
 def test_frequent_below_rare_below_unknown_below_gibberish():

@@ -1,10 +1,10 @@
 """Lexical view: is the word itself surprising, as a word of this corpus and as a string of letters?
 
-A word has been seen, or it is new and spelled letter by letter: P(w) = (c(w) + θ·P_letters(w)) / (N + θ), where θ is the number
-of distinct words, so that a corpus full of new words (names, numbers) is not surprised by one more. P_letters is a
-character n-gram model of the distinct words with Witten–Bell smoothing. The surprise −log P(w), per square root of the length,
-and the number of pieces into which the encoder's tokenizer breaks the word beyond the first, make the raw evidence. Case is
-folded and every digit is the same digit.
+Three things add up to the raw evidence. How rare the word is: −log((c(w) + ½) / (N + ½V)), for N words of which V are
+distinct. How strangely it is spelled: half its surprise per square root of its length, under a character n-gram model of the
+distinct words with Witten–Bell smoothing. And in how many pieces the encoder's tokenizer breaks it, beyond the first. Case is
+folded and every digit is the same digit. A corpus full of new words (names, numbers) is not surprised by one more, since the
+evidence is ranked among words of normal documents that the view has not seen.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from difa.views.strings import pack, unpack
 
 _START, _END = "\x02", "\x03"
 _SPARE_LETTERS = 50  # letters the corpus may not have shown yet
+_UNSEEN = 0.5  # added to every count
 _MEMO = 1 << 17
 
 
@@ -85,7 +86,7 @@ class LexicalView:
         return cls(config, unpack(tensors["bytes"], tensors["lengths"]), tensors["counts"].astype(np.int64))
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
-        """Surprise per square root of the length, and pieces beyond the first."""
+        """Rarity, strange spelling, and pieces beyond the first."""
         return [
             np.array([self.surprise(word) for word in document.words], dtype=float)
             + self.config.piece_weight * (document.pieces - 1)
@@ -93,11 +94,11 @@ class LexicalView:
         ]
 
     def surprise(self, word: str) -> float:
-        """−log P(word) / √(length + 1)."""
+        """Rarity and strange spelling of a word."""
         folded = fold(word)
         known = self._memo.get(folded)
         if known is None:
-            known = -self._log_probability(folded) / math.sqrt(len(folded) + 1)
+            known = self._rarity(folded) + self._strangeness(folded)
             if len(self._memo) >= _MEMO:
                 self._memo.clear()
             self._memo[folded] = known
@@ -113,12 +114,11 @@ class LexicalView:
     def graph(self) -> bytes | None:
         return None
 
-    def _log_probability(self, folded: str) -> float:
-        new = len(self._counts)
-        spelled = math.log(new) - sum(self._letters.surprises(folded)) if new else -math.inf
-        count = self._counts.get(folded, 0)
-        mass = float(np.logaddexp(math.log(count), spelled)) if count else spelled
-        return max(mass, -1e9) - math.log(max(1, self._total + new))
+    def _rarity(self, folded: str) -> float:
+        return math.log((self._total + _UNSEEN * (len(self._counts) + 1)) / (self._counts.get(folded, 0) + _UNSEEN))
+
+    def _strangeness(self, folded: str) -> float:
+        return self.config.spelling_weight * sum(self._letters.surprises(folded)) / math.sqrt(len(folded) + 1)
 
     def _reasons(self, word: str, pieces: int) -> list[Reason]:
         folded = fold(word)
@@ -126,12 +126,12 @@ class LexicalView:
         seen = "never seen" if count == 0 else "seen once" if count == 1 else f"seen {count} times"
         extra = self.config.piece_weight * (pieces - 1)
         total = max(self.surprise(word) + extra, 1e-12)
-        reasons = [Reason(f"{seen} among {self._total} normal words", min(1.0, self.surprise(word) / total))]
+        reasons = [Reason(f"{seen} among {self._total} normal words", self._rarity(folded) / total)]
         if count == 0 and folded:
             surprises = self._letters.surprises(folded)
             at = int(np.argmax(surprises))
             place = f"{folded[max(0, at - 2) : at + 1]!r}" if at < len(folded) else f"it ends in {folded[-2:]!r}"
-            reasons.append(Reason(f"unusual spelling: {place}", min(1.0, self.surprise(word) / total) / 2))
+            reasons.append(Reason(f"unusual spelling: {place}", self._strangeness(folded) / total))
         if pieces > 1:
             reasons.append(Reason(f"falls into {pieces} pieces", extra / total))
         return sorted(reasons, key=lambda reason: -reason.weight)

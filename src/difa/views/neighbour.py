@@ -1,8 +1,8 @@
 """Neighbour view: how far is the word's vector from the nearest vector of normal text?
 
-Normal vectors are kept in a bank of bounded size. Every distinct word comes in before any second occurrence does, and then
-words fill the bank in proportion to how often they occur: rare words stay covered, frequent ones keep the variety of their
-contexts, and a model's size and cost do not grow with the corpus.
+Normal vectors are kept in a bank of bounded size, so that a model's size and cost do not grow with the corpus. A word that
+occurs c times has places in proportion to c^¾: frequent words keep the variety of their contexts, rare ones are covered better
+than by chance, and a bank drawn from part of a corpus is as dense as one drawn from all of it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.views.strings import pack, unpack
 
 _BLOCK = 128  # words compared at once
+_SHARE = 0.75
 _ROUNDING = 1e-5  # relative error of single precision that is allowed for
 
 
@@ -86,7 +87,7 @@ class NeighbourView:
 
 
 def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArray:
-    """Positions of at most `size` words: each distinct word once, then in proportion to their counts."""
+    """Positions of at most `size` words: of a word that occurs c times, in proportion to c^¾."""
     if len(words) <= size:
         return np.arange(len(words))
     places: dict[str, list[int]] = defaultdict(list)
@@ -94,6 +95,5 @@ def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArra
         places[word.lower()].append(position)
     turn = np.zeros(len(words))
     for positions in places.values():
-        turn[rng.permutation(positions)] = np.arange(len(positions)) / len(positions)
-    order = np.lexsort((rng.random(len(words)), turn))
-    return np.sort(order[:size])
+        turn[rng.permutation(positions)] = (np.arange(len(positions)) + rng.random()) / len(positions) ** _SHARE
+    return np.sort(np.argsort(turn, kind="stable")[:size])

@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+
+from difa.trim import halvings, misfits
+
+
+def corpus(rng, documents=400, views=5):
+    """Raw evidence with exponential tails, three to twelve words a document."""
+    return [rng.exponential(size=(rng.integers(3, 13), views)) for _ in range(documents)]
+
+
+def test_halvings_by_hand():
+    # Median 2, quartiles 1 and 3: each step of one halves the tail once more.
+    assert halvings(np.array([0.0, 1.0, 2.0, 3.0, 4.0])).tolist() == [-1, 0, 1, 2, 3]
+
+
+def test_no_document_of_a_natural_tail_is_left_out(rng):
+    assert not misfits(corpus(rng)).any()
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1])
+def test_a_second_hump_is_left_out(rng, share):
+    raw = corpus(rng)
+    bad = np.arange(len(raw)) < share * len(raw)
+    for item in raw[: bad.sum()]:
+        item[0, :3] += 25  # one word that three views find extreme
+    found = misfits(raw)
+    assert found[bad].mean() > 0.9
+    assert found[~bad].mean() < 0.03
+
+
+def test_a_single_view_with_a_heavy_tail_decides_nothing(rng):
+    raw = corpus(rng)
+    for item in raw[:40]:
+        item[0, 4] += 1000
+    assert not misfits(raw).any()
+
+
+def test_a_few_documents_and_equal_ones_are_kept(rng):
+    assert not misfits(corpus(rng, documents=100)).any()
+    assert not misfits([np.ones((4, 5))] * 300).any()
