@@ -72,6 +72,8 @@ class Detector:
 
     def score_encoded(self, documents: Sequence[Encoded]) -> list[Scored]:
         """The same from the vectors on."""
+        if not documents:
+            return []
         raw = raw_evidence(self.views, documents)
         evidence = [calibrate(item, self.references, self.config) for item in raw]
         sides = [self.sides.evidence(item) for item in evidence]
