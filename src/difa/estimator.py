@@ -26,7 +26,8 @@ from difa.errors import ConfigError, InputError, NotFittedError
 from difa.weigh import trait_names
 from difa.words import as_document
 
-_CHUNK = 512  # documents scored together: bounds memory, large enough to fill batches
+# Documents and words scored together: bounds memory, large enough to fill batches.
+_CHUNK, _CHUNK_WORDS = 512, 1 << 15
 
 
 class DiFA:
@@ -218,8 +219,15 @@ class DiFA:
 
     def _scored(self, documents: Sequence[Document]) -> Iterator[Scored]:
         fitted = self._fitted()
-        for start in range(0, len(documents), _CHUNK):
-            yield from fitted.score(documents[start : start + _CHUNK])
+        chunk: list[Document] = []
+        words = 0
+        for document in documents:
+            if chunk and (len(chunk) == _CHUNK or words + len(document.words) > _CHUNK_WORDS):
+                yield from fitted.score(chunk)
+                chunk, words = [], 0
+            chunk.append(document)
+            words += len(document.words)
+        yield from fitted.score(chunk) if chunk else ()
 
     def _decide(self, documents: Sequence[Document], scored: Sequence[Scored], rate: float, over_batch: bool) -> list[Result]:
         fitted = self._fitted()
