@@ -61,6 +61,9 @@ class Detector:
     training_scores: FloatArray
     """Scores of the training documents by views that did not see them, in their order."""
     training_words: int
+    seen_documents: int = 0
+    """Documents and words that the training documents were drawn from."""
+    seen_words: int = 0
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""
@@ -157,6 +160,8 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
         document_reference=document_reference,
         training_scores=training_scores,
         training_words=sum(map(len, encoded)),
+        seen_documents=len(documents),
+        seen_words=sum(map(len, encoded)),
     )
 
 

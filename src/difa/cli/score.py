@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Quiet, SkipBad, Threads, say
+from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Quiet, SkipBad, Threads, say, say_skipped
 
 if TYPE_CHECKING:
     from difa.document import Result
@@ -53,8 +53,7 @@ def score(
     on_terminal = out is None and sys.stdout.isatty()
     with stream(quiet or on_terminal) as watch:
         outcome = score_inputs(detector, job, watch, _show if on_terminal else _print)
-    if outcome.skipped:
-        say(f"difa: {outcome.skipped} bad {'line' if outcome.skipped == 1 else 'lines'} skipped")
+    say_skipped(outcome.skipped)
     say(f"{outcome.flagged} of {outcome.documents} documents flagged" + (f", written to {out}" if out else ""), quiet)
 
 
