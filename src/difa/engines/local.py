@@ -59,6 +59,16 @@ class Watch(Protocol):
         ...
 
 
+class Silent:
+    """Nobody looks on."""
+
+    def begin(self, total: int | None) -> None: ...
+
+    def advance(self, documents: int, read: int) -> None: ...
+
+    def skip(self, complaint: str) -> None: ...
+
+
 class Sink(Protocol):
     """Something that takes results in order."""
 
@@ -93,8 +103,15 @@ class Shown:
         self.state.skipped += skipped
 
 
-def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[Result]], None]) -> State:
-    """Score all documents of the inputs, in order; what came out is counted in the state returned."""
+def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[Result]], None] = lambda results: None) -> State:
+    """Score all documents of the inputs, in order; what came out is counted in the state returned.
+
+    Args:
+        model: the model in the job's folder.
+        job: what is to be done.
+        watch: told how it goes.
+        show: takes the results, where the job has no file for them.
+    """
     sources = find_sources(job.inputs)
     _check(job, sources)
     model.score([], fpr=job.fpr, fdr=job.fdr)  # an impossible rate is refused before anything is read
