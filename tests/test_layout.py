@@ -11,9 +11,9 @@ import difa
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
-    "errors", "document", "config", "words", "encoders", "views", "calibrate", "perturb", "trim", "sides", "fuse", "aggregate",
-    "weigh", "learn", "detector", "persist", "estimator", "evaluate", "formats", "report", "baselines", "bench", "serve", "cli",
-    "__main__",
+    "errors", "document", "config", "words", "sample", "encoders", "views", "calibrate", "perturb", "trim", "sides",
+    "fuse", "aggregate", "weigh", "learn", "detector", "persist", "estimator", "evaluate", "formats", "engines", "report",
+    "baselines", "bench", "serve", "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -65,6 +65,9 @@ class Detector:
     training_words: int
     left_out: int
     """Training documents that do not belong among the others, and played no part."""
+    seen_documents: int = 0
+    """Documents and words that the training documents were drawn from."""
+    seen_words: int = 0
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""
@@ -171,6 +174,8 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
         training_scores=np.zeros(len(documents)),
         training_words=sum(map(len, encoded)),
         left_out=len(left_out),
+        seen_documents=len(documents),
+        seen_words=sum(map(len, encoded)),
     )
     places = np.array(usable)
     detector.training_scores[places[~misfit]] = document_scores

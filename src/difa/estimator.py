@@ -19,14 +19,18 @@ from numpy.typing import NDArray
 from difa import detector
 from difa.calibrate import benjamini_hochberg, check_rate
 from difa.config import Config, stage_from_dict
-from difa.detector import Detector, Report, Scored
+from difa.detector import LEAST_DOCUMENTS, Detector, Report, Scored
 from difa.document import Document, Explanation, FloatArray, Result, WordScore
 from difa.encoders import load_encoder
 from difa.errors import ConfigError, InputError, NotFittedError
+from difa.sample import Sample, sample_documents
 from difa.weigh import trait_names
 from difa.words import as_document
 
-_CHUNK = 512  # documents scored together: bounds memory, large enough to fill batches
+DEFAULT_MAX_WORDS = 200_000
+_SAMPLING = 1  # beside the seed: the draw of the sample must not be the draw of anything else
+# Documents and words scored together: bounds memory, large enough to fill batches.
+_CHUNK, _CHUNK_WORDS = 512, 1 << 15
 
 
 class DiFA:
@@ -41,6 +45,7 @@ class DiFA:
         seed: same seed, same data, same machine: same model.
         cache: folder for word vectors, shared between fits and scorings.
         threads: threads of the encoder; None takes all cores.
+        max_words: words to fit on at most: of a larger corpus a uniform sample of documents is used.
         stages: settings of single stages, as in `Config`: `{"semantic": {"epochs": 3}}`.
     """
 
@@ -56,6 +61,7 @@ class DiFA:
         cache: str | Path | None = None,
         threads: int | None = None,
         stages: dict[str, Any] | None = None,
+        max_words: int = DEFAULT_MAX_WORDS,
     ) -> None:
         self.preset = preset
         self.encoder = encoder
@@ -66,6 +72,7 @@ class DiFA:
         self.cache = cache
         self.threads = threads
         self.stages = stages
+        self.max_words = max_words
 
     # Fitting
 
@@ -73,7 +80,7 @@ class DiFA:
         """Learn what is normal.
 
         Args:
-            texts: normal documents: strings, word lists or `Document`s.
+            texts: normal documents: strings, word lists or `Document`s; any iterable, read once.
             y: ignored; here for pipelines.
             report: called with the stage under way and the share of it that is done.
         """
@@ -82,10 +89,10 @@ class DiFA:
         if self.fdr is not None:
             check_rate("fdr", self.fdr)
         seed = self._checked_seed()
-        documents = _documents(texts)
+        sample = self._sample(texts, seed)
         encoder = load_encoder(config.encoder, self.cache)
-        fitted = detector.fit(documents, config, seed, encoder, report or (lambda stage, share: None))
-        self.detector_ = fitted
+        fitted = detector.fit(sample.documents, config, seed, encoder, report or (lambda stage, share: None))
+        self.detector_ = replace(fitted, seen_documents=sample.seen_documents, seen_words=sample.seen_words)
         self._warn_if_too_small(self.fpr)
         if fitted.left_out:
             warnings.warn(
@@ -142,7 +149,13 @@ class DiFA:
 
     def fit_predict(self, texts: Iterable[Any], y: object = None) -> NDArray[np.int64]:
         """Fit, and flag the training documents by scores of views that did not see them."""
-        return self.fit(texts).labels_
+        fitted = self.fit(texts).detector_
+        if len(fitted.training_scores) < fitted.seen_documents:
+            raise InputError(
+                f"expected at most {self.max_words} words to fit on and flag, got {fitted.seen_words}: raise max_words, or fit "
+                "and predict one after the other"
+            )
+        return self.labels_
 
     def explain(self, text: Any, *, fpr: float | None = None) -> Explanation:
         """Score one document and say, view by view, why each word stands out."""
@@ -201,7 +214,11 @@ class DiFA:
         from difa.persist import save
 
         stages = None if self.stages is None else {k: asdict(v) if is_dataclass(v) else v for k, v in self.stages.items()}  # type: ignore[arg-type]
-        save(self._fitted(), Path(folder), {"preset": self.preset, "fpr": self.fpr, "fdr": self.fdr, "stages": stages})
+        save(
+            self._fitted(),
+            Path(folder),
+            {"preset": self.preset, "fpr": self.fpr, "fdr": self.fdr, "stages": stages, "max_words": self.max_words},
+        )
 
     @classmethod
     def load(cls, folder: str | Path, *, cache: str | Path | None = None, threads: int | None = None) -> DiFA:
@@ -224,8 +241,15 @@ class DiFA:
 
     def _scored(self, documents: Sequence[Document]) -> Iterator[Scored]:
         fitted = self._fitted()
-        for start in range(0, len(documents), _CHUNK):
-            yield from fitted.score(documents[start : start + _CHUNK])
+        chunk: list[Document] = []
+        words = 0
+        for document in documents:
+            if chunk and (len(chunk) == _CHUNK or words + len(document.words) > _CHUNK_WORDS):
+                yield from fitted.score(chunk)
+                chunk, words = [], 0
+            chunk.append(document)
+            words += len(document.words)
+        yield from fitted.score(chunk) if chunk else ()
 
     def _decide(self, documents: Sequence[Document], scored: Sequence[Scored], rate: float, over_batch: bool) -> list[Result]:
         fitted = self._fitted()
@@ -265,6 +289,18 @@ class DiFA:
                 stacklevel=3,
             )
 
+    def _sample(self, texts: Iterable[Any], seed: int) -> Sample:
+        most = self.max_words
+        if isinstance(most, bool) or not isinstance(most, (int, np.integer)) or most < 1:
+            raise ConfigError(f"max_words: expected a whole number of at least 1, got {most!r}")
+        sample = sample_documents(_each_document(texts), int(most), np.random.default_rng([seed, _SAMPLING]))
+        if len(sample.documents) < min(LEAST_DOCUMENTS, sample.seen_documents):
+            raise InputError(
+                f"expected room for at least {LEAST_DOCUMENTS} normal documents, got {len(sample.documents)} of "
+                f"{sample.seen_documents} within {most} words: raise max_words or cut the documents into smaller ones"
+            )
+        return sample
+
     def _checked_seed(self) -> int:
         if isinstance(self.seed, bool) or not isinstance(self.seed, (int, np.integer)) or self.seed < 0:
             raise ConfigError(f"seed: expected a whole number of at least 0, got {self.seed!r}")
@@ -272,6 +308,10 @@ class DiFA:
 
 
 def _documents(texts: Iterable[Any]) -> list[Document]:
+    return list(_each_document(texts))
+
+
+def _each_document(texts: Iterable[Any]) -> Iterator[Document]:
     if isinstance(texts, (str, bytes)):
         raise InputError("expected a list of documents, got a single string: put it into a list")
-    return [as_document(text, position) for position, text in enumerate(texts)]
+    return (as_document(text, position) for position, text in enumerate(texts))

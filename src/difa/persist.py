@@ -66,7 +66,7 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
     try:
         config = Config.from_dict(config_file["stages"])
         spec = EncoderSpec(**config_file["encoder"])
-        tensors = _tensors(content["weights.safetensors"])
+        tensors, training = _tensors(content["weights.safetensors"]), config_file["training"]
         exported = ExportedEncoder(content["encoder.onnx"], content["tokenizer.json"].decode(), spec)
         views = tuple(
             restore_view(name, _part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, threads)
@@ -88,8 +88,10 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
             word_reference=TailReference(tensors["reference.word"]),
             document_reference=TailReference(tensors["reference.document"]),
             training_scores=tensors["training_scores"],
-            training_words=config_file["training"]["words"],
-            left_out=config_file["training"]["left_out"],
+            left_out=training["left_out"],
+            training_words=training["words"],
+            seen_documents=training.get("seen_documents", training["documents"]),
+            seen_words=training.get("seen_words", training["words"]),
         )
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise ModelError(
@@ -153,6 +155,8 @@ def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, byt
             "documents": len(detector.training_scores),
             "words": detector.training_words,
             "left_out": detector.left_out,
+            "seen_documents": detector.seen_documents,
+            "seen_words": detector.seen_words,
         },
         "parameters": parameters,
         "stages": detector.config.to_dict(),
@@ -172,7 +176,7 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         "|---|---|",
         f"| library | difa {__version__}, preset `{parameters['preset']}` |",
         f"| encoder | `{spec.name}`, layer {spec.layer}, {spec.dimension} dimensions |",
-        f"| fitted on | {len(detector.training_scores)} documents, {detector.training_words} words |",
+        f"| fitted on | {_extent(detector)} |",
         f"| left out | {detector.left_out} documents that do not belong among the others |",
         f"| seed | {detector.seed} |",
         f"| smallest document p-value | {reference.least_p:.2g} |",
@@ -184,6 +188,13 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _extent(detector: Detector) -> str:
+    used = f"{len(detector.training_scores)} documents, {detector.training_words} words"
+    if len(detector.training_scores) == detector.seen_documents:
+        return used
+    return f"{used}, a uniform sample of {detector.seen_documents} documents, {detector.seen_words} words"
 
 
 def _exported(encoder: Encoder) -> ExportedEncoder:

@@ -98,3 +98,11 @@ def test_long_words_are_not_remembered():
     before = form._remembered_surface.cache_info().currsize
     describe_surface("x" * 10_000)
     assert form._remembered_surface.cache_info().currsize == before
+
+
+def test_long_documents_are_looked_at_in_blocks(monkeypatch, rng):
+    vectors = rng.normal(size=(50, 8)).astype(np.float32)
+    whole = form.describe_context(vectors, 2)
+    for block in (1, 2, 7, 49, 50):
+        monkeypatch.setattr(form, "_BLOCK", block)
+        assert np.array_equal(form.describe_context(vectors, 2), whole, equal_nan=True)

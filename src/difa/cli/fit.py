@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import Cache, Inputs, Quiet, SkipBad, Threads, read_all, say
+from difa.cli.options import Cache, Inputs, Quiet, SkipBad, Threads, say, stream_all
+
+if TYPE_CHECKING:
+    from difa.detector import Detector
 
 EXAMPLES = """Examples:
 
@@ -30,6 +33,9 @@ def fit(
         float, typer.Option(help="Share of normal documents that the model may flag; can be changed when scoring.")
     ] = 0.01,
     seed: Annotated[int, typer.Option(help="Same seed, same data, same machine: same model.")] = 0,
+    max_words: Annotated[
+        int, typer.Option(help="Words to fit on at most: of a larger corpus a uniform sample of documents is used.")
+    ] = 200_000,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -43,13 +49,18 @@ def fit(
 
     check_place(out)
     started = time.monotonic()
-    documents = read_all(inputs, skip_bad)
-    model = DiFA(preset, encoder=encoder, layer=layer, fpr=fpr, seed=seed, cache=cache, threads=threads)
+    model = DiFA(preset, encoder=encoder, layer=layer, fpr=fpr, seed=seed, cache=cache, threads=threads, max_words=max_words)
     with stages(quiet) as report:
-        model.fit(documents, report=report)
+        model.fit(stream_all(inputs, skip_bad), report=report)
     try:
         model.save(out)
     except OSError as error:
         raise ModelError(f"{out}: cannot be written: {error.strerror}") from None
-    words = model.detector_.training_words
-    say(f"{out}: fitted on {len(documents)} documents, {words} words, in {time.monotonic() - started:.0f} s", quiet)
+    say(f"{out}: fitted on {_extent(model.detector_)}, in {time.monotonic() - started:.0f} s", quiet)
+
+
+def _extent(detector: Detector) -> str:
+    used, seen = len(detector.training_scores), detector.seen_documents
+    if used == seen:
+        return f"{used} documents, {detector.training_words} words"
+    return f"{used} of {seen} documents, {detector.training_words} of {detector.seen_words} words (--max-words takes more)"

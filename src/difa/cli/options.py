@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
 
 Inputs = Annotated[
     list[str],
-    typer.Argument(help=".txt (one document a line), .jsonl (with `text` or `tokens`), a folder of these, or - for stdin."),
+    typer.Argument(
+        help=".txt (one document a line), .jsonl (with `text` or `tokens`), also packed (.gz), folders, patterns, or - for stdin."
+    ),
 ]
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder, as `difa fit --out` writes it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no summary on stderr.")]
@@ -34,14 +37,29 @@ def say(message: str, quiet: bool = False) -> None:
         print(message, file=sys.stderr)
 
 
-def read_all(inputs: list[str], skip_bad: bool) -> list[Document]:
-    """All documents of the inputs; lines that are skipped are named even when quiet, since something was left out."""
-    from difa.formats import read_documents
+def stream_all(inputs: list[str], skip_bad: bool) -> Iterator[Document]:
+    """All documents of the inputs, one by one; skipped lines are named even when quiet, since something was left out."""
+    from difa.formats import bad_line, read_entries
+    from difa.formats.sources import find_sources
 
-    bad: list[str] | None = [] if skip_bad else None
-    documents = list(read_documents(inputs, bad))
-    for message in bad or ():
-        say(f"difa: skipped {message}")
-    if bad:
-        say(f"difa: {len(bad)} bad {'line' if len(bad) == 1 else 'lines'} skipped")
-    return documents
+    skipped = 0
+    for entry in read_entries(find_sources(inputs)):
+        if entry.bad is not None:
+            if not skip_bad:
+                raise bad_line(entry.bad)
+            say(f"difa: skipped {entry.bad}")
+            skipped += 1
+        elif entry.document is not None:
+            yield entry.document
+    say_skipped(skipped)
+
+
+def say_skipped(count: int) -> None:
+    """How many bad lines were left out, if any were."""
+    if count:
+        say(f"difa: {count} bad {'line' if count == 1 else 'lines'} skipped")
+
+
+def read_all(inputs: list[str], skip_bad: bool) -> list[Document]:
+    """All documents of the inputs at once."""
+    return list(stream_all(inputs, skip_bad))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
+    from rich.progress import Progress, TaskID
 
 
 @contextmanager
@@ -44,6 +46,40 @@ def counter(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None
     with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as progress:
         task = progress.add_task(what, total=total)
         yield lambda count: progress.advance(task, count)
+
+
+class Stream:
+    """A bar by bytes read, with documents done, their speed and the time left; without the last where no end is known."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._documents, self._task = progress, 0, progress.add_task("", start=False, documents=0, speed="")
+
+    def begin(self, total: int | None) -> None:
+        self._progress.update(self._task, total=total)
+        self._progress.start_task(self._task)
+        self._started = time.monotonic()
+
+    def advance(self, documents: int, read: int) -> None:
+        self._documents += documents
+        speed = f"{self._documents / max(time.monotonic() - self._started, 1e-3):.0f}/s"
+        self._progress.update(self._task, completed=read, documents=self._documents, speed=speed)
+
+    def skip(self, complaint: str) -> None:
+        # Named even when quiet, since something was left out.
+        print(f"difa: skipped {complaint}", file=sys.stderr)
+
+
+@contextmanager
+def stream(quiet: bool) -> Iterator[Stream]:
+    """A bar for documents that are read while they are scored."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    numbers = TextColumn("{task.fields[documents]} documents {task.fields[speed]}")
+    columns = (TextColumn("score"), BarColumn(), numbers, TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as progress:
+        yield Stream(progress)
 
 
 @contextmanager

@@ -83,22 +83,16 @@ class OnnxEncoder:
     def _encode_unique(self, documents: Sequence[tuple[str, ...]]) -> list[Encoded]:
         subwords = self._tokenize(documents)
         capacity = self.spec.max_length - len(self._prefix) - len(self._suffix)
-        windows = [plan_windows(len(ids), capacity) for ids, _ in subwords]
-        states = self._run(
-            [
-                self._prefix + ids[w.start : w.end] + self._suffix
-                for (ids, _), ws in zip(subwords, windows, strict=True)
-                for w in ws
-            ]
-        )
-        encoded = []
-        for (ids, owners), document_windows, document in zip(subwords, windows, documents, strict=True):
-            hidden = np.empty((len(ids), self.spec.dimension), np.float32)
-            for window in document_windows:
-                hidden[window.keep_start : window.keep_end] = self._kept(next(states), window)
-            pieces = np.bincount(owners, minlength=len(document))
-            encoded.append(Encoded(document, pool_subwords(hidden, owners, len(document)), pieces))
-        return encoded
+        windows = [(index, w) for index, (ids, _) in enumerate(subwords) for w in plan_windows(len(ids), capacity)]
+        hidden = [np.empty((len(ids), self.spec.dimension), np.float32) for ids, _ in subwords]
+        # What a window gives is put in its place at once: holding all of it would double the memory of a long document.
+        for at, states in self._run([self._prefix + subwords[i][0][w.start : w.end] + self._suffix for i, w in windows]):
+            index, window = windows[at]
+            hidden[index][window.keep_start : window.keep_end] = self._kept(states, window)
+        return [
+            Encoded(document, pool_subwords(states, owners, len(document)), np.bincount(owners, minlength=len(document)))
+            for document, states, (_, owners) in zip(documents, hidden, subwords, strict=True)
+        ]
 
     def vocabulary(self) -> list[str]:
         """Words that the tokenizer knows as a whole."""
@@ -129,11 +123,11 @@ class OnnxEncoder:
     def _unknown(self) -> str:
         return getattr(self._tokenizer.model, "unk_token", None) or "?"
 
-    def _run(self, sequences: list[list[int]]) -> Iterator[FloatArray]:
+    def _run(self, sequences: list[list[int]]) -> Iterator[tuple[int, FloatArray]]:
+        """The position of each sequence and its states (L, d), in whatever order they are computed."""
         by_length: dict[int, list[int]] = defaultdict(list)
         for index, sequence in enumerate(sequences):
             by_length[min(-(-len(sequence) // _PAD_TO) * _PAD_TO, self.spec.max_length)].append(index)
-        hidden: list[FloatArray] = [np.empty(0, np.float32)] * len(sequences)
         for length, members in by_length.items():
             size = max(1, self._batch_tokens // length)
             for start in range(0, len(members), size):
@@ -144,6 +138,4 @@ class OnnxEncoder:
                     ids[row, : len(sequences[index])] = sequences[index]
                     mask[row, : len(sequences[index])] = 1
                 states = self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0]  # (B, L, d)
-                for row, index in enumerate(batch):
-                    hidden[index] = states[row]
-        return iter(hidden)
+                yield from zip(batch, states, strict=True)

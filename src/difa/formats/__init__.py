@@ -1,85 +1,95 @@
 """Files -> documents, and results -> files.
 
 `.txt` has one document a line, `.jsonl` one JSON object a line with `text` or `tokens`, `.json` is a Label Studio export; `-`
-is standard input; a folder stands for all text and JSON lines in it. What cannot be read is named by file and line (or task).
+is standard input; a folder stands for all text and JSON lines in it, a pattern for what matches it. Lines are read one at a
+time. What cannot be read is named by file and line (or task).
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from difa.document import Document
 from difa.errors import InputError
-from difa.formats.labelstudio import parse_task, tasks
+from difa.formats.labelstudio import parse_task
 from difa.formats.lines import parse_json_line, parse_text_line
+from difa.formats.sources import Source, find_sources
 
 Parser = Callable[[bytes, str, int], Document | None]
 
-PARSERS: dict[str, Parser] = {".txt": parse_text_line, ".jsonl": parse_json_line}
+PARSERS: dict[str, Parser] = {".txt": parse_text_line, ".jsonl": parse_json_line, ".json": parse_task}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far the inputs have been read: whole files, and lines of the next one."""
+
+    file: int = 0
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line that was read, or a pause of the sender: a document, a complaint, or neither."""
+
+    place: Place
+    """Where the next line begins."""
+    bytes: int
+    """Bytes of all files read so far, packed ones as they lie on disk."""
+    document: Document | None = None
+    bad: str | None = None
+    pause: bool = False
+
+
+def read_entries(sources: Sequence[Source], start: Place | None = None) -> Iterator[Entry]:
+    """Every line of the sources from a place on, in order."""
+    start = start or Place()
+    before = sum(source.size for source in sources[: start.file])
+    for index, source in enumerate(sources[start.file :], start.file):
+        skip, number, parse = start.line if index == start.file else 0, 0, PARSERS.get(source.suffix)
+        with source.open() as (lines, tell):
+            for line in lines:
+                if line is None:
+                    yield Entry(Place(index, number), before, pause=True)
+                    continue
+                number += 1
+                if number > skip and line.strip():
+                    parse = parse or _guess(line)
+                    yield _entry(line, source.name, parse, Place(index, number), before + tell())
+        before += source.size
 
 
 def read_documents(inputs: Sequence[str], bad: list[str] | None = None) -> Iterator[Document]:
     """All documents of the inputs, in order.
 
     Args:
-        inputs: files, folders or `-`.
+        inputs: files, folders, patterns or `-`.
         bad: if given, bad lines are added to it and skipped; otherwise the first one raises `InputError`.
     """
-    for name in inputs:
-        for source, lines, parse in _sources(name):
-            for number, line in enumerate(lines, 1):
-                try:
-                    document = parse(line, source, number)
-                except InputError as error:
-                    message = f"{source}:{number}: {error}"
-                    if bad is None:
-                        raise InputError(f"{message} (--skip-bad goes on without such lines)") from None
-                    bad.append(message)
-                    continue
-                if document is not None:
-                    yield document
+    for entry in read_entries(find_sources(inputs)):
+        if entry.bad is not None:
+            if bad is None:
+                raise bad_line(entry.bad)
+            bad.append(entry.bad)
+        elif entry.document is not None:
+            yield entry.document
 
 
-def _sources(name: str) -> Iterator[tuple[str, Iterable[bytes], Parser]]:
-    if name == "-":
-        lines = sys.stdin.buffer.readlines()
-        yield "-", lines, _guess(lines)
-        return
-    path = Path(name)
-    if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in PARSERS and file.is_file())
-        if not files:
-            raise InputError(f"{name}: expected .txt or .jsonl files in this folder, found none")
-    else:
-        files = [path]
-    for file in files:
-        if file.suffix.lower() == ".json":
-            yield str(file), _tasks(file), parse_task
-            continue
-        parser = PARSERS.get(file.suffix.lower())
-        if parser is None:
-            raise InputError(f"{file}: expected a file ending in {', '.join(PARSERS)} or .json, a folder, or - for stdin")
-        try:
-            with file.open("rb") as handle:
-                yield str(file), handle, parser
-        except OSError as error:
-            raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+def bad_line(complaint: str) -> InputError:
+    """The error for a bad line that must not be skipped."""
+    return InputError(f"{complaint} (--skip-bad goes on without such lines)")
 
 
-def _tasks(file: Path) -> list[bytes]:
+def _entry(line: bytes, name: str, parse: Parser, place: Place, done: int) -> Entry:
     try:
-        return list(tasks(file.read_bytes()))
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from None
+        return Entry(place, done, parse(line, name, place.line))
     except InputError as error:
-        raise InputError(f"{file}: {error}") from None
+        return Entry(place, done, bad=f"{name}:{place.line}: {error}")
 
 
-def _guess(lines: Sequence[bytes]) -> Parser:
+def _guess(first: bytes) -> Parser:
     """Standard input is JSON lines if its first line is a JSON object with the right keys, and text otherwise."""
-    first = next((line for line in lines if line.strip()), b"")
     try:
         return parse_json_line if first.lstrip().startswith(b"{") and parse_json_line(first, "-", 1) else parse_text_line
     except InputError:

@@ -10,13 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from difa.document import Result
+from difa.document import Result, WordScore
 from difa.errors import InputError
 
 
 def to_json_line(result: Result) -> str:
     """One result as one line of JSON."""
     return json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def from_json_line(line: str | bytes) -> Result:
+    """The result that such a line was made from."""
+    record = json.loads(line)
+    return Result(**record | {"words": tuple(WordScore(**word) for word in record["words"])})
 
 
 @contextmanager

@@ -40,6 +40,7 @@ CONTEXT = (
 )
 _VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœ")
 _TINY = 1e-9
+_BLOCK = 4096  # words whose neighbourhoods are looked at together: bounds memory for long documents
 _REMEMBERED_LENGTH = 40  # longer words are rare and not worth their room
 
 
@@ -155,6 +156,18 @@ def describe_context(vectors: FloatArray, window: int) -> FloatArray:
     count = len(vectors)
     if count < 2:
         return np.full((count, len(CONTEXT)), np.nan)
+    blocks = []
+    for start in range(0, count, _BLOCK):
+        before, end = max(0, start - window), min(count, start + _BLOCK)
+        # Looked at with the neighbours around it, a block gives what the whole document would.
+        blocks.append(_describe_block(vectors[before : end + window], window)[start - before : end - before])
+    context = np.concatenate(blocks)
+    context[[0, -1], 3] = np.nan  # the first word has no left context, the last no right one
+    return context
+
+
+def _describe_block(vectors: FloatArray, window: int) -> FloatArray:
+    count = len(vectors)
     vectors = vectors.astype(np.float64)
     norms = np.maximum(np.linalg.norm(vectors, axis=1), _TINY)
     shape = (count, 2 * window)
@@ -169,14 +182,12 @@ def describe_context(vectors: FloatArray, window: int) -> FloatArray:
         neighbour_norm[step:, left], neighbour_norm[:-step, right] = norms[:-step], norms[step:]
         sums["left"][step:] += vectors[:-step]
         sums["right"][:-step] += vectors[step:]
-    both = _cosine(sums["left"], sums["right"])
-    both[[0, -1]] = np.nan  # the first word has no left context, the last no right one
     return np.stack(
         [
             _cosine(vectors, sums["left"] + sums["right"]),
             np.nanmean(distance, axis=1),
             np.log(norms / np.nanmean(neighbour_norm, axis=1)),
-            both,
+            _cosine(sums["left"], sums["right"]),
             np.nanmax(cosine, axis=1),
             np.nanstd(cosine, axis=1),
         ],

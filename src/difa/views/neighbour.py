@@ -49,7 +49,10 @@ class NeighbourView:
         """Euclidean distance to the nearest vector of the bank."""
         if not documents:
             return []
-        squares, _ = self._nearest(np.concatenate([document.vectors for document in documents]))
+        alone = len(documents) == 1  # perhaps a long one, which need not be copied
+        squares, _ = self._nearest(
+            documents[0].vectors if alone else np.concatenate([document.vectors for document in documents])
+        )
         return split_by(map(len, documents), np.sqrt(squares))
 
     def explain(self, document: Encoded) -> list[list[Reason]]:

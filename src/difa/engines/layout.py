@@ -1,0 +1,140 @@
+"""Where the results of a run go, and under which names they lie until they are complete.
+
+One file, or a folder of shards with a manifest. Hidden names end in `.part` (results under way), `.journal` (how far they are)
+and `.lock`, so that no folder of inputs takes them for documents.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from difa.errors import InputError
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of one output."""
+
+    title: Path
+    """What the user knows it by."""
+    folder: Path
+    name: str
+    """The file's name, or the pattern of the shards' names."""
+    shard_size: int | None = None
+    keep_state: bool = False
+    """Whether what is known of the run stays beside the results."""
+
+    @classmethod
+    def file(cls, out: Path) -> Layout:
+        return cls(out, out.parent, out.name)
+
+    @classmethod
+    def shards(cls, out: Path, size: int) -> Layout:
+        return cls(out, out, "part-{:05d}.jsonl", size, keep_state=True)
+
+    def spool(self) -> Layout:
+        """A hidden file for a first pass."""
+        base = "" if self.shard_size else f".{self.name}"
+        return Layout(self.title, self.folder, f"{base}.spool", keep_state=True)
+
+    @property
+    def state(self) -> Path:
+        return self.folder / (MANIFEST if self.shard_size else f"{_hidden(self.name)}.journal")
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / (".lock" if self.shard_size else f"{_hidden(self.name)}.lock")
+
+    def final(self, shard: int) -> Path:
+        return self.folder / self.name.format(shard) if self.shard_size else self.folder / self.name
+
+    def remove(self) -> None:
+        """Remove the results of a single file and what is known of them."""
+        self.final(0).unlink(missing_ok=True)
+        self.state.unlink(missing_ok=True)
+
+    def partial(self, shard: int) -> Path:
+        final = self.final(shard)
+        return final.with_name(f"{_hidden(final.name)}.part")
+
+
+@dataclass
+class State:
+    """What is known of a run: what was asked, and how much of it is safely on disk."""
+
+    asked: dict[str, Any]
+    shards: list[dict[str, Any]] = field(default_factory=list)
+    documents: int = 0
+    flagged: int = 0
+    skipped: int = 0
+    place: list[int] = field(default_factory=lambda: [0, 0])
+    """Files read, and lines of the next one."""
+    partial: dict[str, int] = field(default_factory=lambda: {"documents": 0, "bytes": 0})
+    """The part under way."""
+    complete: bool = False
+
+    def write(self, path: Path) -> None:
+        """Put it on disk, whole or not at all."""
+        fresh = path.with_name(f"{_hidden(path.name)}.new")
+        with fresh.open("w", encoding="utf-8") as file:
+            json.dump(asdict(self), file, ensure_ascii=False, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+        sync_folder(path.parent)
+
+    @classmethod
+    def read(cls, path: Path) -> State | None:
+        """What was put there; None if nothing was."""
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            if set(values) != {entry.name for entry in fields(cls)}:
+                raise ValueError
+            return cls(**values)
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError, OSError):
+            raise InputError(
+                f"{path}: expected what a run of difa noted there, got something else: remove it or choose another place"
+            ) from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make new names in a folder survive a power failure, where the system can."""
+    if os.name == "posix":
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+@contextmanager
+def alone(layout: Layout) -> Iterator[None]:
+    """Hold a place against other runs; the system lets go of it when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    with layout.lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{layout.title}: another run is writing there: wait for it, or choose another place") from None
+        try:
+            yield
+        finally:
+            layout.lock.unlink(missing_ok=True)
+
+
+def _hidden(name: str) -> str:
+    return name if name.startswith(".") else f".{name}"

@@ -1,0 +1,219 @@
+"""Results -> a file or shards that appear under their names only when they are complete, and a run that can go on.
+
+Results are appended to a partial file. From time to time they are forced to disk, and then a note beside them says how many
+documents they hold and where the input stands. A run that goes on cuts the partial file back to the last note and reads on
+from there: nothing is lost, nothing is doubled. What is complete is noted first and renamed then; a run that was killed in
+between is put right by the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from difa.document import Result
+from difa.engines.layout import Layout, State, alone, sync_folder
+from difa.errors import InputError
+from difa.formats import Place
+from difa.formats.write import to_json_line
+
+_FIRST_NOTE = 1.0  # seconds: what took less is not worth keeping
+_NOTE_SHARE = 20  # notes may take a twentieth of the time
+
+
+class Output:
+    """One run's results, to be used in a `with` block."""
+
+    def __init__(
+        self, layout: Layout, asked: dict[str, Any], *, resume: bool = False, force: bool = False, notes: bool = True
+    ) -> None:
+        """Decide what is to be done at the place; nothing is written yet.
+
+        Args:
+            layout: where to.
+            asked: what decides the results, by name.
+            resume: go on where an earlier run stopped.
+            force: throw away what an earlier run left.
+            notes: whether the run can be repeated at all, so that notes are of use.
+        """
+        self.layout, self._asked, self._resume, self._force, self._notes = layout, asked, resume, force, notes
+        self._file: BinaryIO | None = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Output:
+        with self._writing():
+            if self.layout.shard_size:
+                self.layout.folder.mkdir(parents=True, exist_ok=True)
+            self._stack.enter_context(alone(self.layout))
+        try:
+            self.state = self._begin()
+        except BaseException:
+            self._stack.close()
+            raise
+        self.resumed = self.state.documents > 0
+        self._noted, self._wait = time.monotonic(), _FIRST_NOTE
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with self._stack:  # lets go of the place
+            if self._file is not None:
+                self._file.close()
+            kept = State.read(self.layout.state)
+            if kept is None:
+                self._partial.unlink(missing_ok=True)
+            elif isinstance(error, InputError) and not kept.complete:
+                how = "--resume goes on behind them" if self._notes else "they cannot be resumed, --force starts anew"
+                raise InputError(f"{error}; {kept.documents} scored documents are kept at {self.layout.title}: {how}") from None
+
+    @property
+    def shard_size(self) -> int | None:
+        return self.layout.shard_size
+
+    @property
+    def place(self) -> Place:
+        """Where the input is to be read from."""
+        return Place(*self.state.place)
+
+    def write(self, results: Sequence[Result]) -> None:
+        """Append results; a shard must not end within them."""
+        content = "".join(map(to_json_line, results)).encode()
+        with self._writing():
+            if self._file is None:
+                self._file = self._open()
+            self._file.write(content)
+        self.state.documents += len(results)
+        self.state.flagged += sum(result.is_anomaly for result in results)
+        self.state.partial["documents"] += len(results)
+        self.state.partial["bytes"] += len(content)
+
+    def note(self, place: Place, skipped: int = 0) -> None:
+        """Say how far the input has been read; what was written is forced to disk if it is time."""
+        self.state.place = [place.file, place.line]
+        self.state.skipped += skipped
+        if self.state.partial["documents"] == self.layout.shard_size:
+            self._close_shard()
+        elif self._notes and time.monotonic() - self._noted > self._wait:
+            started = time.monotonic()
+            with self._writing():
+                self._sync()
+                self.state.write(self.layout.state)
+            self._noted = time.monotonic()
+            self._wait = _NOTE_SHARE * (self._noted - started)
+
+    def finish(self) -> None:
+        """All results are written: they get their names."""
+        self.state.complete = True
+        if self.state.partial["documents"] or not self.state.shards:
+            self._close_shard()
+        else:
+            with self._writing():
+                self.state.write(self.layout.state)
+        if not self.layout.keep_state:
+            self.layout.state.unlink(missing_ok=True)
+
+    @property
+    def _partial(self) -> Path:
+        return self.layout.partial(len(self.state.shards))
+
+    def _begin(self) -> State:
+        layout = self.layout
+        stored = State.read(layout.state)
+        if stored is None:
+            if layout.shard_size and any(not path.name.startswith(".") for path in layout.folder.iterdir()):
+                raise InputError(f"{layout.title}: expected a new or empty folder for shards, found other files: choose another")
+            return State(self._asked)
+        _settle(layout, stored)
+        if self._force or (stored.complete and not layout.keep_state):
+            self._remove(stored)
+            return State(self._asked)
+        if self._resume:
+            _refuse_other(layout, self._asked, stored.asked)
+            return stored
+        if stored.complete and layout.shard_size:
+            raise InputError(
+                f"{layout.title}: holds the finished results of {stored.documents} documents: choose another place, or --force "
+                "replaces them"
+            )
+        what = "--resume goes on, --force starts anew" if self._notes else "--force starts anew"
+        raise InputError(f"{layout.title}: an interrupted run left the results of {stored.documents} documents there: {what}")
+
+    def _remove(self, stored: State) -> None:
+        self.layout.partial(len(stored.shards)).unlink(missing_ok=True)
+        if self.layout.keep_state:  # an older file stays until the new one is complete
+            for shard in range(len(stored.shards)):
+                self.layout.final(shard).unlink(missing_ok=True)
+        self.layout.state.unlink(missing_ok=True)
+
+    def _open(self) -> BinaryIO:
+        size = self.state.partial["bytes"]
+        if not size:
+            return self._partial.open("wb")
+        found = self._partial.stat().st_size if self._partial.exists() else 0
+        if found < size:
+            raise InputError(
+                f"{self._partial}: expected at least {size} bytes of the interrupted run, got {found}: --force starts anew"
+            )
+        file = self._partial.open("r+b")
+        file.truncate(size)
+        file.seek(size)
+        return file
+
+    def _sync(self) -> None:
+        if self._file is not None:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+
+    def _close_shard(self) -> None:
+        with self._writing():
+            if self._file is None:
+                self._file = self._open()
+            self._sync()
+            self._file.close()
+            self._file = None
+            shard = len(self.state.shards)
+            self.state.shards.append({"file": self.layout.final(shard).name, "documents": self.state.partial["documents"]})
+            self.state.partial = {"documents": 0, "bytes": 0}
+            if self._notes or self.layout.keep_state:
+                self.state.write(self.layout.state)
+            self.layout.partial(shard).replace(self.layout.final(shard))
+            sync_folder(self.layout.folder)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InputError(f"{self.layout.title}: cannot be written: {error.strerror}") from None
+
+
+def _settle(layout: Layout, state: State) -> None:
+    """Give the last complete part its name, if the run ended just before it could."""
+    last = len(state.shards) - 1
+    if last >= 0 and layout.partial(last).exists():
+        layout.partial(last).replace(layout.final(last))
+
+
+def _refuse_other(layout: Layout, asked: dict[str, Any], stored: dict[str, Any]) -> None:
+    for name in asked:
+        if asked[name] != stored.get(name):
+            old, new = _difference(stored.get(name), asked[name])
+            raise InputError(
+                f"{layout.title}: expected the same {name} as in the interrupted run, {old}, got {new}: repeat its command with "
+                "--resume, or start anew with --force"
+            )
+
+
+def _difference(old: Any, new: Any) -> tuple[str, str]:
+    """The first thing that differs, in words."""
+    if not isinstance(old, list) or not isinstance(new, list):
+        return str(old), str(new)
+    pairs = [(a, b) for a, b in zip(old, new, strict=False) if a != b]
+    if not pairs:
+        return f"{len(old)} files", f"{len(new)} files"
+    (a, b), *_ = pairs
+    return tuple(f"{x['name']} of {x['bytes']} bytes, modified {x['modified']}" for x in (a, b))  # type: ignore[return-value]

@@ -1,0 +1,48 @@
+"""Documents in any number -> a uniform sample of them that fits into a bounded number of words, in one pass.
+
+Every document draws a random number. Kept are those with the smallest numbers, as many as fit: the draw knows nothing of a
+document's content, and once one did not fit, none with a larger number is taken, or short documents would be favoured. As long as
+all fit, all are kept, in their order.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from difa.document import Document
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Documents in their order, and how much they were drawn from."""
+
+    documents: list[Document]
+    seen_documents: int
+    seen_words: int
+
+
+def sample_documents(documents: Iterable[Document], max_words: int, rng: np.random.Generator) -> Sample:
+    """A sample of at most `max_words` words; documents that are longer than that by themselves are left out."""
+    kept: list[tuple[float, int, Document]] = []  # a heap with the largest draw on top: draws are negated
+    limit, words, seen, seen_words = 1.0, 0, 0, 0
+    for position, document in enumerate(documents):
+        seen, seen_words = seen + 1, seen_words + len(document.words)
+        draw = rng.random()
+        if draw >= limit or _room(document) > max_words:
+            continue
+        heapq.heappush(kept, (-draw, position, document))
+        words += _room(document)
+        while words > max_words:
+            largest, _, dropped = heapq.heappop(kept)
+            limit, words = -largest, words - _room(dropped)
+    chosen = [document for _, _, document in sorted(kept, key=lambda item: item[1])]
+    return Sample(chosen, seen, seen_words)
+
+
+def _room(document: Document) -> int:
+    """Words, but at least one: documents without words take memory too."""
+    return max(1, len(document.words))
