@@ -152,7 +152,7 @@ def _verify(source: Source, graph: bytes, module: Any, ids: Any, mask: Any) -> N
 
     with torch.no_grad():
         expected = module(ids, mask).numpy()
-    got = session(graph, None).run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0]
+    got = session(graph).run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0]
     error = float(np.abs(expected - got)[mask.numpy() > 0].max())
     if not error < TOLERANCE:
         raise EncoderError(f"encoder {source.name}: exported vectors differ from the original by {error:.2g}, over {TOLERANCE:g}")
