@@ -19,6 +19,7 @@ from difa.encoders.threads import bound_tokenizer, core_count
 from difa.encoders.windows import Window, plan_windows, pool_subwords
 
 if TYPE_CHECKING:
+    from difa.encoders.eager import TorchEngine
     from difa.encoders.export import ExportedEncoder
 
 T = TypeVar("T")
@@ -64,7 +65,7 @@ class Engine:
 
 
 class OnnxEncoder:
-    """Runs an exported encoder."""
+    """Runs an exported encoder; one that could not be exported runs on torch."""
 
     def __init__(self, exported: ExportedEncoder, batch_tokens: int = 1024, threads: int | None = None) -> None:
         from tokenizers import Tokenizer
@@ -72,7 +73,7 @@ class OnnxEncoder:
         self.exported = exported
         self._batch_tokens = batch_tokens
         bound_tokenizer(threads)
-        self._engine = Engine(exported.graph, threads)
+        self._engine = Engine(exported.graph, threads) if exported.graph else _torch_engine(exported, threads)
         self._tokenizer = Tokenizer.from_str(exported.tokenizer)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
@@ -177,3 +178,9 @@ class OnnxEncoder:
             for row, index in enumerate(members):
                 hidden[index] = states[row]
         return iter(hidden)
+
+
+def _torch_engine(exported: ExportedEncoder, threads: int | None) -> TorchEngine:
+    from difa.encoders.eager import TorchEngine
+
+    return TorchEngine(exported, threads)
