@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from difa.errors import DifaError
 
-_PAUSE = 0.05  # seconds between looks at a process's memory
+_PAUSE = 0.01  # seconds between looks at a process's memory
 
 
 @dataclass(frozen=True)
@@ -24,32 +24,36 @@ class Outcome:
     end: float
 
 
-def measure(command: Sequence[str], watch: bool = False) -> Outcome:
-    """Run a command; `watch` looks at its memory on the way (Linux only), which costs a little."""
+def measure(command: Sequence[str]) -> Outcome:
+    """Run a command and look at its memory on the way; where there is no /proc, memory is 0."""
     started = time.perf_counter()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    looks: list[float] = []
-    while True:
-        done, status, usage = os.wait4(process.pid, os.WNOHANG if watch else 0)
-        if done:
-            break
-        looks.append(_resident(process.pid))
-        time.sleep(_PAUSE)
+    looks: list[dict[str, float]] = []
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(_PAUSE):
+            looks.append(_memory(process.pid))
+
+    # Not the usage that the system reports in the end: a child's peak there is never below what its parent held.
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    _, message = process.communicate()
     seconds = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    message = process.stderr.read().strip() if process.stderr else ""
-    if process.stderr:
-        process.stderr.close()
+    ended.set()
+    watcher.join()
     if process.returncode:
-        last = message.splitlines()[-1:] or [f"exit code {process.returncode}"]
+        last = message.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
         raise DifaError(f"{' '.join(command[:4])} …: expected it to end well, got: {last[0]}")
-    seen = [look for look in looks if look] or [0.0]
-    return Outcome(seconds, usage.ru_maxrss / 1024, seen[len(seen) // 4], seen[-1])
+    seen = [one for one in looks if one] or [{"VmRSS:": 0.0, "VmHWM:": 0.0}]
+    return Outcome(seconds, max(one["VmHWM:"] for one in seen), seen[len(seen) // 4]["VmRSS:"], seen[-1]["VmRSS:"])
 
 
-def _resident(process: int) -> float:
+def _memory(process: int) -> dict[str, float]:
+    """Memory of a process now and at its peak, in MiB."""
     try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        rows = [line.split() for line in Path(f"/proc/{process}/status").read_text().splitlines()]
     except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), 0.0)
+        return {}
+    found = {row[0]: int(row[1]) / 1024 for row in rows if row and row[0] in ("VmRSS:", "VmHWM:")}
+    return found if len(found) == 2 else {}

@@ -96,7 +96,7 @@ def _compute(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) ->
         if settings["many"]:
             source = _write(folder / "many.jsonl", vary(documents, settings["many"], seed, _SHORT))
             command = _score_command(folder, source, run)
-            record["many"] = {"documents": settings["many"], **asdict(measure(command, watch=True))}
+            record["many"] = {"documents": settings["many"], **asdict(measure(command))}
     return record
 
 
