@@ -16,7 +16,7 @@ _PAUSE = 0.01  # seconds between looks at a process's memory
 
 @dataclass(frozen=True)
 class Outcome:
-    """Seconds, and MiB: at the peak, after a quarter of the time, and at the last look."""
+    """Seconds, and MiB: at the peak, after a quarter of the time, and towards the end."""
 
     seconds: float
     peak: float
@@ -46,7 +46,9 @@ def measure(command: Sequence[str]) -> Outcome:
         last = message.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
         raise DifaError(f"{' '.join(command[:4])} …: expected it to end well, got: {last[0]}")
     seen = [one for one in looks if one] or [{"VmRSS:": 0.0, "VmHWM:": 0.0}]
-    return Outcome(seconds, max(one["VmHWM:"] for one in seen), seen[len(seen) // 4]["VmRSS:"], seen[-1]["VmRSS:"])
+    held = [one["VmRSS:"] for one in seen]
+    # The very last look may find a process that is already giving its memory back.
+    return Outcome(seconds, max(one["VmHWM:"] for one in seen), held[len(held) // 4], max(held[-max(1, len(held) // 10) :]))
 
 
 def _memory(process: int) -> dict[str, float]:
