@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test check figures bench-serve serve screenshot format docs clean
+.PHONY: help demo test check figures bench-serve bench-speed serve screenshot format docs clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
@@ -45,6 +45,9 @@ $(DEMO)/model/config.json: $(VENV)/.installed
 
 bench-serve: $(VENV)/.installed $(DEMO)/model/config.json  ## measure the service on loopback, some five minutes
 	$(BIN)/python benchmarks/serve.py $(DEMO)/model
+
+bench-speed: $(VENV)/.installed  ## measure the speed of scoring (DIFA_DATA, or ../shared/data), some five minutes
+	$(BIN)/difa bench speed --out build/speed
 
 serve: $(VENV)/.installed $(DEMO)/model/config.json  ## serve the example model at http://127.0.0.1:8000/
 	$(BIN)/difa serve $(DEMO)/model

@@ -58,8 +58,8 @@ class EncoderConfig:
     layer: int | None = None
     """Hidden layer to read: 0 is the embedding, negative counts from the end; None is 4 for `minilm`, where the last
     layer is bad for words, and the last layer, as in the paper, for any other encoder."""
-    batch_tokens: int = 4096
-    """Subwords per batch: enough to keep the cores busy, small enough to stay in tens of megabytes."""
+    batch_tokens: int = 1024
+    """Subwords per batch, a thread each: enough to keep a core busy, small enough for its cache."""
     threads: int | None = None
     """Threads of the engine; None takes all cores."""
 

@@ -20,7 +20,7 @@ from difa.calibrate import TailReference
 from difa.config import Config
 from difa.document import Document, Encoded, FloatArray, IntArray
 from difa.encoders import Encoder
-from difa.encoders.onnx import core_count
+from difa.encoders.threads import core_count
 from difa.errors import InputError
 from difa.fuse import fuse
 from difa.learn import Example, Heads, learn

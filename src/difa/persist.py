@@ -1,8 +1,9 @@
 """A fitted detector <-> a model folder.
 
 config.json (format, library, encoder, seed, counts, settings, checksums), weights.safetensors (references and small
-weights), encoder.onnx and tokenizer.json, one graph per view that has one, and a short model card. No pickle. A folder is
-written beside its place and then renamed: it is there whole or not at all. Loading checks the sums of all that it reads.
+weights), encoder.onnx and tokenizer.json, one graph per view that has one, and a short model card. An encoder without graph is
+named in config.json instead. No pickle. A folder is written beside its place and then renamed: it is there whole or not at
+all. Loading checks the sums of all that it reads.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
         config = Config.from_dict(config_file["stages"])
         spec = EncoderSpec(**config_file["encoder"])
         tensors, training = _tensors(content["weights.safetensors"]), config_file["training"]
-        exported = ExportedEncoder(content["encoder.onnx"], content["tokenizer.json"].decode(), spec)
+        origin = config_file.get("encoder_origin", "")
+        graph = b"" if origin else content["encoder.onnx"]
+        exported = ExportedEncoder(graph, content["tokenizer.json"].decode(), spec, origin)
         views = tuple(
             restore_view(name, _part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, threads)
             for name in config.views.names
@@ -133,7 +136,9 @@ def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
     tensors |= {f"aggregation.{name}": value for name, value in detector.heads.aggregation.items()}
     if detector.document_view is not None:
         tensors |= {f"document.{name}": value for name, value in detector.document_view.tensors().items()}
-    files = {"encoder.onnx": exported.graph, "tokenizer.json": exported.tokenizer.encode()}
+    files = {"tokenizer.json": exported.tokenizer.encode()}
+    if exported.graph:
+        files["encoder.onnx"] = exported.graph
     for view, reference in zip(detector.views, detector.references, strict=True):
         tensors[f"reference.{view.name}"] = reference.values
         tensors |= {f"view.{view.name}.{name}": value for name, value in view.tensors().items()}
@@ -150,6 +155,7 @@ def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, byt
         "difa_version": __version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "encoder": detector.encoder.spec.to_dict(),
+        **({"encoder_origin": origin} if (origin := _exported(detector.encoder).origin) else {}),
         "seed": detector.seed,
         "training": {
             "documents": len(detector.training_scores),

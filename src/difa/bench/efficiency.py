@@ -24,7 +24,7 @@ from difa.bench.run import Run, Task, finish
 from difa.bench.split import split
 from difa.bench.table import figures_of
 from difa.document import Document, FloatArray
-from difa.encoders.onnx import core_count
+from difa.encoders.threads import core_count
 from difa.errors import DifaError
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from difa.bench.cells import Record
 from difa.bench.render import PUBLISHED_SEED
 from difa.bench.render_parts import ablation_markdown, contamination_markdown, efficiency_markdown, sparsity_markdown
+from difa.bench.render_speed import speed_markdown
 from difa.bench.render_table import alarms, intervals, reasons, table_markdown, times
 from difa.bench.run import COMMANDS, load_records, write_text
 from difa.errors import InputError
@@ -33,6 +34,7 @@ _WRITERS: dict[str, Writer] = {
     "efficiency": efficiency_markdown,
     "contamination": contamination_markdown,
     "sparsity": sparsity_markdown,
+    "speed": speed_markdown,
 }
 _DETAILS: dict[str, Callable[[Sequence[Record], str], list[str]]] = {
     "intervals": lambda records, form: intervals([record for record in records if record["seed"] == PUBLISHED_SEED], form),
@@ -50,7 +52,7 @@ def write_report(results: Path, page: Path) -> list[str]:
         results: folder of `difa bench`.
         page: Markdown file with marks.
     """
-    records = {command: load_records(results, command) for command in COMMANDS}
+    records = {command: load_records(results, command) for command in (*COMMANDS, "speed")}
     if not any(records.values()):
         raise InputError(f"{results}: expected results of difa bench, found none: run difa bench table --out {results}")
     try:

@@ -136,6 +136,19 @@ def efficiency(run: Run, methods: Methods = "") -> None:
     run_efficiency(run, _names(methods))
 
 
+@command("speed.md", sets="review", forms="clean")
+def speed(
+    run: Run,
+    docs: Annotated[int, typer.Option(help="Documents that are scored; four times as many to see growth.", min=4)] = 200,
+    rounds: Annotated[int, typer.Option(help="How often each part runs; medians are compared.", min=1)] = 3,
+    many: Annotated[int, typer.Option(help="Also the memory of so many short documents, such as 200000.", min=0)] = 0,
+) -> None:
+    """How fast scoring is beside its encoder, bare matrix products, a peer library and a cold start."""
+    from difa.bench.speed import run_speed
+
+    run_speed(run, docs, rounds, many)
+
+
 @command("contamination.md", sets="spam", forms="clean")
 def contamination(run: Run, methods: Methods = "difa-full,tokencore,iforest") -> None:
     """Document AUROC as the training data is spoilt by noise and by real anomalies."""

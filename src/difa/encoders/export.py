@@ -30,9 +30,19 @@ _MODEL_LENGTH_LIMIT = 512  # windows beyond this cost quadratic attention and br
 
 @dataclass(frozen=True, slots=True)
 class ExportedEncoder:
-    """A self-contained encoder: graph, tokenizer and what they are."""
+    """A self-contained encoder: graph, tokenizer and what they are; without a graph, where torch finds the original."""
 
     graph: bytes
+    tokenizer: str
+    spec: EncoderSpec
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An encoder as torch runs it, cut at its layer."""
+
+    module: Any
     tokenizer: str
     spec: EncoderSpec
 
@@ -51,7 +61,8 @@ def exported(source: Source) -> ExportedEncoder:
     if kept is not None:
         return kept
     fresh = _export(source)
-    _keep(folder, fresh)
+    if fresh.graph:
+        _keep(folder, fresh)
     return fresh
 
 
@@ -72,7 +83,8 @@ def quiet_exporter() -> Iterator[None]:
                 logger.setLevel(level)
 
 
-def _export(source: Source) -> ExportedEncoder:
+def open_source(source: Source) -> Opened:
+    """Read an encoder with torch and transformers."""
     try:
         import onnxscript  # noqa: F401  (used by torch's exporter)
         import torch
@@ -88,20 +100,39 @@ def _export(source: Source) -> ExportedEncoder:
             tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, use_fast=True, add_prefix_space=True)
             text = tokenizer.backend_tokenizer.to_str()
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-            reason = str(error).strip().splitlines()[0]
             raise EncoderError(
-                f"encoder {source.name}: expected a Transformers encoder with a fast tokenizer: {reason}"
+                f"encoder {source.name}: expected a Transformers encoder with a fast tokenizer: {_first_line(error)}"
             ) from None
-        spec = EncoderSpec(
-            source.name, source.layer, model.config.hidden_size, _max_length(model, tokenizer), source.sha256, source.fingerprint
+    spec = EncoderSpec(
+        source.name, source.layer, model.config.hidden_size, _max_length(model, tokenizer), source.sha256, source.fingerprint
+    )
+    return Opened(_hidden_state_module(torch, model, source.layer), text, spec)
+
+
+def _export(source: Source) -> ExportedEncoder:
+    opened = open_source(source)
+    import torch
+
+    vocabulary = opened.module.model.config.vocab_size
+    ids = torch.randint(5, min(1000, vocabulary), (3, 13), generator=torch.Generator().manual_seed(0))
+    mask = torch.ones_like(ids)
+    mask[1, 8:] = 0
+    try:
+        with quiet_exporter():
+            graph = export_graph(opened.module, {"input_ids": ids, "attention_mask": mask}, ["hidden"], opened.spec.max_length)
+            _verify(graph, opened.module, ids, mask)
+    except Exception as error:  # the exporter raises dozens of kinds, all meaning that the graph cannot be had
+        warnings.warn(
+            f"encoder {source.name} cannot be exported to ONNX ({_first_line(error)}): it runs on torch, more slowly, and "
+            f"models fitted with it need difa[fit] and {source.origin} to score",
+            stacklevel=2,
         )
-        cut = _hidden_state_module(torch, model, source.layer)
-        ids = torch.randint(5, min(1000, model.config.vocab_size), (3, 13), generator=torch.Generator().manual_seed(0))
-        mask = torch.ones_like(ids)
-        mask[1, 8:] = 0
-        graph = export_graph(cut, {"input_ids": ids, "attention_mask": mask}, ["hidden"], spec.max_length)
-        _verify(source, graph, cut, ids, mask)
-    return ExportedEncoder(graph, text, spec)
+        return ExportedEncoder(b"", opened.tokenizer, opened.spec, source.origin)
+    return ExportedEncoder(graph, opened.tokenizer, opened.spec)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")
 
 
 def export_graph(module: Any, inputs: dict[str, Any], outputs: list[str], longest: int, optimize: bool = True) -> bytes:
@@ -145,17 +176,17 @@ def _max_length(model: Any, tokenizer: Any) -> int:
     return int(min(positions, tokenizer.model_max_length, _MODEL_LENGTH_LIMIT))
 
 
-def _verify(source: Source, graph: bytes, module: Any, ids: Any, mask: Any) -> None:
+def _verify(graph: bytes, module: Any, ids: Any, mask: Any) -> None:
     import torch
 
     from difa.encoders.onnx import session
 
     with torch.no_grad():
         expected = module(ids, mask).numpy()
-    got = session(graph, None).run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0]
+    got = session(graph).run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0]
     error = float(np.abs(expected - got)[mask.numpy() > 0].max())
     if not error < TOLERANCE:
-        raise EncoderError(f"encoder {source.name}: exported vectors differ from the original by {error:.2g}, over {TOLERANCE:g}")
+        raise EncoderError(f"exported vectors differ from the original by {error:.2g}, over {TOLERANCE:g}")
 
 
 def _read(folder: Path, source: Source) -> ExportedEncoder | None:

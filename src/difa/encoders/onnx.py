@@ -6,52 +6,74 @@ document has bit for bit the same vectors alone or in any company.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from difa.document import Document, Encoded, FloatArray, IntArray
 from difa.encoders import EncoderSpec, Progress
+from difa.encoders.threads import bound_tokenizer, core_count
 from difa.encoders.windows import Window, plan_windows, pool_subwords
 
 if TYPE_CHECKING:
+    from difa.encoders.eager import TorchEngine
     from difa.encoders.export import ExportedEncoder
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 _PAD_TO = 4  # padded lengths are multiples of this: few distinct lengths, few wasted positions
 _CHUNK = 1024  # documents tokenised, run and pooled together
+_LEAST_TOKENS = 256  # smaller batches than this are not split to occupy more threads
 
 
-def core_count() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def session(graph: bytes, threads: int | None) -> Any:
-    """An ONNX Runtime session on the processor, or on CUDA where its provider is installed."""
+def session(graph: bytes) -> Any:
+    """An ONNX Runtime session of one thread on the processor, or on CUDA where its provider is installed."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    options.intra_op_num_threads = threads or core_count()
-    # Threads that spin while they wait gain little on free cores, and cost a multiple where anything else wants to run.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.intra_op_num_threads = 1
     wanted = ("CUDAExecutionProvider", "CPUExecutionProvider")
     providers = [name for name in wanted if name in onnxruntime.get_available_providers()]
     return onnxruntime.InferenceSession(graph, options, providers=providers)
 
 
-class OnnxEncoder:
-    """Runs an exported encoder."""
+class Engine:
+    """Runs a graph on many batches side by side, a thread each.
 
-    def __init__(self, exported: ExportedEncoder, batch_tokens: int = 4096, threads: int | None = None) -> None:
+    A batch that is spread over threads makes them wait for each other at every step, and for the slowest core; batches of
+    their own do not, and nothing spins.
+    """
+
+    def __init__(self, graph: bytes, threads: int | None) -> None:
+        self.threads = threads or core_count()
+        self._session = session(graph)
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+
+    def run(self, **inputs: FloatArray | IntArray) -> list[FloatArray]:
+        """The graph's outputs for one batch, on the calling thread."""
+        outputs: list[FloatArray] = self._session.run(None, inputs)
+        return outputs
+
+    def each(self, work: Callable[[T], R], batches: Sequence[T]) -> Iterator[R]:
+        """What `work` returns for each batch, in order."""
+        return map(work, batches) if self._pool is None or len(batches) < 2 else self._pool.map(work, batches)
+
+
+class OnnxEncoder:
+    """Runs an exported encoder; one that could not be exported runs on torch."""
+
+    def __init__(self, exported: ExportedEncoder, batch_tokens: int = 1024, threads: int | None = None) -> None:
         from tokenizers import Tokenizer
 
         self.exported = exported
         self._batch_tokens = batch_tokens
-        self._session = session(exported.graph, threads)
+        bound_tokenizer(threads)
+        self._engine = Engine(exported.graph, threads) if exported.graph else _torch_engine(exported, threads)
         self._tokenizer = Tokenizer.from_str(exported.tokenizer)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
@@ -128,14 +150,29 @@ class OnnxEncoder:
         by_length: dict[int, list[int]] = defaultdict(list)
         for index, sequence in enumerate(sequences):
             by_length[min(-(-len(sequence) // _PAD_TO) * _PAD_TO, self.spec.max_length)].append(index)
-        for length, members in by_length.items():
-            size = max(1, self._batch_tokens // length)
-            for start in range(0, len(members), size):
-                batch = members[start : start + size]
-                ids = np.zeros((len(batch), length), np.int64)
-                mask = np.zeros_like(ids)
-                for row, index in enumerate(batch):
-                    ids[row, : len(sequences[index])] = sequences[index]
-                    mask[row, : len(sequences[index])] = 1
-                states = self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0]  # (B, L, d)
-                yield from zip(batch, states, strict=True)
+        share = sum(length * len(members) for length, members in by_length.items()) // self._engine.threads
+        most = min(self._batch_tokens, max(_LEAST_TOKENS, share))
+        batches = [
+            (length, members[start : start + size])
+            for length, members in by_length.items()
+            for size in [max(1, most // length)]
+            for start in range(0, len(members), size)
+        ]
+
+        def run(batch: tuple[int, list[int]]) -> FloatArray:
+            length, members = batch
+            ids = np.zeros((len(members), length), np.int64)
+            mask = np.zeros_like(ids)
+            for row, index in enumerate(members):
+                ids[row, : len(sequences[index])] = sequences[index]
+                mask[row, : len(sequences[index])] = 1
+            return self._engine.run(input_ids=ids, attention_mask=mask)[0]  # (B, L, d)
+
+        for (_, members), states in zip(batches, self._engine.each(run, batches), strict=True):
+            yield from zip(members, states, strict=True)
+
+
+def _torch_engine(exported: ExportedEncoder, threads: int | None) -> TorchEngine:
+    from difa.encoders.eager import TorchEngine
+
+    return TorchEngine(exported, threads)

@@ -32,6 +32,8 @@ class Source:
     layers: int
     sha256: str
     fingerprint: str
+    origin: str
+    """What finds it again: its name, or its folder's full path."""
 
 
 def find(config: EncoderConfig) -> Source:
@@ -49,8 +51,9 @@ def find(config: EncoderConfig) -> Source:
     layer = wanted + layers + 1 if wanted < 0 else wanted
     if not 0 <= layer <= layers:
         raise EncoderError(f"layer: expected 0 to {layers} (or −1 to −{layers + 1}) for {config.name}, got {wanted}")
-    name = config.name if embedded or not Path(config.name).is_dir() else Path(config.name).resolve().name
-    return Source(name, folder, layer, layers, digest, _fingerprint(folder, digest))
+    named = embedded or not Path(config.name).expanduser().is_dir()
+    name, origin = (config.name, config.name) if named else (folder.resolve().name, str(folder.resolve()))
+    return Source(name, folder, layer, layers, digest, _fingerprint(folder, digest), origin)
 
 
 def sha256_of(path: Path) -> str:

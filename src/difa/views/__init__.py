@@ -70,7 +70,7 @@ def fit_view(name: str, documents: Sequence[Encoded], config: Config, seed: int)
         case "lexical":
             return LexicalView.fit(documents, config.lexical)
         case "neighbour":
-            return NeighbourView.fit(documents, config.neighbour, seed)
+            return NeighbourView.fit(documents, config.neighbour, seed, config.encoder.threads)
         case "collocation":
             return CollocationView.fit(documents, config.collocation)
     raise ConfigError(f"unknown view {name!r}: expected one of {', '.join(VIEW_NAMES)}")
@@ -90,7 +90,7 @@ def restore_view(
         case "lexical":
             return LexicalView.restore(config.lexical, tensors)
         case "neighbour":
-            return NeighbourView.restore(config.neighbour, tensors)
+            return NeighbourView.restore(config.neighbour, tensors, threads)
         case "collocation":
             return CollocationView.restore(config.collocation, tensors)
     raise ConfigError(f"unknown view {name!r}: expected one of {', '.join(VIEW_NAMES)}")

@@ -77,7 +77,7 @@ class FormView:
         if not documents:
             return []
         standard = self._standardise(np.concatenate([describe(document, self.config.window) for document in documents]))
-        squared = np.einsum("ti,ij,tj->t", standard, self.precision, standard, optimize=True)
+        squared = np.einsum("ti,ti->t", np.einsum("ti,ij->tj", standard, self.precision), standard)
         return split_by(map(len, documents), np.sqrt(np.maximum(squared, 0.0)))
 
     def explain(self, document: Encoded) -> list[list[Reason]]:

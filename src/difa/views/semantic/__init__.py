@@ -14,11 +14,13 @@ import numpy as np
 
 from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason
-from difa.encoders.onnx import session
-from difa.encoders.windows import plan_windows
+from difa.encoders.onnx import Engine
+from difa.encoders.windows import Window, plan_windows
 
-_BATCH_WORDS = 4096
+_BATCH_WORDS = 1024
 _PAD_TO = 4
+
+Piece = tuple[int, Window]  # of which document, and where
 
 
 class SemanticView:
@@ -30,7 +32,7 @@ class SemanticView:
     def __init__(self, graph: bytes, config: SemanticConfig, threads: int | None = None) -> None:
         self.config = config
         self._graph = graph
-        self._session = session(graph, threads)
+        self._engine = Engine(graph, threads)
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """s_sem per word."""
@@ -60,24 +62,31 @@ class SemanticView:
         """Reconstruction error and discrepancy per document: (2, T)."""
         terms: list[FloatArray] = [np.zeros((2, len(document))) for document in documents]
         # As for the text encoder: a piece's padded length depends on the piece alone, so batch-mates change nothing.
-        by_length = defaultdict(list)
+        by_length: dict[int, list[Piece]] = defaultdict(list)
         for index, document in enumerate(documents):
             for window in plan_windows(len(document), self.config.window):
                 padded = -(-(window.end - window.start) // _PAD_TO) * _PAD_TO
                 by_length[min(padded, self.config.window)].append((index, window))
-        for length, pieces in by_length.items():
-            size = max(1, _BATCH_WORDS // length)
-            for start in range(0, len(pieces), size):
-                batch = pieces[start : start + size]
-                vectors = np.zeros((len(batch), length, documents[0].vectors.shape[1]), np.float32)
-                mask = np.zeros((len(batch), length), np.int64)
-                for row, (index, window) in enumerate(batch):
-                    count = window.end - window.start
-                    vectors[row, :count] = documents[index].vectors[window.start : window.end]
-                    mask[row, :count] = 1
-                outputs = self._session.run(None, {"vectors": vectors, "mask": mask})
-                for row, (index, window) in enumerate(batch):
-                    kept = slice(window.keep_start, window.keep_end)
-                    read = slice(window.keep_start - window.start, window.keep_end - window.start)
-                    terms[index][0, kept], terms[index][1, kept] = outputs[0][row, read], outputs[1][row, read]
+        batches = [
+            (length, pieces[start : start + size])
+            for length, pieces in by_length.items()
+            for size in [max(1, _BATCH_WORDS // length)]
+            for start in range(0, len(pieces), size)
+        ]
+
+        def run(batch: tuple[int, list[Piece]]) -> list[FloatArray]:
+            length, pieces = batch
+            vectors = np.zeros((len(pieces), length, documents[0].vectors.shape[1]), np.float32)
+            mask = np.zeros((len(pieces), length), np.int64)
+            for row, (index, window) in enumerate(pieces):
+                count = window.end - window.start
+                vectors[row, :count] = documents[index].vectors[window.start : window.end]
+                mask[row, :count] = 1
+            return self._engine.run(vectors=vectors, mask=mask)
+
+        for (_, pieces), outputs in zip(batches, self._engine.each(run, batches), strict=True):
+            for row, (index, window) in enumerate(pieces):
+                kept = slice(window.keep_start, window.keep_end)
+                read = slice(window.keep_start - window.start, window.keep_end - window.start)
+                terms[index][0, kept], terms[index][1, kept] = outputs[0][row, read], outputs[1][row, read]
         return terms

@@ -1,0 +1,146 @@
+"""`difa bench speed`: how fast scoring is beside what it could be, as ratios measured in one run.
+
+Absolute seconds say little on a machine that others use. So every part runs in turn, several rounds long, and the medians
+are compared: DiFA whole, its encoder alone, bare matrix products of the encoder's shapes, a peer, and processes from their start.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+from difa.bench.cells import Record, fingerprint_of
+from difa.bench.data import DataSet
+from difa.bench.methods import merge_stages, quiet_rates
+from difa.bench.processes import measure
+from difa.bench.render_speed import speed_markdown
+from difa.bench.run import Run, Task, finish
+from difa.bench.speed_parts import clock, matrix_limit, peer, score_and_write, stage_seconds, vary
+from difa.bench.split import split
+from difa.config import EncoderConfig
+from difa.encoders.source import find
+from difa.encoders.threads import core_count
+from difa.estimator import DiFA
+
+_SHORT = 8  # words of a short document
+_IMPORTS = {
+    "import difa": "import difa",
+    "numpy and typer": "import numpy, typer",
+    "torch, transformers": "import sys, torch; from transformers import AutoModel, AutoTokenizer; "
+    "AutoModel.from_pretrained(sys.argv[1]); AutoTokenizer.from_pretrained(sys.argv[1])",
+}
+
+
+def run_speed(run: Run, documents: int = 200, rounds: int = 3, many: int = 0) -> list[Record]:
+    """Measure, and write `speed.json` and `speed.md`.
+
+    Args:
+        run: where to, and on what.
+        documents: documents that are scored; four times as many for growth.
+        rounds: times that each part runs.
+        many: short documents for the memory of a long run; 0 leaves it out.
+    """
+    settings = {"documents": documents, "rounds": rounds, "many": many}
+    tasks = [_task(run, dataset, seed, settings) for dataset in run.sets for seed in run.options.seeds]
+    return finish(run, "speed", tasks, speed_markdown)
+
+
+def _task(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) -> Task:
+    parts = ["bench/speed.py", "bench/speed_parts.py", "bench/processes.py", "formats", "cli"]
+    key = fingerprint_of(parts, ["pytextad", "torch"], method=run.bench.fingerprint("difa-full"), cores=core_count())
+    cell = run.cell("speed", dataset, seed, "difa-full", settings, key)
+    return Task(cell, partial(_compute, run, dataset, seed, settings))
+
+
+def _compute(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) -> Record:
+    options = run.options
+    halves = split(dataset.documents, seed)
+    documents = halves.test[: settings["documents"]]
+    threads = options.threads or core_count()
+    with tempfile.TemporaryDirectory(prefix="difa-speed-") as name, quiet_rates():
+        folder = Path(name)
+        stages = merge_stages(options.stages)
+        DiFA(encoder=options.encoder, layer=options.layer, seed=seed, threads=options.threads, stages=stages).fit(
+            halves.training
+        ).save(folder / "model")
+        model = DiFA.load(folder / "model", threads=options.threads)
+        encoder = model.detector_.encoder
+        words = sum(len(document.words) for document in documents)
+        subwords = sum(int(item.pieces.sum()) + 2 for item in encoder.encode(documents))
+        out = folder / "out.jsonl"
+        clocked: dict[str, Callable[[], object] | None] = {
+            "score": partial(score_and_write, model, documents, out),
+            "encoder": partial(encoder.encode, documents),
+            "matrix": matrix_limit(encoder, options.encoder, subwords, threads),
+            "peer": peer(halves, documents, encoder, options.encoder, seed),
+        }
+        commands = _commands(folder, documents_of=vary(documents, 4 * len(documents), seed), count=len(documents), run=run)
+        seconds = _rounds(settings["rounds"], clocked, commands)
+        staged = [stage_seconds(model, documents, out) for _ in range(settings["rounds"])]
+        record: Record = {
+            "documents": len(documents),
+            "words": words,
+            "subwords": subwords,
+            "threads": threads,
+            "seconds": {part: statistics.median(values) for part, values in seconds["seconds"].items()},
+            "spread": {part: [min(values), max(values)] for part, values in seconds["seconds"].items()},
+            "peak_mib": {part: statistics.median(values) for part, values in seconds["peak"].items()},
+            "stages": {stage: statistics.median(one[stage] for one in staged) for stage in staged[0]},
+        }
+        if settings["many"]:
+            source = _write(folder / "many.jsonl", vary(documents, settings["many"], seed, _SHORT))
+            command = _score_command(folder, source, run)
+            record["many"] = {"documents": settings["many"], **asdict(measure(command))}
+    return record
+
+
+def _rounds(
+    rounds: int, clocked: dict[str, Callable[[], object] | None], commands: dict[str, list[str]]
+) -> dict[str, dict[str, list[float]]]:
+    """Every part in turn, so many times: what slows the machine for a while then slows all of them."""
+    seconds: dict[str, list[float]] = {part: [] for part in [*(part for part, work in clocked.items() if work), *commands]}
+    peak: dict[str, list[float]] = {part: [] for part in commands}
+    for _ in range(rounds):
+        for part, work in clocked.items():
+            if work:
+                # The limit is the better of two ways, and says itself how long that took.
+                seconds[part].append(_number(work()) if part == "matrix" else clock(work))
+        for part, command in commands.items():
+            outcome = measure(command)
+            seconds[part].append(outcome.seconds)
+            peak[part].append(outcome.peak)
+    return {"seconds": seconds, "peak": peak}
+
+
+def _number(value: object) -> float:
+    return value if isinstance(value, float) else 0.0
+
+
+def _commands(folder: Path, documents_of: list[list[str]], count: int, run: Run) -> dict[str, list[str]]:
+    encoder = find(EncoderConfig(name=run.options.encoder, layer=run.options.layer)).folder
+    python = [sys.executable, "-c"]
+    return {
+        "command": _score_command(folder, _write(folder / "once.jsonl", documents_of[:count]), run),
+        "four times": _score_command(folder, _write(folder / "four.jsonl", documents_of), run),
+        "one line": _score_command(folder, _write(folder / "one.jsonl", documents_of[:1]), run),
+        "help": [sys.executable, "-m", "difa", "--help"],
+        **{part: [*python, code, str(encoder)] for part, code in _IMPORTS.items()},
+    }
+
+
+def _score_command(folder: Path, source: Path, run: Run) -> list[str]:
+    threads = ["--threads", str(run.options.threads)] if run.options.threads else []
+    inputs = [str(folder / "model"), str(source), "--out", str(folder / "scores.jsonl"), "--quiet"]
+    return [sys.executable, "-m", "difa", "score", *inputs, *threads]
+
+
+def _write(path: Path, documents: Sequence[Sequence[str]]) -> Path:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps({"tokens": tokens}) + "\n" for tokens in documents)
+    return path
