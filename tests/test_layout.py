@@ -12,8 +12,8 @@ import difa
 SOURCE = Path(difa.__file__).parent
 ORDER = [
     "errors", "document", "config", "words", "encoders", "views", "calibrate", "perturb", "sides", "fuse", "aggregate", "weigh",
-    "learn", "detector", "persist", "estimator", "evaluate", "formats", "report", "baselines", "bench", "serve", "cli",
-    "__main__",
+    "learn", "detector", "persist", "estimator", "evaluate", "formats", "report", "engines", "baselines", "bench", "serve",
+    "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Many documents: engines that read, score and write more than memory holds."""
