@@ -18,7 +18,7 @@ from typing import Any
 
 from difa import __version__
 from difa.config import check_threads
-from difa.engines.ray_cluster import check_installed, cluster, run_pool
+from difa.engines.ray_cluster import check_installed, cluster, run_pool, start_attempts
 from difa.engines.ray_places import Output
 from difa.engines.ray_plan import Piece, Span, count_lines, find_files, piece_size, plan
 from difa.engines.ray_read import read_piece
@@ -27,6 +27,7 @@ from difa.errors import ConfigError, DifaError, EngineError, InputError
 from difa.estimator import DiFA
 
 _CHUNK = 256  # documents scored and written together
+_ATTEMPTS = 5  # at one piece
 _SPANS = 64  # spans whose lines one task counts
 
 
@@ -110,7 +111,8 @@ def score_files(
         with cluster(address, workers, job.threads, sum(map(len, content.values()))) as (ray, count):
             pieces = plan(files, piece_bytes or piece_size(files, count), lambda spans: _count(ray, spans))
             job = Job(**(asdict(job) | {"folder": output.staging}))
-            rows = run_pool([asdict(piece) for piece in pieces], Scorer, (ray.put(content), job), count, job.threads)
+            shared = ([ray.put(content)], start_attempts(ray), job)
+            rows = run_pool([asdict(piece) for piece in pieces], Scorer, shared, count, job.threads)
             summary = _collect((Done(**json.loads(row["done"])) for row in rows), len(pieces), report)
         missing = output.missing([part_name(piece.index, format) for piece in pieces])
         if missing:
@@ -128,13 +130,14 @@ def score_files(
 class Scorer:
     """A worker: holds the model, turns pieces into parts."""
 
-    def __init__(self, content: Any, job: Job) -> None:
+    def __init__(self, content: list[Any], attempts: Any, job: Job) -> None:
         import ray
 
         self._job = job
+        self._attempts = attempts
         self._detector = None
         if job.version == __version__:
-            self._detector = unpack_model(ray.get(content) if isinstance(content, ray.ObjectRef) else content, job.threads)
+            self._detector = unpack_model(ray.get(content)[0], job.threads)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, str]:
         """Score one piece; what a user can mend comes back as a notice rather than as a trace from another machine."""
@@ -150,6 +153,7 @@ class Scorer:
     def _score(self, piece: Piece, began: float) -> Done:
         if self._detector is None:
             raise EngineError(f"expected difa {self._job.version} on every machine, a worker has {__version__}: install the same")
+        self._check_attempts(piece)
         documents = words = flagged = 0
         bad: list[str] | None = [] if self._job.skip_bad else None
         source = read_piece(piece, bad)
@@ -161,6 +165,16 @@ class Scorer:
                 words += sum(len(result.words) for result in results)
                 flagged += sum(result.is_anomaly for result in results)
         return Done(documents, words, flagged, bad or [], "", began, time.time())
+
+    def _check_attempts(self, piece: Piece) -> None:
+        import ray
+
+        begun = ray.get(self._attempts.begin.remote(piece.index))
+        if begun > _ATTEMPTS:
+            raise EngineError(
+                f"{piece.source}: {begun - 1} workers died over the piece that begins at line {piece.first}: "
+                "give workers more memory, or look for an extremely long line"
+            )
 
 
 def pack_model(folder: Path) -> dict[str, bytes]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -13,7 +15,7 @@ from typing import Any
 from difa.encoders.onnx import core_count
 from difa.errors import EngineError, MissingExtraError
 
-_RETRIES = 4  # of a piece whose worker died: many would hide a document that kills every worker
+_START_DEATHS = 4  # workers in a row that may die while they load the model
 _STORE = 200 << 20  # bytes of the object store on one machine: beside the model it holds next to nothing
 
 
@@ -24,10 +26,34 @@ def check_installed() -> None:
             raise MissingExtraError(module, "ray", "--engine ray")
 
 
+class Attempts:
+    """Counts how often each piece was begun: one that kills every worker must not go round for ever."""
+
+    def __init__(self) -> None:
+        self._begun: Counter[int] = Counter()
+
+    def begin(self, index: int) -> int:
+        """How often this piece was begun, now included."""
+        self._begun[index] += 1
+        return self._begun[index]
+
+
+def start_attempts(ray: Any) -> Any:
+    """The counter as an actor, which needs no core."""
+    return ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Attempts).remote()
+
+
 @contextmanager
 def cluster(address: str | None, workers: int | None, threads: int, model_bytes: int) -> Iterator[tuple[Any, int]]:
     """Ray, and the number of workers: on a running cluster, or on this machine alone, by loopback."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to anyone unless the user says so
+    address = address or os.environ.get("RAY_ADDRESS")
+    if address:
+        _check_reachable(address)
+    else:
+        # Ray's switch against clusters: without it the ports of a Ray on one machine are open to the network.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # it shouts about restarts that are meant to happen
     import ray
 
     if ray.is_initialized():  # the caller's own
@@ -35,17 +61,16 @@ def cluster(address: str | None, workers: int | None, threads: int, model_bytes:
         return
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     with tempfile.TemporaryDirectory(prefix="difa-ray-", ignore_cleanup_errors=True) as scratch:
-        address = address or os.environ.get("RAY_ADDRESS")
         if not address:
             quiet |= {
                 "num_cpus": max(core_count(), (workers or 1) * threads),
                 "include_dashboard": False,
                 "object_store_memory": max(_STORE, 2 * model_bytes),
-                "_node_ip_address": "127.0.0.1",
                 "_temp_dir": scratch,
             }
         try:
-            ray.init(address or "local", **quiet)
+            with _silence():
+                ray.init(address or "local", **quiet)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             where = f"the cluster at {address}" if address else "Ray on this machine"
             raise EngineError(f"{where} cannot be reached: {error}") from None
@@ -58,7 +83,10 @@ def cluster(address: str | None, workers: int | None, threads: int, model_bytes:
 def run_pool(
     rows: Sequence[Mapping[str, Any]], worker: type, arguments: tuple[Any, ...], workers: int, threads: int
 ) -> Iterator[dict[str, Any]]:
-    """What the workers return for each row, as it comes; a row whose worker died is given to another."""
+    """What the workers return for each row, as it comes.
+
+    Ray Data starts dead workers again and gives them their rows again, without a limit: `Attempts` sets one.
+    """
     import ray
     from ray.data import ActorPoolStrategy
 
@@ -71,18 +99,39 @@ def run_pool(
         compute=ActorPoolStrategy(size=min(workers, len(rows)), max_tasks_in_flight_per_actor=2),
         num_cpus=threads,
         runtime_env={"env_vars": dict.fromkeys(names, cores)},
-        max_restarts=-1,
-        max_task_retries=_RETRIES,
     )
     try:
         yield from results.iter_rows()
     except ray.exceptions.RayTaskError:
         raise  # a fault of ours: its trace is worth seeing
     except ray.exceptions.RayError as error:
-        raise EngineError(
-            f"a worker died {_RETRIES + 1} times over the same piece of input, or Ray failed ({_first_line(error)}): "
-            "look for too little memory per worker"
-        ) from None
+        raise EngineError(f"Ray cannot go on: {_first_line(error)}") from None
+
+
+def _check_reachable(address: str) -> None:
+    """Say at once what Ray would find out after many minutes."""
+    if address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "://" in address:
+        raise EngineError(f"address: expected auto or host:port of a running cluster's head, got {address!r}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise EngineError(f"the cluster at {address} cannot be reached: {error}: start one by `ray start --head`") from None
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Drop what compiled code writes to stderr while Ray starts: it announces its own log level."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _worker_count(ray: Any, workers: int | None, threads: int) -> int:
@@ -99,7 +148,7 @@ def _quieten() -> None:
     settings = {
         "enable_progress_bars": False,
         "print_on_execution_start": False,
-        "max_consecutive_actor_init_deaths": _RETRIES,
+        "max_consecutive_actor_init_deaths": _START_DEATHS,
         "execution_no_progress_timeout_s": -1,  # pieces take minutes, and a cluster may have to grow first
     }
     context = DataContext.get_current()
