@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -13,11 +14,12 @@ import pytest
 
 ray = pytest.importorskip("ray", reason="the extra ray is not installed")
 
-LIMIT = 240  # seconds for one run
+LIMIT = 120  # seconds for one run
+TOKEN = secrets.token_hex(32)  # Ray lets nobody join without the token of the cluster: ours, made up here
 
 
 def start(*arguments, code="from difa.cli import main; main()", mark, **options):
-    environment = os.environ | {"DIFA_TEST_RUN": mark}
+    environment = os.environ | {"DIFA_TEST_RUN": mark, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
     command = [sys.executable, "-c", code, *map(str, arguments)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, env=environment, text=True, **pipes, **options)
@@ -25,7 +27,10 @@ def start(*arguments, code="from difa.cli import main; main()", mark, **options)
 
 def difa(*arguments, mark="none", **options):
     process = start(*arguments, mark=mark, **options)
-    out, err = process.communicate(timeout=LIMIT)
+    try:
+        out, err = process.communicate(timeout=LIMIT)
+    finally:
+        process.kill()
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 

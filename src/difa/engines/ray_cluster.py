@@ -50,8 +50,9 @@ def cluster(address: str | None, workers: int | None, threads: int, model_bytes:
     address = address or os.environ.get("RAY_ADDRESS")
     if address:
         _check_reachable(address)
-    else:
+    if not address or address.startswith(("127.", "localhost:", "[::1]:")):
         # Ray's switch against clusters: without it the ports of a Ray on one machine are open to the network.
+        # A cluster that stays on loopback can only be joined from there.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # it shouts about restarts that are meant to happen
     import ray
@@ -72,8 +73,10 @@ def cluster(address: str | None, workers: int | None, threads: int, model_bytes:
             with _silence():
                 ray.init(address or "local", **quiet)
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            where = f"the cluster at {address}" if address else "Ray on this machine"
-            raise EngineError(f"{where} cannot be reached: {error}") from None
+            if address:
+                hint = "if it asks for a token, set RAY_AUTH_TOKEN"
+                raise EngineError(f"the cluster at {address} cannot be joined ({error}): {hint}") from None
+            raise EngineError(f"Ray cannot start on this machine: {error}") from None
         try:
             yield ray, _worker_count(ray, workers, threads)
         finally:
