@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test check figures bench-serve serve screenshot format docs clean
+.PHONY: help demo test check figures bench-serve bench-ray serve screenshot format docs clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
@@ -43,7 +43,10 @@ figures: $(VENV)/.installed  ## measure all methods on the benchmark sets (DIFA_
 $(DEMO)/model/config.json: $(VENV)/.installed
 	$(BIN)/difa fit examples/support/normal.txt --out $(DEMO)/model
 
-bench-serve: $(VENV)/.installed $(DEMO)/model/config.json  ## measure the service on loopback, some five minutes
+bench-bench-ray: $(VENV)/.installed $(DEMO)/model/config.json  ## measure two workers beside one, some three minutes
+	$(BIN)/python benchmarks/ray.py $(DEMO)/model
+
+serve: $(VENV)/.installed $(DEMO)/model/config.json  ## measure the service on loopback, some five minutes
 	$(BIN)/python benchmarks/serve.py $(DEMO)/model
 
 serve: $(VENV)/.installed $(DEMO)/model/config.json  ## serve the example model at http://127.0.0.1:8000/

@@ -175,6 +175,33 @@ def test_bad_lines_stop_the_run_or_are_counted(cluster, folder, tmp_path):
     assert len(parts(out).splitlines()) == 2
 
 
+DEADLY = """
+import os, sys
+from pathlib import Path
+import difa.engines.ray as engine
+
+class Deadly(engine.Scorer):
+    def _score(self, piece, began):
+        self._check_attempts(piece)
+        os._exit(1)
+
+engine.Scorer = Deadly
+model, source, out, address = sys.argv[1:]
+try:
+    engine.score_files(Path(model), [source], out, address=address, workers=1)
+except engine.EngineError as error:
+    print(error)
+"""
+
+
+def test_a_piece_that_kills_every_worker_ends_the_run(cluster, folder, tmp_path):
+    source = tmp_path / "a.txt"
+    source.write_text("one\n")
+    run = difa(folder, source, tmp_path / "out", cluster, code=DEADLY)
+    assert f"{source}: 5 workers died over the piece that begins at line 1" in run.stdout, run.stderr
+    assert list(tmp_path.iterdir()) == [source]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
