@@ -44,7 +44,7 @@ $(DEMO)/model/config.json: $(VENV)/.installed
 	$(BIN)/difa fit examples/support/normal.txt --out $(DEMO)/model
 
 bench-bench-ray: $(VENV)/.installed $(DEMO)/model/config.json  ## measure two workers beside one, some three minutes
-	$(BIN)/python benchmarks/ray.py $(DEMO)/model
+	$(BIN)/python benchmarks/workers.py $(DEMO)/model
 
 serve: $(VENV)/.installed $(DEMO)/model/config.json  ## measure the service on loopback, some five minutes
 	$(BIN)/python benchmarks/serve.py $(DEMO)/model

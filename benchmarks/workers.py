@@ -1,6 +1,6 @@
 """How much two workers of the Ray engine do beside one, each with one thread; starting Ray and loading are not counted.
 
-python benchmarks/ray.py build/demo/model
+python benchmarks/workers.py build/demo/model
 """
 
 import argparse
