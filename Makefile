@@ -4,14 +4,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test check figures bench-serve bench-speed serve screenshot format docs clean
+.PHONY: help demo test check figures bench-serve bench-speed bench-ray serve screenshot format docs clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,peers,serve,dev,docs]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,peers,serve,ray,dev,docs]"
 	@touch $@
 
 demo: $(VENV)/.installed  ## fit on the example corpus, score the test messages, say how well it went
@@ -42,6 +42,9 @@ figures: $(VENV)/.installed  ## measure all methods on the benchmark sets (DIFA_
 
 $(DEMO)/model/config.json: $(VENV)/.installed
 	$(BIN)/difa fit examples/support/normal.txt --out $(DEMO)/model
+
+bench-ray: $(VENV)/.installed $(DEMO)/model/config.json  ## measure two workers beside one, some three minutes
+	$(BIN)/python benchmarks/workers.py $(DEMO)/model
 
 bench-serve: $(VENV)/.installed $(DEMO)/model/config.json  ## measure the service on loopback, some five minutes
 	$(BIN)/python benchmarks/serve.py $(DEMO)/model

@@ -6,6 +6,7 @@
     ├── EncoderError     an encoder that cannot be found, checked or run
     ├── ModelError       a model folder that is missing, damaged or of another format
     ├── NotFittedError   scoring before fitting
+    ├── EngineError      a cluster that cannot be reached, or workers that fail
     └── MissingExtraError  an optional part that is not installed
 
 Each message says what was expected, what came, and what to do; the command line prints it as one line and exits with 2.
@@ -36,6 +37,10 @@ class ModelError(DifaError):
 
 class NotFittedError(DifaError):
     """The detector was asked to score before it was fitted or loaded."""
+
+
+class EngineError(DifaError):
+    """A cluster cannot be reached, or its workers cannot do their work."""
 
 
 class MissingExtraError(DifaError, ImportError):

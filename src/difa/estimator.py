@@ -96,8 +96,8 @@ class DiFA:
         self._warn_if_too_small(self.fpr)
         if fitted.left_out:
             warnings.warn(
-                f"{fitted.left_out} of {len(fitted.training_scores)} training documents do not belong among the others and were left out: "
-                "look at those with the highest decision_scores_",
+                f"{fitted.left_out} of {len(fitted.training_scores)} training documents do not belong among the others and were "
+                "left out: look at those with the highest decision_scores_",
                 stacklevel=2,
             )
         return self

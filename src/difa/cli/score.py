@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Quiet, SkipBad, Threads, say, say_skipped
+from difa.cli.score_ray import Address, Engine, Format, Workers, score_by_ray, uses_ray
 
 if TYPE_CHECKING:
     from difa.document import Result
@@ -23,6 +24,8 @@ difa score model new.jsonl --out scores.jsonl --fpr 0.05
 difa score model 'data/*.jsonl.gz' --out scores --shard-size 100000 --resume
 
 tail -f log.txt | difa score model - > scores.jsonl
+
+difa score model texts/ --engine ray --out scores
 """
 
 
@@ -30,7 +33,7 @@ def score(
     model: ModelFolder,
     inputs: Inputs,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(help="File for the JSON lines, or with --shard-size a folder; without it they go to stdout."),
     ] = None,
     shard_size: Annotated[int | None, typer.Option(help="Write files of this many documents into the folder --out.")] = None,
@@ -42,14 +45,23 @@ def score(
     threads: Threads = None,
     skip_bad: SkipBad = False,
     quiet: Quiet = False,
+    engine: Engine = "local",
+    workers: Workers = None,
+    address: Address = None,
+    format: Format = None,
 ) -> None:
     """Score every word and every document."""
+    only_ray = {"workers": workers, "address": address, "format": format}
+    only_local = {"fdr": fdr, "cache": cache, "shard-size": shard_size, "resume": resume or None, "force": force or None}
+    if uses_ray(engine, only_ray, only_local):
+        score_by_ray(model, inputs, out, fpr, threads, skip_bad, quiet, workers, address, format)
+        return
     from difa.cli.progress import stream
     from difa.engines.local import Job, score_inputs
     from difa.estimator import DiFA
 
     detector = DiFA.load(model, cache=cache, threads=threads)
-    job = Job(model, inputs, out, shard_size, fpr, fdr, resume, force, skip_bad)
+    job = Job(model, inputs, Path(out) if out else None, shard_size, fpr, fdr, resume, force, skip_bad)
     on_terminal = out is None and sys.stdout.isatty()
     with stream(quiet or on_terminal) as watch:
         outcome = score_inputs(detector, job, watch, _show if on_terminal else _print)

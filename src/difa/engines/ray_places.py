@@ -1,0 +1,108 @@
+"""Where inputs lie and output goes: local paths, or addresses such as `s3://bucket/folder` and `gs://bucket/folder`.
+
+A local output folder is filled under a hidden name beside its place and renamed when it is whole. Object storage knows no
+renaming: parts are written in place, and the file `_SUCCESS` last.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from difa.errors import InputError
+
+SUCCESS = "_SUCCESS"
+
+
+def is_address(place: str) -> bool:
+    """Whether a place is given as an address rather than as a path."""
+    return "://" in place
+
+
+def locate(place: str) -> tuple[Any, str]:
+    """The file system of a place, and the path within it."""
+    from pyarrow import fs
+
+    if not is_address(place):
+        return fs.LocalFileSystem(), str(Path(place).absolute())
+    try:
+        system, path = fs.FileSystem.from_uri(place)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{place}: expected an address such as s3://bucket/folder, got: {error}") from None
+    return system, path.rstrip("/")
+
+
+def below(folder: str, relative: str) -> str:
+    """The place of a file in a folder; the settings behind the `?` of an address stay at the end."""
+    if not is_address(folder):
+        return str(Path(folder) / relative)
+    head, mark, settings = folder.partition("?")
+    return f"{head.rstrip('/')}/{relative}{mark}{settings}"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output folder in the making: `staging` is where parts are written until `finish`."""
+
+    place: str
+    staging: str
+
+    @classmethod
+    def prepare(cls, place: str) -> Output:
+        """Refuse a place that is taken or cannot be written, before any work is done."""
+        system, path = locate(place)
+        try:
+            if _is_taken(system, path):
+                raise InputError(f"{place}: expected a new place or an empty folder for --out, found files: choose another place")
+            staging = place
+            if not is_address(place):
+                hidden = f".{Path(path).name}.{uuid.uuid4().hex[:8]}.part"
+                staging = path = str(Path(path).with_name(hidden))
+            system.create_dir(path, recursive=True)
+        except OSError as error:
+            raise InputError(f"{place}: cannot be written: {_reason(error)}") from None
+        return cls(place, staging)
+
+    def missing(self, names: list[str]) -> list[str]:
+        """Those of the names that are not there, seen from this machine."""
+        from pyarrow import fs
+
+        system, path = locate(self.staging)
+        found = {info.base_name for info in system.get_file_info(fs.FileSelector(path))}
+        return [name for name in names if name not in found]
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        """Mark the folder as complete, and give it its name."""
+        system, path = locate(self.staging)
+        with system.open_output_stream(f"{path}/{SUCCESS}") as file:
+            file.write(json.dumps(summary).encode() + b"\n")
+        if not is_address(self.place):
+            os.rename(path, Path(self.place).absolute())  # an empty folder there is replaced
+
+    def abandon(self) -> None:
+        """Remove what was written, as far as that is possible."""
+        if not is_address(self.place):
+            shutil.rmtree(self.staging, ignore_errors=True)
+            return
+        system, path = locate(self.staging)
+        try:
+            system.delete_dir_contents(path, missing_dir_ok=True)
+        except OSError:
+            return  # without _SUCCESS nobody takes it for complete
+
+
+def _is_taken(system: Any, path: str) -> bool:
+    from pyarrow import fs
+
+    if system.get_file_info(path).type == fs.FileType.File:
+        return True
+    return bool(system.get_file_info(fs.FileSelector(path, allow_not_found=True)))
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)

@@ -1,0 +1,159 @@
+"""Pieces without Ray: whatever the cuts, the documents are those that the local engine reads."""
+
+import json
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="the extra ray is not installed")
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from difa.engines.ray_places import SUCCESS, Output, below
+from difa.engines.ray_plan import count_lines, find_files, piece_size, plan
+from difa.engines.ray_read import read_piece
+from difa.engines.ray_write import part_name, part_writer
+from difa.errors import InputError
+from difa.formats import read_documents
+
+TEXT = "\ufeffWhere is it?\n\nA café\r\n   \nthe last but one, which is rather longer than the others\n\n\nno newline at the end"
+JSON = '{"text": "good"}\n\n{"txt": "bad"}\n{"text": "x", "id": 7}\nnot json\n{"tokens": ["a", "b c"]}\n\n'
+
+
+def pieces_of(size, *inputs):
+    return plan(find_files([str(name) for name in inputs]), size, lambda spans: [count_lines(*span) for span in spans])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 50, 1000])
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.txt", TEXT), ("a.jsonl", JSON), ("a.txt", ""), ("a.txt", "\n"), ("a.txt", "x")]
+)
+def test_any_cut_gives_the_same_documents_and_bad_lines(tmp_path, size, name, content):
+    source = tmp_path / name
+    source.write_bytes(content.encode())
+    bad, bad_in_pieces = [], []
+    documents = list(read_documents([str(source)], bad))
+    pieces = pieces_of(size, source)
+    assert [d for piece in pieces for d in read_piece(piece, bad_in_pieces)] == documents
+    assert bad_in_pieces == bad
+    assert len(pieces) == max(1, -(-len(content.encode()) // size))
+
+
+def test_bad_lines_are_named_as_by_the_local_engine(tmp_path):
+    source = tmp_path / "a.jsonl"
+    source.write_text(JSON)
+    with pytest.raises(InputError) as local:
+        list(read_documents([str(source)]))
+    with pytest.raises(InputError) as piece:
+        [list(read_piece(piece)) for piece in pieces_of(10, source)]
+    assert str(piece.value) == str(local.value)
+
+
+def test_folders_hold_all_files_in_the_local_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("in/b.txt", "in/a/z.jsonl", "in/a.txt", "in/a/c.TXT", "in/other.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('{"text": "one"}\n{"text": "two"}\n')
+    documents = [d for piece in pieces_of(9, "./in") for d in read_piece(piece)]
+    assert documents == list(read_documents(["./in"]))
+    by_address = [d for piece in pieces_of(9, f"file://{tmp_path}/in") for d in read_piece(piece)]
+    assert [d.text for d in by_address] == [d.text for d in documents]
+    assert by_address[0].id == f"file://{tmp_path}/{documents[0].id}"
+
+
+@pytest.mark.parametrize("size", [1, 30, 200, 10_000])
+def test_parquet_rows_keep_their_numbers_across_row_groups(tmp_path, size):
+    source = tmp_path / "a.parquet"
+    rows = [{"text": f"text {n}", "id": n if n % 2 else None, "more": 1} for n in range(1, 12)]
+    parquet.write_table(pa.Table.from_pylist(rows), source, row_group_size=4)
+    documents = [d for piece in pieces_of(size, source) for d in read_piece(piece)]
+    assert [d.text for d in documents] == [row["text"] for row in rows]
+    assert [d.id for d in documents] == [str(n) if n % 2 else f"{source}:{n}" for n in range(1, 12)]
+
+
+def test_parquet_word_lists_and_rows_without_text(tmp_path):
+    source = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"tokens": [["a", "b c"], None]}), source)
+    bad = []
+    (document,) = [d for piece in pieces_of(1, source) for d in read_piece(piece, bad)]
+    assert [word.text for word in document.words] == ["a", "b c"]
+    assert len(bad) == 1
+    assert f"{source}:2: expected" in bad[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", b"[]", "expected a file ending in .txt, .jsonl, .parquet"),
+        ("a.parquet", b"not parquet", "cannot be read as Parquet"),
+        ("no/a.txt", None, "No such file or directory"),
+        ("empty", None, "found none"),
+    ],
+)
+def test_inputs_that_cannot_be_read(tmp_path, name, content, message):
+    (tmp_path / "empty").mkdir()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        find_files([str(tmp_path / name)])
+
+
+def test_a_parquet_file_without_texts_and_standard_input_are_refused(tmp_path):
+    parquet.write_table(pa.table({"body": ["a"]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r'expected a column "text" or "tokens", got \'body\''):
+        find_files([str(tmp_path / "a.parquet")])
+    with pytest.raises(InputError, match="standard input"):
+        find_files(["-"])
+
+
+def test_pieces_are_small_enough_for_all_workers_and_never_large(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"x" * (1 << 20))
+    files = find_files([str(tmp_path / "a.txt")])
+    assert piece_size(files, 2) == (1 << 20) // 32
+    assert piece_size(files, 1000) == 16 << 10
+    assert piece_size(files * 1000, 2) == 4 << 20
+
+
+@pytest.mark.parametrize("prefix", ["", "file://"])
+def test_output_is_marked_when_complete(tmp_path, prefix):
+    place = tmp_path / "out"
+    output = Output.prepare(f"{prefix}{place}")
+    with part_writer(output.staging, 0, "jsonl") as write:
+        write([])
+    assert output.missing([part_name(0, "jsonl"), part_name(1, "jsonl")]) == ["part-000001.jsonl"]
+    assert not (place / SUCCESS).exists()
+    output.finish({"documents": 0})
+    assert json.loads((place / SUCCESS).read_text()) == {"documents": 0}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+    with pytest.raises(InputError, match="found files"):
+        Output.prepare(f"{prefix}{place}")
+
+
+@pytest.mark.parametrize("prefix", ["", "file://"])
+def test_abandoned_output_leaves_nothing(tmp_path, prefix):
+    output = Output.prepare(f"{prefix}{tmp_path / 'out'}")
+    with pytest.raises(KeyError), part_writer(output.staging, 0, "jsonl") as write:
+        raise KeyError(write)
+    output.abandon()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_taken_or_unwritable_place_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InputError, match=r"found files|cannot be written"):
+            Output.prepare(str(place))
+
+
+def test_settings_of_an_address_stay_at_its_end():
+    assert below("s3://bucket/folder/?region=eu-west-1", "a.txt") == "s3://bucket/folder/a.txt?region=eu-west-1"
+
+
+def test_parquet_parts_hold_what_the_json_holds(quick_model, tmp_path, corpus):
+    results = quick_model.score(corpus[:5])
+    with part_writer(str(tmp_path), 3, "parquet") as write:
+        write(results[:2])
+        write(results[2:])
+    (file,) = tmp_path.iterdir()
+    rows = parquet.read_table(file).to_pylist(maps_as_pydicts="strict")
+    assert rows == [result.to_dict() for result in results]
