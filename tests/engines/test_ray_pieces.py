@@ -1,6 +1,7 @@
 """Pieces without Ray: whatever the cuts, the documents are those that the local engine reads."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -157,3 +158,10 @@ def test_parquet_parts_hold_what_the_json_holds(quick_model, tmp_path, corpus):
     (file,) = tmp_path.iterdir()
     rows = parquet.read_table(file).to_pylist(maps_as_pydicts="strict")
     assert rows == [result.to_dict() for result in results]
+
+
+def test_a_pattern_stands_for_the_files_that_match_it(tmp_path):
+    for name in ("b.txt", "a.txt", "c.jsonl"):
+        (tmp_path / name).write_text("one\n", encoding="utf-8")
+    found = find_files([str(tmp_path / "*.txt")])
+    assert [Path(file.source).name for file in found] == ["a.txt", "b.txt"]

@@ -6,6 +6,7 @@ counted once beforehand, so that each piece knows the number of its first line a
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,11 +16,11 @@ from typing import Any
 
 from difa.engines.ray_places import below, is_address, locate
 from difa.errors import InputError
-from difa.formats import PARSERS
+from difa.formats.sources import LINES
 
 PARQUET = ".parquet"
 COLUMNS = ("id", "text", "tokens")
-KINDS = (*PARSERS, PARQUET)
+KINDS = (*LINES, PARQUET)
 
 _BLOCK = 1 << 20  # bytes read at a time
 _LARGEST = 4 << 20  # bytes of a piece: a few minutes of work, which is what a dead worker costs
@@ -56,7 +57,7 @@ class Piece:
 
 def find_files(inputs: Sequence[str]) -> list[File]:
     """All files of the inputs, in order; folders stand for the readable files in them, sorted by path."""
-    files = [file for name in inputs for file in _files_of(name)]
+    files = [file for name in inputs for match in _matches(name) for file in _files_of(match)]
     with ThreadPoolExecutor(16) as pool:  # the footers of many Parquet files lie far away
         return list(pool.map(lambda file: _measure(file) if file.kind == PARQUET else file, files))
 
@@ -97,6 +98,16 @@ def count_lines(place: str, start: int, end: int) -> int:
             lines += block.count(b"\n")
             at += len(block)
     return lines
+
+
+def _matches(name: str) -> list[str]:
+    """What a pattern stands for; anything else stands for itself."""
+    if is_address(name) or not glob.has_magic(name) or Path(name).exists():
+        return [name]
+    matches = sorted(glob.glob(name, recursive=True))
+    if not matches:
+        raise InputError(f"{name}: expected files that match this pattern, found none: check the folder and the pattern")
+    return matches
 
 
 def _files_of(name: str) -> Iterator[File]:
