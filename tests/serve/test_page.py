@@ -94,6 +94,19 @@ def test_the_slider_flags_anew_without_asking(opened, model):
     assert len(opened.asked) == asked
 
 
+def test_words_that_are_fine_are_never_flagged(opened, model):
+    check(opened, STRANGE)
+    set_rate(opened, 0.5)
+    verdict, before, asked = opened.inner_text("#verdict"), flagged(opened), len(opened.asked)
+    assert "xkcdqwrtplk" in before
+    opened.fill("#allowed", "Louise, XKCDQWRTPLK")
+    assert flagged(opened) == [word for word in before if word != "xkcdqwrtplk"]
+    assert opened.inner_text("#verdict") == verdict
+    assert len(opened.asked) == asked
+    opened.reload()
+    assert opened.input_value("#allowed") == "Louise, XKCDQWRTPLK", "the browser remembers them"
+
+
 def test_emoji_and_other_astral_characters_stay_in_place(opened, model):
     text = "👍🏽 Thanks 𝒻or the 👩‍👩‍👧 parcel 𠮷, wpdlkrt 🎉!"
     check(opened, text)

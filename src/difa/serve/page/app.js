@@ -3,6 +3,7 @@
 import { fetchModels, score, setKey } from "./api.js";
 import { byId, element, heat, percent, rarity } from "./dom.js";
 import { readDocuments, save, toCsv, toJsonl } from "./files.js";
+import { allow, isFlagged } from "./flags.js";
 import { drawHistogram } from "./histogram.js";
 import { Popover, evidenceBar } from "./popover.js";
 import { DocumentTable } from "./table.js";
@@ -179,7 +180,7 @@ function setRate(rate) {
 
 function tellVerdict(result, rate) {
   const bad = result.p_value <= rate;
-  const count = result.words.filter((word) => word.p_value <= rate).length;
+  const count = result.words.filter((word) => isFlagged(word, rate)).length;
   byId("verdict-box").className = bad ? "verdict bad" : count ? "verdict some" : "verdict";
   const some = `Normal as a whole, but ${count === 1 ? "one word stands out" : `${count} words stand out`}`;
   byId("verdict").textContent = bad ? "This text stands out" : count ? some : "This text looks normal";
@@ -192,6 +193,24 @@ function summarise() {
   const flagged = scored.filter((result) => result.p_value <= state.rate).length;
   const failed = (state.results ?? []).length - scored.length;
   byId("table-title").textContent = `${flagged} of ${scored.length} documents stand out${failed ? `, ${failed} could not be read` : ""}`;
+}
+
+// What this browser remembers, where it may.
+
+function keep(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // Not kept, then.
+  }
+}
+
+function kept(name) {
+  try {
+    return localStorage.getItem(name) ?? "";
+  } catch {
+    return "";
+  }
 }
 
 // Wiring
@@ -212,6 +231,11 @@ byId("file").addEventListener("change", () => {
   byId("file").value = "";
 });
 byId("rate").addEventListener("input", () => setRate(Number((10 ** Number(byId("rate").value)).toPrecision(2))));
+byId("allowed").addEventListener("input", () => {
+  allow(byId("allowed").value);
+  keep("difa-allowed", byId("allowed").value);
+  setRate(state.rate);
+});
 byId("model").addEventListener("change", () => {
   chooseModel();
   if (byId("input").value.trim()) checkText();
@@ -227,11 +251,7 @@ byId("theme").addEventListener("click", () => {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
-  try {
-    localStorage.setItem("difa-theme", root.dataset.theme);
-  } catch {
-    // Not kept, then.
-  }
+  keep("difa-theme", root.dataset.theme);
 });
 for (const [name, over] of [["dragover", true], ["dragleave", false], ["drop", false]]) {
   document.addEventListener(name, (event) => {
@@ -248,6 +268,8 @@ document.addEventListener("drop", async (event) => {
     checkText();
   }
 });
+byId("allowed").value = kept("difa-allowed");
+allow(byId("allowed").value);
 addEventListener("resize", () => popover.place());
 
 start();

@@ -1,5 +1,7 @@
 // Files -> documents, and results -> files.
 
+import { isFlagged } from "./flags.js";
+
 const MOST_BYTES = 20_000_000;
 
 export async function readDocuments(file) {
@@ -71,7 +73,7 @@ export function toCsv(results, rate) {
     result.error ? "" : String(result.p_value <= rate),
     result.p_value ?? "",
     result.score ?? "",
-    (result.words ?? []).filter((word) => word.p_value <= rate).map((word) => word.text).join(" "),
+    (result.words ?? []).filter((word) => isFlagged(word, rate)).map((word) => word.text).join(" "),
     result.text ?? "",
     result.error ?? "",
   ]);
@@ -80,8 +82,8 @@ export function toCsv(results, rate) {
 }
 
 export function toJsonl(results, rate) {
-  const flagged = (item) => ({ ...item, is_anomaly: item.p_value <= rate });
-  const line = (result) => (result.error ? result : { ...flagged(result), words: result.words.map(flagged) });
+  const word = (item) => ({ ...item, is_anomaly: isFlagged(item, rate) });
+  const line = (result) => (result.error ? result : { ...result, is_anomaly: result.p_value <= rate, words: result.words.map(word) });
   return results.map((result) => `${JSON.stringify(line(result))}\n`).join("");
 }
 

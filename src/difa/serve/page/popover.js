@@ -1,6 +1,7 @@
 // Why a word stands out: its p-value, a bar for each view's evidence, and the reasons in words.
 
 import { element, percent, rarity } from "./dom.js";
+import { isFlagged } from "./flags.js";
 
 const FULL = 10; // evidence at which a bar is full: about 1 in 20,000 normal words
 const UNUSUAL = -Math.log(0.2);
@@ -60,7 +61,7 @@ export class Popover {
 function describe(word, rate) {
   const name = element("bdi");
   name.textContent = word.text;
-  const flagged = word.p_value <= rate;
+  const flagged = isFlagged(word, rate);
   const line = `p = ${rarity(word.p_value)}: ${percent(word.p_value)} of normal words are as unusual. ${flagged ? "Flagged" : "Not flagged"} at ${percent(rate)}.`;
   const hidden = [...new Set(word.text.match(INVISIBLE) ?? [])].map((c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
   const views = Object.entries(word.evidence ?? {}).map(([view, evidence], index) => describeView(view, evidence, index, word.reasons?.[view]));

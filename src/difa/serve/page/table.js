@@ -1,6 +1,7 @@
 // Many documents as a table: sorted by any column, flagged at the rate in force, one of them open below.
 
 import { element, rarity } from "./dom.js";
+import { isFlagged } from "./flags.js";
 
 const FIRST = 200; // rows drawn before someone asks for all
 
@@ -13,7 +14,7 @@ const COLUMNS = [
   { name: "Text", value: (row) => row.result.text ?? "" },
 ];
 
-const flaggedWords = (result, rate) => (result.words ?? []).filter((word) => word.p_value <= rate).length;
+const flaggedWords = (result, rate) => (result.words ?? []).filter((word) => isFlagged(word, rate)).length;
 
 export class DocumentTable {
   constructor(table, more, onOpen) {

@@ -1,6 +1,7 @@
 // The text, word by word. Offsets count code points, strings here count UTF-16 units: Array.from makes them agree.
 
 import { element, heat, rarity } from "./dom.js";
+import { isFlagged } from "./flags.js";
 
 const MARKED = 0.05; // words at most this probable are stops for the arrow keys
 
@@ -38,12 +39,12 @@ export class WordsPanel {
     this.box.scrollTop = 0;
   }
 
-  // Flags follow from p-values alone, so a new rate needs no new request.
+  // Flags follow from p-values and the words allowed, so neither needs a new request.
   flag(rate) {
     let entered = false;
     this.words.forEach((word, index) => {
       const span = this.spans[index];
-      const flagged = word.p_value <= rate;
+      const flagged = isFlagged(word, rate);
       const stop = flagged || word.p_value <= MARKED;
       span.className = `word h${heat(word.p_value)}${flagged ? " flagged" : ""}`;
       if (stop) {
