@@ -1,4 +1,4 @@
-"""Take docs/images/page.png of the service's page: `screenshot.py MODEL [OUT] [--dark] [--width 1200] [--height 1010] [--file FILE]`."""
+"""Take docs/images/page.png of the service's page: `screenshot.py MODEL [OUT] [--dark] [--width 1200] [--height 1150] [--file FILE]`."""
 
 import argparse
 import shutil
@@ -17,7 +17,7 @@ def main() -> None:
     parser.add_argument("out", nargs="?", default=TARGET)
     parser.add_argument("--dark", action="store_true")
     parser.add_argument("--width", type=int, default=1200)
-    parser.add_argument("--height", type=int, default=1010)
+    parser.add_argument("--height", type=int, default=1150)
     parser.add_argument("--file")
     options = parser.parse_args()
     command = [sys.executable, "-m", "difa", "serve", options.model, "--port", "0"]
