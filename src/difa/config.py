@@ -157,9 +157,9 @@ class LexicalConfig:
 class NeighbourConfig:
     """Neighbour view: distance to the nearest normal word vector."""
 
-    bank: int = 8192
-    """Normal word vectors kept at most: bounds size and cost, whatever the corpus. Half as many save a fifteenth of the encoder's
-    time and find a little less."""
+    bank: int = 4096
+    """Normal word vectors kept at most: bounds size and cost, whatever the corpus. Twice as many find a little more and cost another
+    twelfth of the encoder's time."""
 
     def __post_init__(self) -> None:
         _whole(self, "bank", 1)

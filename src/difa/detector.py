@@ -34,6 +34,7 @@ Report = Callable[[str, float], None]
 """Called with the name of the stage under way and the share of it that is done."""
 
 LEAST_DOCUMENTS = 10
+_ENOUGH_WORDS = 512  # words for which threads are worth their start
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,8 @@ class Detector:
     seen_documents: int = 0
     """Documents and words that the training documents were drawn from."""
     seen_words: int = 0
+    threads: int | None = None
+    """Threads for scoring; None takes all cores."""
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""
@@ -77,7 +80,7 @@ class Detector:
         """The same from the vectors on."""
         if not documents:
             return []
-        raw = raw_evidence(self.views, documents)
+        raw = raw_evidence(self.views, documents, self.threads)
         evidence = [calibrate(item, self.references, self.config) for item in raw]
         sides = [self.sides.evidence(item) for item in evidence]
         fused = [fuse(item, self.heads.fusion, self.config.fusion) for item in sides]
@@ -96,9 +99,13 @@ def feed_back(fused: Sequence[FloatArray], document_evidence: FloatArray, config
     return [scores + config.document.feedback * extra for scores, extra in zip(fused, document_evidence.tolist(), strict=True)]
 
 
-def raw_evidence(views: Sequence[View], documents: Sequence[Encoded]) -> list[FloatArray]:
-    """Raw evidence of every view, (T, views) per document."""
-    by_view = [view.raw(documents) for view in views]
+def raw_evidence(views: Sequence[View], documents: Sequence[Encoded], threads: int | None = 1) -> list[FloatArray]:
+    """Raw evidence of every view, (T, views) per document; with several threads the views look at the same time."""
+    if (threads or core_count()) > 1 and sum(map(len, documents)) >= _ENOUGH_WORDS:
+        with ThreadPoolExecutor(len(views)) as pool:
+            by_view = list(pool.map(lambda view: view.raw(documents), views))
+    else:
+        by_view = [view.raw(documents) for view in views]
     return [np.stack(parts, axis=-1) for parts in zip(*by_view, strict=True)]
 
 
@@ -176,6 +183,7 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
         left_out=len(left_out),
         seen_documents=len(documents),
         seen_words=sum(map(len, encoded)),
+        threads=config.encoder.threads,
     )
     places = np.array(usable)
     detector.training_scores[places[~misfit]] = document_scores

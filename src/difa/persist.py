@@ -95,6 +95,7 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
             training_words=training["words"],
             seen_documents=training.get("seen_documents", training["documents"]),
             seen_words=training.get("seen_words", training["words"]),
+            threads=threads,
         )
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise ModelError(

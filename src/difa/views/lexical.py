@@ -27,7 +27,7 @@ _MEMO = 1 << 17
 
 def fold(word: str) -> str:
     """The word as the model knows it: lower case, every digit a zero."""
-    return "".join("0" if character.isdigit() else character for character in word.lower())
+    return word.lower() if word.isalpha() else "".join("0" if character.isdigit() else character for character in word.lower())
 
 
 class Letters:
