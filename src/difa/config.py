@@ -158,8 +158,8 @@ class NeighbourConfig:
     """Neighbour view: distance to the nearest normal word vector."""
 
     bank: int = 4096
-    """Normal word vectors kept at most: bounds size and cost, whatever the corpus. Twice as many find a little more and cost another
-    twelfth of the encoder's time."""
+    """Normal word vectors kept at most: bounds size and cost, whatever the corpus. Twice as many find a little more and cost
+    another twelfth of the encoder's time."""
 
     def __post_init__(self) -> None:
         _whole(self, "bank", 1)
