@@ -6,6 +6,7 @@ are compared: DiFA whole, its encoder alone, bare matrix products of the encoder
 
 from __future__ import annotations
 
+import gc
 import json
 import statistics
 import sys
@@ -106,6 +107,9 @@ def _rounds(
     """Every part in turn, so many times: what slows the machine for a while then slows all of them."""
     seconds: dict[str, list[float]] = {part: [] for part in [*(part for part, work in clocked.items() if work), *commands]}
     peak: dict[str, list[float]] = {part: [] for part in commands}
+    # What this process has loaded for the comparison is not DiFA's to search for garbage.
+    gc.collect()
+    gc.freeze()
     for _ in range(rounds):
         for part, work in clocked.items():
             if work:
@@ -115,6 +119,7 @@ def _rounds(
             outcome = measure(command)
             seconds[part].append(outcome.seconds)
             peak[part].append(outcome.peak)
+    gc.unfreeze()
     return {"seconds": seconds, "peak": peak}
 
 
