@@ -168,13 +168,21 @@ def _lines(axes: Any, points: Sequence[tuple[str, float, float]]) -> None:
         if max(map(len, values)) > 1:
             axes.fill_between(xs, [min(v) for v in values], [max(v) for v in values], color=colour_of(method), alpha=0.15, lw=0)
         ends.append((means[-1], xs[-1], method))
-    low, high = axes.get_ylim()
-    gap, last = 0.065 * (high - low), -np.inf
-    for y, x, method in sorted(ends):  # names that would lie on each other are moved up
-        last = max(y, last + gap)
-        label = axes.annotate(label_of(method), (x, last), (9, 0), textcoords="offset points", va="center", fontsize=9.5)
-        label.set(color=colour_of(method), fontweight="bold")
+    for place, (_, x, method) in zip(_apart([y for y, _, _ in sorted(ends)], *axes.get_ylim()), sorted(ends), strict=True):
+        label = axes.annotate(label_of(method), (x, place), (9, 0), textcoords="offset points", va="center", fontsize=9.5)
+        label.set(color=colour_of(method), fontweight="bold", annotation_clip=False)
     axes.margins(x=0.04)
     axes.set_xticks(sorted({x for _, x, _ in points}))
     left, right = axes.get_xlim()
     axes.set_xlim(left, right + 0.3 * (right - left))
+
+
+def _apart(heights: Sequence[float], low: float, high: float) -> list[float]:
+    """Rising heights, moved apart where names would lie on each other, and down again where they would leave the picture."""
+    gap = 0.065 * (high - low)
+    places: list[float] = []
+    for height in heights:
+        places.append(max(height, places[-1] + gap) if places else height)
+    for at in range(len(places) - 1, -1, -1):
+        places[at] = min(places[at], high - gap * (len(places) - 1 - at))
+    return places
