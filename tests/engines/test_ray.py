@@ -58,13 +58,6 @@ def parts(folder):
 
 
 @pytest.fixture(scope="module")
-def folder(quick_model, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ray") / "model"
-    quick_model.save(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def texts(tmp_path_factory, corpus):
     """A folder of text and JSON lines with blank ones, and what the local engine needs no Ray for."""
     folder = tmp_path_factory.mktemp("texts")

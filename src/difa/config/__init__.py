@@ -1,0 +1,136 @@
+"""Settings: one frozen dataclass per stage, checked when made; unknown keys and impossible values are errors.
+
+Each default stands once, with its reason: `looking` has the encoder and the views, `judging` what makes scores of their
+evidence. Two presets: `paper` follows the text of the paper in every respect that the text settles; `full`, the default, differs
+where the paper's way is known to be dishonest or weak (docs/method.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from typing import Any, Literal, get_args
+
+from difa.config.checks import check_threads
+from difa.config.judging import (
+    ERROR_KINDS,
+    PAPER_KINDS,
+    AggregationConfig,
+    CalibrationConfig,
+    DocumentConfig,
+    FusionConfig,
+    LearnConfig,
+    PerturbConfig,
+    Reference,
+)
+from difa.config.looking import (
+    DEFAULT_ENCODER,
+    VIEW_NAMES,
+    CollocationConfig,
+    EncoderConfig,
+    FormConfig,
+    LexicalConfig,
+    NeighbourConfig,
+    SemanticConfig,
+    ViewsConfig,
+)
+from difa.errors import ConfigError
+
+__all__ = [
+    "DEFAULT_ENCODER",
+    "ERROR_KINDS",
+    "PAPER_KINDS",
+    "VIEW_NAMES",
+    "AggregationConfig",
+    "CalibrationConfig",
+    "CollocationConfig",
+    "Config",
+    "DocumentConfig",
+    "EncoderConfig",
+    "FormConfig",
+    "FusionConfig",
+    "LearnConfig",
+    "LexicalConfig",
+    "NeighbourConfig",
+    "PerturbConfig",
+    "Preset",
+    "Reference",
+    "SemanticConfig",
+    "ViewsConfig",
+    "check_threads",
+    "stage_from_dict",
+]
+
+Preset = Literal["full", "paper"]
+
+
+@dataclass(frozen=True)
+class Config:
+    """All stages, in the order in which the data walks through them."""
+
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    views: ViewsConfig = field(default_factory=ViewsConfig)
+    semantic: SemanticConfig = field(default_factory=SemanticConfig)
+    form: FormConfig = field(default_factory=FormConfig)
+    lexical: LexicalConfig = field(default_factory=LexicalConfig)
+    neighbour: NeighbourConfig = field(default_factory=NeighbourConfig)
+    collocation: CollocationConfig = field(default_factory=CollocationConfig)
+    calibration: CalibrationConfig = field(default_factory=CalibrationConfig)
+    perturb: PerturbConfig = field(default_factory=PerturbConfig)
+    fusion: FusionConfig = field(default_factory=FusionConfig)
+    aggregation: AggregationConfig = field(default_factory=AggregationConfig)
+    document: DocumentConfig = field(default_factory=DocumentConfig)
+    learn: LearnConfig = field(default_factory=LearnConfig)
+
+    def __post_init__(self) -> None:
+        for stage in fields(self):
+            expected = stage.default_factory
+            if not isinstance(getattr(self, stage.name), expected):  # type: ignore[arg-type]
+                got = type(getattr(self, stage.name)).__name__
+                raise ConfigError(f"{stage.name}: expected a {expected.__name__}, got {got}")  # type: ignore[union-attr]
+
+    @classmethod
+    def preset(cls, name: str) -> Config:
+        """The settings of a preset."""
+        if name not in get_args(Preset):
+            raise ConfigError(f"preset: expected one of {', '.join(get_args(Preset))}, got {name!r}")
+        config = cls()
+        if name == "paper":
+            return replace(
+                config,
+                views=ViewsConfig(names=("semantic", "form")),
+                calibration=replace(config.calibration, reference="in-sample", trim=False),
+                perturb=replace(config.perturb, kinds=PAPER_KINDS),
+                fusion=FusionConfig(hidden=8, agreement=True, power=1.0),
+                document=replace(config.document, view=False, feedback=0.0),
+                learn=replace(config.learn, worst=0.0),
+            )
+        return config
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Config:
+        """Settings from plain values; unknown stages and keys are errors."""
+        known = {stage.name: stage.default_factory for stage in fields(cls)}
+        _refuse_unknown("stage", values, known)
+        stages = {name: stage_from_dict(known[name], name, value) for name, value in values.items()}
+        return cls(**stages)
+
+
+def stage_from_dict(stage: Any, name: str, values: Any) -> Any:
+    """A stage's settings from a mapping, or the settings themselves if they are already of that kind."""
+    if is_dataclass(values) and isinstance(values, stage):
+        return values
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{name}: expected a {stage.__name__} or a mapping, got {type(values).__name__}")
+    _refuse_unknown(f"key of {name}", values, {key.name for key in fields(stage)})
+    return stage(**values)
+
+
+def _refuse_unknown(what: str, values: Mapping[str, Any], known: Any) -> None:
+    for key in values:
+        if key not in known:
+            raise ConfigError(f"unknown {what} {key!r}: expected one of {', '.join(known)}")

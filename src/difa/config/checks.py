@@ -1,0 +1,35 @@
+"""Settings that cannot be meant -> one clear line."""
+
+from __future__ import annotations
+
+import math
+
+from difa.errors import ConfigError
+
+
+def check(condition: bool, stage: object, name: str, expected: str) -> None:
+    """Refuse a setting that does not meet a condition."""
+    if not condition:
+        got = getattr(stage, name)
+        raise ConfigError(f"{type(stage).__name__}.{name}: expected {expected}, got {got!r}")
+
+
+def whole(stage: object, name: str, least: int) -> None:
+    """Refuse anything but a whole number of at least so much."""
+    value = getattr(stage, name)
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    check(is_whole and value >= least, stage, name, f"a whole number of at least {least}")
+
+
+def number(stage: object, name: str, low: float, high: float = math.inf, *, above: bool = False) -> None:
+    """Refuse anything but a finite number within bounds; `above` leaves the lower one out."""
+    value = getattr(stage, name)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    bound = f"{'above' if above else 'of at least'} {low:g}" + ("" if high == math.inf else f" and at most {high:g}")
+    check(is_number and (value > low if above else value >= low) and value <= high, stage, name, f"a number {bound}")
+
+
+def check_threads(threads: object) -> None:
+    """Refuse anything but a positive whole number or None."""
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+        raise ConfigError(f"threads: expected a whole number of at least 1, got {threads!r}")

@@ -1,0 +1,141 @@
+"""Settings of what looks at single words: the encoder and the views."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from difa.config.checks import check, check_threads, number, whole
+
+DEFAULT_ENCODER = "minilm"
+
+VIEW_NAMES = ("semantic", "form", "lexical", "neighbour", "collocation")
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Words -> vectors."""
+
+    name: str = DEFAULT_ENCODER
+    """`minilm` (embedded), a Hugging Face hub name or a local folder."""
+    layer: int | None = None
+    """Hidden layer to read: 0 is the embedding, negative counts from the end; None is 4 for `minilm`, where the last
+    layer is bad for words, and the last layer, as in the paper, for any other encoder."""
+    batch_tokens: int = 1024
+    """Subwords per batch, a thread each: enough to keep a core busy, small enough for its cache."""
+    threads: int | None = None
+    """Threads of the engine; None takes all cores."""
+
+    def __post_init__(self) -> None:
+        check(isinstance(self.name, str) and bool(self.name.strip()), self, "name", "an encoder's name or folder")
+        if self.layer is not None:
+            check(isinstance(self.layer, int) and not isinstance(self.layer, bool), self, "layer", "a whole number or None")
+        whole(self, "batch_tokens", 1)
+        check_threads(self.threads)
+
+
+@dataclass(frozen=True)
+class ViewsConfig:
+    """Which views look at the words."""
+
+    names: tuple[str, ...] = VIEW_NAMES
+    """In this order in results. The paper has the first two."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(self.names))
+        known = bool(self.names) and set(self.names) <= set(VIEW_NAMES) and len(set(self.names)) == len(self.names)
+        check(known, self, "names", f"some of {', '.join(VIEW_NAMES)}, each once")
+
+
+@dataclass(frozen=True)
+class FormConfig:
+    """Form-structural view: 10 surface and 6 context statistics, Gaussian reference."""
+
+    window: int = 2
+    """Neighbours on each side, as in the paper."""
+    shrinkage: float = 1e-3
+    """Share of the identity mixed into the correlation matrix, so that collinear entries stay invertible."""
+    min_scale: float = 1e-2
+    """Least standard deviation of an entry, so that one that is constant in normal text counts, but not without bound."""
+
+    def __post_init__(self) -> None:
+        whole(self, "window", 1)
+        number(self, "shrinkage", 0, 1, above=True)
+        number(self, "min_scale", 0, above=True)
+
+
+@dataclass(frozen=True)
+class SemanticConfig:
+    """Semantic view: Transformer encoder f, teacher decoder g_T, student decoder g_S."""
+
+    layers: int = 1
+    """Transformer blocks in f and in g_T each; one reconstructs well and costs a quarter of the text encoder."""
+    heads: int = 6
+    """Attention heads; lowered to a divisor of the width where needed."""
+    distance_weight: float = 1.0
+    """λ of the distance ‖a−b‖² + λ(1−cos(a,b)), in vectors of mean square norm 1."""
+    student_weight: float = 1.0
+    """Weight of the teacher–student term; 1 in the paper, 0 leaves the reconstruction error alone."""
+    epochs: int = 6
+    """Passes of the teacher over the normal words, within the bounds below; the student makes twice as many, shorter, steps."""
+    min_steps: int = 30
+    max_steps: int = 60
+    """Reconstruction of normal words has settled by then on every corpus we tried."""
+    batch_words: int = 512
+    learning_rate: float = 2e-3
+    window: int = 256
+    """Words that attend to each other; longer documents are read in overlapping windows."""
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "heads", "epochs", "max_steps", "min_steps", "batch_words"):
+            whole(self, name, 1)
+        whole(self, "window", 8)
+        number(self, "distance_weight", 0)
+        number(self, "student_weight", 0)
+        number(self, "learning_rate", 0, above=True)
+        check(self.min_steps <= self.max_steps, self, "min_steps", f"at most max_steps ({self.max_steps})")
+
+
+@dataclass(frozen=True)
+class LexicalConfig:
+    """Lexical view: how rare a word is, and how strangely it is spelled."""
+
+    order: int = 4
+    """Longest run of characters in the model, the predicted one included; 3 and 5 do as well."""
+    spelling_weight: float = 0.5
+    """Raw evidence for each nat of surprise at a word's letters, per square root of its length."""
+    piece_weight: float = 1.0
+    """Raw evidence for each subword beyond the first: the encoder's own vocabulary knows what is a word."""
+    vocabulary: int = 50_000
+    """Distinct words at most."""
+
+    def __post_init__(self) -> None:
+        whole(self, "order", 1)
+        number(self, "spelling_weight", 0)
+        number(self, "piece_weight", 0)
+        whole(self, "vocabulary", 1)
+
+
+@dataclass(frozen=True)
+class NeighbourConfig:
+    """Neighbour view: distance to the nearest normal word vector."""
+
+    bank: int = 4096
+    """Normal word vectors kept at most: bounds size and cost, whatever the corpus. Twice as many find a little more and cost
+    another twelfth of the encoder's time."""
+
+    def __post_init__(self) -> None:
+        whole(self, "bank", 1)
+
+
+@dataclass(frozen=True)
+class CollocationConfig:
+    """Collocation view: pairs of neighbouring words."""
+
+    vocabulary: int = 50_000
+    """Distinct words at most."""
+    pairs: int = 500_000
+    """Distinct pairs at most."""
+
+    def __post_init__(self) -> None:
+        whole(self, "vocabulary", 1)
+        whole(self, "pairs", 1)
