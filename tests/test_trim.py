@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from difa.trim import halvings, misfits
+from difa.trim import halvings, merely_rare, misfits
 
 
 def corpus(rng, documents=400, views=5):
@@ -39,3 +39,20 @@ def test_a_single_view_with_a_heavy_tail_decides_nothing(rng):
 def test_a_few_documents_and_equal_ones_are_kept(rng):
     assert not misfits(corpus(rng, documents=100)).any()
     assert not misfits([np.ones((4, 5))] * 300).any()
+
+
+def test_a_corpus_of_two_kinds_is_kept_whole(rng):
+    raw = corpus(rng)
+    for item in raw[:100]:  # a quarter is no accident
+        item[0, :3] += 25
+    assert not misfits(raw).any()
+
+
+def test_what_is_merely_rare_comes_back(rng):
+    kept = corpus(rng)
+    rare, strange = corpus(rng, documents=20), corpus(rng, documents=20)
+    for item in strange:
+        item[0, :3] += 25
+    back = merely_rare(kept, [*rare, *strange])
+    assert back[:20].mean() > 0.9
+    assert not back[20:].any()

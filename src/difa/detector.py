@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +27,11 @@ from difa.fuse import fuse
 from difa.learn import Example, Heads, learn
 from difa.perturb import make_pseudo_anomalies
 from difa.sides import Sides
-from difa.trim import misfits
+from difa.trim import merely_rare, misfits
 from difa.views import View, fit_view, prepare_views
 from difa.weigh import DocumentView, describe
 
+T = TypeVar("T")
 Report = Callable[[str, float], None]
 """Called with the name of the stage under way and the share of it that is done."""
 
@@ -130,10 +132,15 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
     view_seed = _draw_seed(rng)
     cross, views = _CrossFit.fit(encoded, config, view_seed, rng, report)
     misfit = misfits(cross.raw(encoded, cross.folds)) if config.calibration.trim else np.zeros(len(encoded), dtype=bool)
-    left_out = _pick(encoded, misfit)
-    if left_out:
-        encoded = _pick(encoded, ~misfit)
-        cross, views = _CrossFit.fit(encoded, config, view_seed, rng, report)
+    if misfit.any():
+        kept, doubtful = _pick(encoded, ~misfit), np.flatnonzero(misfit)
+        cross, views = _CrossFit.fit(kept, config, view_seed, rng, report)
+        folds = rng.integers(config.calibration.folds, size=len(encoded))  # those that no view has seen go into any fold
+        folds[~misfit] = cross.folds
+        raw = cross.raw(encoded, folds)
+        misfit[doubtful[merely_rare(_pick(raw, ~misfit), _pick(raw, misfit))]] = False
+        cross = replace(cross, folds=folds[~misfit])
+    left_out, encoded = _pick(encoded, misfit), _pick(encoded, ~misfit)
     unseen = config.calibration.reference == "unseen"
     raw = cross.raw(encoded, cross.folds) if unseen else raw_evidence(views, encoded)
     references = _references(raw)
@@ -259,8 +266,8 @@ def _references(raw: Sequence[FloatArray]) -> tuple[TailReference, ...]:
     return tuple(TailReference.of(stacked[:, view]) for view in range(stacked.shape[1]))
 
 
-def _pick(documents: Sequence[Encoded], chosen: NDArray[np.bool_]) -> list[Encoded]:
-    return [document for document, is_chosen in zip(documents, chosen, strict=True) if is_chosen]
+def _pick(items: Sequence[T], chosen: NDArray[np.bool_]) -> list[T]:
+    return [item for item, is_chosen in zip(items, chosen, strict=True) if is_chosen]
 
 
 def _draw_seed(rng: np.random.Generator) -> int:
