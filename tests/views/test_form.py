@@ -5,8 +5,9 @@ import pytest
 
 from difa.config import FormConfig
 from difa.document import Encoded
-from difa.views import form
-from difa.views.form import CONTEXT, SURFACE, FormView, describe, describe_context, describe_surface
+from difa.views import context, form
+from difa.views.context import CONTEXT, describe_context
+from difa.views.form import SURFACE, FormView, describe, describe_surface
 
 
 def surface(word):
@@ -35,7 +36,7 @@ def test_surface_by_hand():
 
 def test_context_by_hand():
     vectors = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
-    first, middle, _ = (dict(zip(CONTEXT, row, strict=True)) for row in describe_context(vectors, window=1))
+    first, middle, _ = (dict(zip(CONTEXT, row, strict=True)) for row in describe_context([vectors], window=1))
     assert middle["similarity to its context"] == pytest.approx(0)
     assert middle["distance to its neighbours"] == pytest.approx(math.sqrt(5))
     assert middle["norm against its neighbours"] == pytest.approx(math.log(2))
@@ -48,7 +49,7 @@ def test_context_by_hand():
 
 def test_two_neighbours_on_each_side():
     vectors = np.random.default_rng(0).normal(size=(7, 4))
-    got = describe_context(vectors, window=2)[3]
+    got = describe_context([vectors], window=2)[3]
     neighbours = vectors[[1, 2, 4, 5]]
     cosines = neighbours @ vectors[3] / np.linalg.norm(neighbours, axis=1) / np.linalg.norm(vectors[3])
     assert got[1] == pytest.approx(np.linalg.norm(neighbours - vectors[3], axis=1).mean())
@@ -63,7 +64,7 @@ def encoded(words, rng):
 def test_mahalanobis_by_hand(rng):
     documents = [encoded(["one", "Two2", "three,", "f", "!", "sixsix"], rng) for _ in range(5)]
     view = FormView.fit(documents, FormConfig(shrinkage=1e-9, min_scale=1e-9))
-    rows = np.concatenate([describe(document, 2) for document in documents])
+    rows = describe(documents, 2)
     mean = np.nanmean(rows, axis=0)
     centred = np.where(np.isnan(rows), 0, rows - mean)
     covariance = centred.T @ centred / len(rows)
@@ -102,7 +103,45 @@ def test_long_words_are_not_remembered():
 
 def test_long_documents_are_looked_at_in_blocks(monkeypatch, rng):
     vectors = rng.normal(size=(50, 8)).astype(np.float32)
-    whole = form.describe_context(vectors, 2)
+    whole = describe_context([vectors], 2)
     for block in (1, 2, 7, 49, 50):
-        monkeypatch.setattr(form, "_BLOCK", block)
-        assert np.array_equal(form.describe_context(vectors, 2), whole, equal_nan=True)
+        monkeypatch.setattr(context, "_BLOCK", block)
+        assert np.array_equal(describe_context([vectors], 2), whole, equal_nan=True)
+
+
+@pytest.mark.parametrize("group", [1, 6, 20, 4096])
+def test_context_ends_with_the_document(monkeypatch, rng, group):
+    monkeypatch.setattr(context, "_GROUP", group)
+    documents = [rng.normal(size=(length, 24)).astype(np.float32) for length in (0, 5, 1, 2, 0, 3, 17, 1)]
+    alone = [describe_context([vectors], 3) for vectors in documents]
+    assert np.array_equal(describe_context(documents, 3), np.concatenate(alone), equal_nan=True)
+    assert np.isnan(alone[2]).all()
+    assert describe_context([], 2).shape == (0, len(CONTEXT))
+
+
+def test_context_from_dot_products_is_context_from_vectors(rng):
+    vectors = rng.normal(size=(9, 16))
+    vectors[4] = vectors[5]  # no gap at all
+    for t, got in enumerate(describe_context([vectors], 2)):
+        left, right = vectors[max(0, t - 2) : t], vectors[t + 1 : t + 3]
+        around = np.concatenate([left, right])
+        cosines = [_cosine(vectors[t], other) for other in around]
+        expected = [
+            _cosine(vectors[t], around.sum(axis=0)),
+            np.linalg.norm(around - vectors[t], axis=1).mean(),
+            math.log(np.linalg.norm(vectors[t]) / np.linalg.norm(around, axis=1).mean()),
+            _cosine(left.sum(axis=0), right.sum(axis=0)) if len(left) and len(right) else math.nan,
+            max(cosines),
+            np.std(cosines),
+        ]
+        assert got == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+def test_neighbours_that_cancel_out_say_nothing(rng):
+    vectors = rng.normal(size=(3, 384)).astype(np.float32)
+    vectors[2] = -vectors[0]
+    assert describe_context([vectors], 1)[1, 0] == pytest.approx(0, abs=1e-6)
+
+
+def _cosine(a, b):
+    return a @ b / np.linalg.norm(a) / np.linalg.norm(b)

@@ -17,6 +17,7 @@ import numpy as np
 
 from difa.config import FormConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.views.context import CONTEXT, describe_context
 
 SURFACE = (
     "length",
@@ -30,17 +31,8 @@ SURFACE = (
     "share of vowels among letters",
     "longest run of consonants",
 )
-CONTEXT = (
-    "similarity to its context",
-    "distance to its neighbours",
-    "norm against its neighbours",
-    "agreement of left and right context",
-    "similarity to its nearest neighbour",
-    "spread of similarity to its neighbours",
-)
 _VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœ")
 _TINY = 1e-9
-_BLOCK = 4096  # words whose neighbourhoods are looked at together: bounds memory for long documents
 _REMEMBERED_LENGTH = 40  # longer words are rare and not worth their room
 
 
@@ -59,7 +51,7 @@ class FormView:
     @classmethod
     def fit(cls, documents: Sequence[Encoded], config: FormConfig) -> FormView:
         """Mean and covariance of the normal words' descriptors."""
-        descriptors = np.concatenate([describe(document, config.window) for document in documents])
+        descriptors = describe(documents, config.window)
         mean = np.zeros(descriptors.shape[1])
         present = ~np.isnan(descriptors)
         known = present.any(axis=0)
@@ -76,13 +68,13 @@ class FormView:
         """Mahalanobis distances."""
         if not documents:
             return []
-        standard = self._standardise(np.concatenate([describe(document, self.config.window) for document in documents]))
+        standard = self._standardise(describe(documents, self.config.window))
         squared = np.einsum("ti,ti->t", np.einsum("ti,ij->tj", standard, self.precision), standard)
         return split_by(map(len, documents), np.sqrt(np.maximum(squared, 0.0)))
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """The descriptor entries that deviate most, in words."""
-        descriptors = describe(document, self.config.window)
+        descriptors = describe([document], self.config.window)
         standard = self._standardise(descriptors)
         # x·(Px) splits the squared distance over the entries.
         shares = np.maximum(standard * (standard @ self.precision), 0.0)
@@ -113,10 +105,11 @@ class FormView:
         )
 
 
-def describe(document: Encoded, window: int) -> FloatArray:
-    """The 16-number descriptors of a document's words: (T, 16); NaN where an entry does not exist."""
-    surface = np.array([describe_surface(word) for word in document.words], dtype=float).reshape(-1, len(SURFACE))
-    return np.concatenate([surface, describe_context(document.vectors, window)], axis=1)
+def describe(documents: Sequence[Encoded], window: int) -> FloatArray:
+    """The 16-number descriptors of all words: (T, 16); NaN where an entry does not exist."""
+    words = [describe_surface(word) for document in documents for word in document.words]
+    surface = np.array(words, dtype=float).reshape(-1, len(SURFACE))
+    return np.concatenate([surface, describe_context([document.vectors for document in documents], window)], axis=1)
 
 
 def describe_surface(word: str) -> tuple[float, ...]:
@@ -149,55 +142,6 @@ def _surface(word: str) -> tuple[float, ...]:
 
 
 _remembered_surface = lru_cache(maxsize=1 << 15)(_surface)
-
-
-def describe_context(vectors: FloatArray, window: int) -> FloatArray:
-    """Six statistics of each vector (T, d) among `window` neighbours on each side, in the order of CONTEXT: (T, 6)."""
-    count = len(vectors)
-    if count < 2:
-        return np.full((count, len(CONTEXT)), np.nan)
-    blocks = []
-    for start in range(0, count, _BLOCK):
-        before, end = max(0, start - window), min(count, start + _BLOCK)
-        # Looked at with the neighbours around it, a block gives what the whole document would.
-        blocks.append(_describe_block(vectors[before : end + window], window)[start - before : end - before])
-    context = np.concatenate(blocks)
-    context[[0, -1], 3] = np.nan  # the first word has no left context, the last no right one
-    return context
-
-
-def _describe_block(vectors: FloatArray, window: int) -> FloatArray:
-    count = len(vectors)
-    vectors = vectors.astype(np.float64)
-    norms = np.maximum(np.linalg.norm(vectors, axis=1), _TINY)
-    shape = (count, 2 * window)
-    cosine, distance, neighbour_norm = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan)
-    sums = {side: np.zeros_like(vectors) for side in ("left", "right")}
-    for step in range(1, min(window, count - 1) + 1):
-        dots = (vectors[:-step] * vectors[step:]).sum(axis=1) / (norms[:-step] * norms[step:])
-        gaps = np.linalg.norm(vectors[:-step] - vectors[step:], axis=1)
-        left, right = 2 * step - 2, 2 * step - 1
-        cosine[step:, left] = cosine[:-step, right] = dots
-        distance[step:, left] = distance[:-step, right] = gaps
-        neighbour_norm[step:, left], neighbour_norm[:-step, right] = norms[:-step], norms[step:]
-        sums["left"][step:] += vectors[:-step]
-        sums["right"][:-step] += vectors[step:]
-    return np.stack(
-        [
-            _cosine(vectors, sums["left"] + sums["right"]),
-            np.nanmean(distance, axis=1),
-            np.log(norms / np.nanmean(neighbour_norm, axis=1)),
-            _cosine(sums["left"], sums["right"]),
-            np.nanmax(cosine, axis=1),
-            np.nanstd(cosine, axis=1),
-        ],
-        axis=1,
-    )
-
-
-def _cosine(a: FloatArray, b: FloatArray) -> FloatArray:
-    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    return np.asarray((a * b).sum(axis=1) / np.maximum(norms, _TINY))
 
 
 def _longest(flags: object) -> int:
