@@ -8,6 +8,8 @@ from difa.weigh import DocumentView, describe, trait_names
 def test_traits_by_hand():
     words = np.array([[1.0, 0.0], [3.0, 2.0]])
     assert describe([words, words[:0]]).tolist() == [[3.0, 2.0, 2.0, 1.0, np.log(2)], [0.0] * 5]
+    assert describe([words[:0], words, words[:0], words[:1]])[3].tolist() == [1.0, 0.0, 1.0, 0.0, 0.0]
+    assert describe([words[:0]]).tolist() == [[0.0] * 5]
     assert trait_names(["meaning", "form"]) == ["meaning peak", "form peak", "meaning mean", "form mean", "length"]
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from difa.aggregate import aggregate
 from difa.calibrate import TailReference
 from difa.config import Config
-from difa.document import Document, Encoded, FloatArray, IntArray
+from difa.document import Document, Encoded, FloatArray, IntArray, split_by
 from difa.encoders import Encoder
 from difa.encoders.threads import core_count
 from difa.errors import InputError
@@ -82,10 +82,15 @@ class Detector:
         """The same from the vectors on."""
         if not documents:
             return []
-        raw = raw_evidence(self.views, documents, self.threads)
-        evidence = [calibrate(item, self.references, self.config) for item in raw]
-        sides = [self.sides.evidence(item) for item in evidence]
-        fused = [fuse(item, self.heads.fusion, self.config.fusion) for item in sides]
+        lengths = [len(document) for document in documents]
+        # The words of all documents at once, up to what looks at documents.
+        evidence = calibrate(_stack_evidence(self.views, documents, self.threads), self.references, self.config)
+        side_evidence = self.sides.evidence(evidence)
+        sides = split_by(lengths, side_evidence)
+        if self.config.fusion.hidden:  # how a matrix product rounds depends on its rows: each document by itself
+            fused = [fuse(item, self.heads.fusion, self.config.fusion) for item in sides]
+        else:
+            fused = split_by(lengths, fuse(side_evidence, self.heads.fusion, self.config.fusion))
         traits: FloatArray = np.zeros((len(documents), 0))
         if self.document_view is None:
             document_scores = aggregate(fused, self.heads.aggregation, self.config.aggregation)
@@ -93,7 +98,8 @@ class Detector:
             traits = self.document_view.evidence(describe(sides))
             document_scores = self.document_view.score(traits)
         word_scores = feed_back(fused, self.document_reference.evidence(document_scores, 0.0), self.config)
-        return [Scored(*parts) for parts in zip(evidence, word_scores, document_scores.tolist(), traits, strict=True)]
+        parts = zip(split_by(lengths, evidence), word_scores, document_scores.tolist(), traits, strict=True)
+        return [Scored(*part) for part in parts]
 
 
 def feed_back(fused: Sequence[FloatArray], document_evidence: FloatArray, config: Config) -> list[FloatArray]:
@@ -103,12 +109,17 @@ def feed_back(fused: Sequence[FloatArray], document_evidence: FloatArray, config
 
 def raw_evidence(views: Sequence[View], documents: Sequence[Encoded], threads: int | None = 1) -> list[FloatArray]:
     """Raw evidence of every view, (T, views) per document; with several threads the views look at the same time."""
+    return split_by(map(len, documents), _stack_evidence(views, documents, threads)) if documents else []
+
+
+def _stack_evidence(views: Sequence[View], documents: Sequence[Encoded], threads: int | None) -> FloatArray:
+    """Raw evidence of every view for the words of all documents: (all words, views)."""
     if (threads or core_count()) > 1 and sum(map(len, documents)) >= _ENOUGH_WORDS:
         with ThreadPoolExecutor(len(views)) as pool:
             by_view = list(pool.map(lambda view: view.raw(documents), views))
     else:
         by_view = [view.raw(documents) for view in views]
-    return [np.stack(parts, axis=-1) for parts in zip(*by_view, strict=True)]
+    return np.stack([np.concatenate(parts) for parts in by_view], axis=-1)
 
 
 def calibrate(raw: FloatArray, references: Sequence[TailReference], config: Config) -> FloatArray:

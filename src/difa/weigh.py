@@ -62,7 +62,11 @@ def describe(sides: Sequence[FloatArray]) -> FloatArray:
     """Traits of documents from the evidences of their words (T, sides): peaks, means, log length (0 without words)."""
     count = sides[0].shape[1] if sides else 0
     traits = np.zeros((len(sides), 2 * count + 1))
-    for row, item in enumerate(sides):
-        if len(item):
-            traits[row] = [*item.max(axis=0), *item.mean(axis=0), np.log(len(item))]
+    lengths = np.array([len(item) for item in sides], dtype=np.int64)
+    full = lengths > 0
+    if full.any():
+        words, starts = np.concatenate(sides), (np.cumsum(lengths) - lengths)[full]
+        length = lengths[full, None]
+        peaks, sums = np.maximum.reduceat(words, starts), np.add.reduceat(words, starts)
+        traits[full] = np.concatenate([peaks, sums / length, np.log(length)], axis=1)
     return traits
