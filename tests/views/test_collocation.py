@@ -34,7 +34,7 @@ def test_doubled_and_misplaced_words_stand_out():
 
 def test_unknown_neighbours_say_nothing():
     view = fit("the parcel", "the order")
-    ratios = view._ratios(document("zebra parcel giraffe"))
+    ratios = view._ratios([document("zebra parcel giraffe")])
     assert ratios[1].tolist() == [1.0, 1.0]
 
 
@@ -46,3 +46,11 @@ def test_reasons_name_the_neighbour():
 
 def test_pairs_are_bounded():
     assert len(fit("a b c d e f g", pairs=3).tensors()["pairs"]) == 3
+
+
+def test_the_edge_of_a_document_parts_it_from_the_next():
+    view = fit("a b", "b c", "c a")
+    texts = ["b a", "", "c", "a b c"]
+    together = view.raw([document(text) for text in texts])
+    for text, raw in zip(texts, together, strict=True):
+        assert raw.tolist() == view.raw([document(text)])[0].tolist()

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from difa.config import CollocationConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason
+from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.views.lexical import fold
 from difa.views.strings import pack, unpack
 
@@ -62,11 +62,11 @@ class CollocationView:
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """The larger of the two ratios."""
-        return [self._ratios(document).max(axis=1) if len(document) else np.zeros(0) for document in documents]
+        return split_by(map(len, documents), self._ratios(documents).max(axis=1)) if documents else []
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """Beside which neighbour the word is out of place."""
-        ratios = self._ratios(document)
+        ratios = self._ratios([document])
         reasons = []
         for t, (left, right) in enumerate(ratios.tolist()):
             before = repr(document.words[t - 1]) if t else "the start"
@@ -81,22 +81,29 @@ class CollocationView:
     def graph(self) -> bytes | None:
         return None
 
-    def _ratios(self, document: Encoded) -> FloatArray:
-        """P(w) / P(w | neighbour) for the left and the right neighbour: (T, 2)."""
-        numbers = [_EDGE, *(self._number.get(fold(word), _UNKNOWN) for word in document.words), _EDGE]
-        ratios = np.ones((len(document), 2))
-        for t in range(1, len(numbers) - 1):
-            left, word, right = numbers[t - 1 : t + 2]
-            ratios[t - 1, 0] = self._ratio(word, self._count_of.get((left, word), 0), self._after[left])
-            ratios[t - 1, 1] = self._ratio(word, self._count_of.get((word, right), 0), self._before[right])
-        return ratios
+    def _ratios(self, documents: Sequence[Encoded]) -> FloatArray:
+        """P(w) / P(w | neighbour) for the left and the right neighbour of all words: (T, 2)."""
+        numbers = [_EDGE]
+        for document in documents:
+            numbers += [self._number.get(fold(word), _UNKNOWN) for word in document.words]
+            numbers.append(_EDGE)  # ends this document and begins the next
+        together = np.array([self._count_of.get(pair, 0) for pair in pairwise(numbers)], dtype=np.int64)
+        number = np.array(numbers)
+        word = np.flatnonzero(number != _EDGE)  # no word has this number
+        return np.stack(
+            [
+                self._ratio(number[word], together[word - 1], self._after[number[word - 1]]),
+                self._ratio(number[word], together[word], self._before[number[word + 1]]),
+            ],
+            axis=1,
+        )
 
-    def _ratio(self, word: int, together: int, beside: IntArray) -> float:
-        total, kinds = int(beside[0]), int(beside[1])
-        if total == 0:
-            return 1.0
-        chance = float(self._chance[word])
-        return chance * (total + kinds) / (together + kinds * chance)
+    def _ratio(self, word: IntArray, together: IntArray, beside: IntArray) -> FloatArray:
+        """The ratio for words, how often they stand together with a neighbour, and the totals of that neighbour: (T,)."""
+        total, kinds = beside[:, 0], beside[:, 1]
+        chance = self._chance[word]
+        # A neighbour that was never seen on that side says nothing; its zeros must not be divided by.
+        return np.where(total == 0, 1.0, chance * (total + kinds) / np.where(total == 0, 1.0, together + kinds * chance))
 
 
 def _phrase(ratio: float, place: str) -> str:
