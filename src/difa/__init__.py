@@ -4,7 +4,7 @@ Learned from normal documents alone. The stages, in the order in which the data 
 `words` text -> words · `encoders` words -> vectors · `views` words + vectors -> raw evidence · `calibrate` raw -> tail
 evidence and p-values · `perturb` normal documents -> pseudo anomalies · `sides` views -> two sides · `fuse` sides -> word
 scores · `aggregate`, `weigh` words -> document score · `learn` trains what is learned.
-`detector` knows their order, `estimator` is what you use, `persist` keeps it.
+`detector` knows their order, `decide` flags, `estimator` is what you use, `persist` keeps it.
 """
 
 from __future__ import annotations

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difa import detector
-from difa.calibrate import benjamini_hochberg, check_rate
+from difa.calibrate import check_rate
 from difa.config import Config, stage_from_dict
+from difa.decide import decide
 from difa.detector import LEAST_DOCUMENTS, Detector, Report, Scored
-from difa.document import Document, Explanation, FloatArray, Result, WordScore
+from difa.document import Document, Explanation, FloatArray, Result
 from difa.encoders import load_encoder
 from difa.errors import ConfigError, InputError, NotFittedError
 from difa.sample import Sample, sample_documents
-from difa.weigh import trait_names
 from difa.words import as_document
 
 DEFAULT_MAX_WORDS = 200_000
@@ -132,12 +132,7 @@ class DiFA:
         if fpr is not None and fdr is not None:
             raise ConfigError("expected one of fpr and fdr, got both")
         documents = _documents(texts)
-        scored = list(self._scored(documents))
-        rate, over_batch = (fdr, True) if fdr is not None else (fpr, False)
-        if rate is None:
-            rate, over_batch = (self.fdr, True) if self.fdr is not None else (self.fpr, False)
-        rate = check_rate("fdr" if over_batch else "fpr", rate)
-        return self._decide(documents, scored, rate, over_batch)
+        return self._judge(documents, list(self._scored(documents)), fpr, fdr)
 
     def decision_function(self, texts: Iterable[Any]) -> FloatArray:
         """Document scores."""
@@ -251,34 +246,15 @@ class DiFA:
             words += len(document.words)
         yield from fitted.score(chunk) if chunk else ()
 
-    def _decide(self, documents: Sequence[Document], scored: Sequence[Scored], rate: float, over_batch: bool) -> list[Result]:
-        fitted = self._fitted()
+    def _judge(
+        self, documents: Sequence[Document], scored: Sequence[Scored], fpr: float | None, fdr: float | None
+    ) -> list[Result]:
+        rate, over_batch = (fdr, True) if fdr is not None else (fpr, False)
+        if rate is None:
+            rate, over_batch = (self.fdr, True) if self.fdr is not None else (self.fpr, False)
+        rate = check_rate("fdr" if over_batch else "fpr", rate)
         self._warn_if_too_small(rate)
-        document_p = fitted.document_reference.p_values(np.array([item.document_score for item in scored]))
-        word_p = fitted.word_reference.p_values(np.concatenate([np.empty(0), *(item.word_scores for item in scored)]))
-        flag = benjamini_hochberg if over_batch else np.less_equal
-        results, at = [], 0
-        document_flags, word_flags = flag(document_p, rate).tolist(), flag(word_p, rate).tolist()
-        p_values, names = word_p.tolist(), [view.name for view in fitted.views]
-        traits_of = trait_names(fitted.sides.names)
-        for document, item, p_value, flagged in zip(documents, scored, document_p.tolist(), document_flags, strict=True):
-            rows = zip(document.words, item.word_scores.tolist(), item.evidence.tolist(), strict=True)
-            words = tuple(
-                WordScore(
-                    word.text,
-                    word.start,
-                    word.end,
-                    score,
-                    p_values[at + t],
-                    word_flags[at + t],
-                    dict(zip(names, evidence, strict=True)),
-                )
-                for t, (word, score, evidence) in enumerate(rows)
-            )
-            at += len(words)
-            traits = dict(zip(traits_of, item.document_evidence.tolist(), strict=False))
-            results.append(Result(document.text, item.document_score, p_value, flagged, words, document.id, traits))
-        return results
+        return decide(self._fitted(), documents, scored, rate, over_batch=over_batch)
 
     def _warn_if_too_small(self, rate: float) -> None:
         reference = self._fitted().document_reference
