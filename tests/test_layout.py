@@ -11,7 +11,7 @@ import difa
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
-    "errors", "document", "config", "words", "sample", "encoders", "views", "calibrate", "perturb", "trim", "sides",
+    "errors", "document", "config", "words", "sample", "ahead", "encoders", "views", "calibrate", "perturb", "trim", "sides",
     "fuse", "aggregate", "weigh", "learn", "detector", "decide", "persist", "estimator", "evaluate", "formats", "engines",
     "report", "baselines", "bench", "serve", "cli", "__main__",
 ]  # fmt: skip

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difa.aggregate import aggregate
+from difa.ahead import cut_chunks, work_ahead
 from difa.calibrate import TailReference
 from difa.config import Config
 from difa.document import Document, Encoded, FloatArray, IntArray, split_by
@@ -74,9 +75,18 @@ class Detector:
     threads: int | None = None
     """Threads for scoring; None takes all cores."""
 
+    @property
+    def has_threads(self) -> bool:
+        """Whether it may use more than one core."""
+        return (self.threads or core_count()) > 1
+
     def score(self, documents: Sequence[Document]) -> list[Scored]:
-        """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""
-        return self.score_encoded(self.encoder.encode(documents))
+        """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores, some documents at a time."""
+        chunks = list(cut_chunks(documents))
+        rest = iter(chunks)
+        side_by_side = self.has_threads and len(chunks) > 1
+        encoded = work_ahead(self.encoder.encode, rest, lambda: next(rest, None), side_by_side=side_by_side)
+        return [scored for _, vectors in encoded for scored in self.score_encoded(vectors)]
 
     def score_encoded(self, documents: Sequence[Encoded]) -> list[Scored]:
         """The same from the vectors on."""

@@ -20,8 +20,8 @@ from difa import detector
 from difa.calibrate import check_rate
 from difa.config import Config, stage_from_dict
 from difa.decide import decide
-from difa.detector import LEAST_DOCUMENTS, Detector, Report, Scored
-from difa.document import Document, Explanation, FloatArray, Result
+from difa.detector import LEAST_DOCUMENTS, Detector, Report
+from difa.document import Document, Encoded, Explanation, FloatArray, Result
 from difa.encoders import load_encoder
 from difa.errors import ConfigError, InputError, NotFittedError
 from difa.sample import Sample, sample_documents
@@ -29,8 +29,6 @@ from difa.words import as_document
 
 DEFAULT_MAX_WORDS = 200_000
 _SAMPLING = 1  # beside the seed: the draw of the sample must not be the draw of anything else
-# Documents and words scored together: bounds memory, large enough to fill batches.
-_CHUNK, _CHUNK_WORDS = 512, 1 << 15
 
 
 class DiFA:
@@ -129,14 +127,20 @@ class DiFA:
             fpr: false-alarm rate for this call, in place of the constructor's.
             fdr: false-discovery rate over this call's documents, in place of a false-alarm rate.
         """
-        if fpr is not None and fdr is not None:
-            raise ConfigError("expected one of fpr and fdr, got both")
         documents = _documents(texts)
-        return self._judge(documents, list(self._scored(documents)), fpr, fdr)
+        rate, over_batch = self._rate(fpr, fdr)
+        return decide(self._fitted(), documents, self._fitted().score(documents), rate, over_batch=over_batch)
+
+    def score_encoded(
+        self, documents: Sequence[Document], encoded: Sequence[Encoded], *, fpr: float | None = None, fdr: float | None = None
+    ) -> list[Result]:
+        """`score` for documents that its encoder has read already: for those who encode ahead."""
+        rate, over_batch = self._rate(fpr, fdr)
+        return decide(self._fitted(), documents, self._fitted().score_encoded(encoded), rate, over_batch=over_batch)
 
     def decision_function(self, texts: Iterable[Any]) -> FloatArray:
         """Document scores."""
-        return np.array([item.document_score for item in self._scored(_documents(texts))])
+        return np.array([item.document_score for item in self._fitted().score(_documents(texts))])
 
     def predict(self, texts: Iterable[Any]) -> NDArray[np.int64]:
         """1 for flagged documents, 0 for the others."""
@@ -234,27 +238,16 @@ class DiFA:
         except AttributeError:
             raise NotFittedError("expected a fitted detector: call fit(texts) or DiFA.load(folder) first") from None
 
-    def _scored(self, documents: Sequence[Document]) -> Iterator[Scored]:
-        fitted = self._fitted()
-        chunk: list[Document] = []
-        words = 0
-        for document in documents:
-            if chunk and (len(chunk) == _CHUNK or words + len(document.words) > _CHUNK_WORDS):
-                yield from fitted.score(chunk)
-                chunk, words = [], 0
-            chunk.append(document)
-            words += len(document.words)
-        yield from fitted.score(chunk) if chunk else ()
-
-    def _judge(
-        self, documents: Sequence[Document], scored: Sequence[Scored], fpr: float | None, fdr: float | None
-    ) -> list[Result]:
+    def _rate(self, fpr: float | None, fdr: float | None) -> tuple[float, bool]:
+        """The rate in force, and whether it is a false-discovery rate."""
+        if fpr is not None and fdr is not None:
+            raise ConfigError("expected one of fpr and fdr, got both")
         rate, over_batch = (fdr, True) if fdr is not None else (fpr, False)
         if rate is None:
             rate, over_batch = (self.fdr, True) if self.fdr is not None else (self.fpr, False)
         rate = check_rate("fdr" if over_batch else "fpr", rate)
         self._warn_if_too_small(rate)
-        return decide(self._fitted(), documents, scored, rate, over_batch=over_batch)
+        return rate, over_batch
 
     def _warn_if_too_small(self, rate: float) -> None:
         reference = self._fitted().document_reference

@@ -2,16 +2,20 @@
 
 import gzip
 import json
+import signal
 import subprocess
 import sys
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from difa import DiFA
+from difa.ahead import MOST_DOCUMENTS, MOST_WORDS
 from difa.calibrate import TailReference, benjamini_hochberg
 from difa.document import Document, Word
-from difa.engines.chunks import MOST_DOCUMENTS, MOST_WORDS, cut_chunks, read_ahead
+from difa.engines.chunks import ReadAhead, cut_chunks
 from difa.engines.discoveries import Tally
 from difa.errors import InputError
 from difa.formats import Entry, Place
@@ -40,10 +44,48 @@ def test_chunks_end_with_shards_wherever_they_begin():
 
 def test_a_bad_line_comes_after_what_was_before_it():
     stream = [*entries([1, 1]), Entry(Place(0, 3), 3, bad="x:3: no")]
-    chunks = read_ahead(cut_chunks(stream, Place(), skip_bad=False))
-    assert len(next(chunks).documents) == 2
-    with pytest.raises(InputError, match="x:3: no"):
-        next(chunks)
+    with ReadAhead(cut_chunks(stream, Place(), skip_bad=False)) as chunks:
+        assert len(next(chunks).documents) == 2
+        with pytest.raises(InputError, match="x:3: no"):
+            next(chunks)
+
+
+def test_an_error_waits_for_whoever_waits_for_it():
+    stream = [*entries([1, 1]), Entry(Place(0, 3), 3, bad="x:3: no")]
+    with ReadAhead(cut_chunks(stream, Place(), skip_bad=False, cut=1)) as chunks:
+        assert len(next(chunks).documents) == 1
+        while (second := chunks.ready()) is None:
+            time.sleep(0.01)
+        assert len(second.documents) == 1
+        assert len(next(chunks).documents) == 0
+        time.sleep(0.1)
+        assert chunks.ready() is None
+        for _ in range(2):
+            with pytest.raises(InputError, match="x:3: no"):
+                next(chunks)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupted_run_ends_at_once_and_quietly(folder, tmp_path, threads):
+    source = tmp_path / "in.txt"
+    source.write_text("Where is my order? It was due on Friday.\n" * 3 + "\n".join(f"parcel {n} is late" for n in range(50_000)))
+    arguments = command("score", folder, source, "--threads", threads)
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, complaint = process.communicate(timeout=30)
+    assert process.returncode in (1, 130)
+    assert b"Traceback" not in complaint
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_change_no_byte(folder, texts, tmp_path, threads):
+    source, out = tmp_path / "in.txt", tmp_path / "out.jsonl"
+    source.write_text("\n".join(texts[:700]))
+    assert difa("score", folder, source, "--threads", threads, "--out", out).returncode == 0
+    ids = [f"{source}:{number}" for number in range(1, 701)]
+    expected = [replace(result, id=name) for result, name in zip(DiFA.load(folder).score(texts[:700]), ids, strict=True)]
+    assert out.read_text() == "".join(map(to_json_line, expected))
 
 
 def test_limits_are_those_of_benjamini_and_hochberg(rng):

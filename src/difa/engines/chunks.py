@@ -10,16 +10,23 @@ import queue
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Generic, TypeVar
 
+from difa.ahead import MOST_DOCUMENTS, MOST_WORDS
 from difa.document import Document
 from difa.formats import Entry, Place, bad_line
 
-MOST_DOCUMENTS = 256
-MOST_WORDS = 16_384  # some 200 MB of vectors and what the views make of them
-_AHEAD = 2  # chunks that wait to be scored
+_AHEAD = 2  # chunks that wait to be encoded
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Made(Generic[T]):
+    """An item, or what was raised instead."""
+
+    item: T | None = None
+    error: BaseException | None = None
 
 
 @dataclass(slots=True)
@@ -76,38 +83,53 @@ def cut_chunks(
     yield chunk
 
 
-def read_ahead(items: Iterable[T], ahead: int = _AHEAD) -> Iterator[T]:
-    """The same items, made by another thread, a few at most before they are wanted; its errors come out here."""
-    ready: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(maxsize=ahead)
-    stopped = threading.Event()
+class ReadAhead(Generic[T]):
+    """The same items, made by another thread, a few at most before they are wanted; its errors come out here.
 
-    def put(item: T | None, error: BaseException | None) -> None:
-        while not stopped.is_set():
+    To be used in a `with` block, which ends the thread's work.
+    """
+
+    def __init__(self, items: Iterable[T], ahead: int = _AHEAD) -> None:
+        self._room = threading.Semaphore(ahead)
+        self._made: queue.SimpleQueue[_Made[T]] = queue.SimpleQueue()
+        self._held: _Made[T] | None = None
+        self._stopped = threading.Event()
+        # A daemon: it may be waiting for standard input when the run is already over.
+        threading.Thread(target=self._make, args=(iter(items),), daemon=True).start()
+
+    def __enter__(self) -> ReadAhead[T]:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stopped.set()
+        self._room.release()
+
+    def __iter__(self) -> ReadAhead[T]:
+        return self
+
+    def __next__(self) -> T:
+        """The next item, waited for."""
+        made = self._held or self._made.get()
+        if made.error is not None:
+            self._held = made  # there is nothing behind it
+            raise made.error
+        self._held = None
+        self._room.release()
+        return made.item  # type: ignore[return-value]
+
+    def ready(self) -> T | None:
+        """The next item if it is there already; an error and the end are left for whoever waits."""
+        if self._held is None:
             try:
-                ready.put((item, error), timeout=0.1)
-            except queue.Full:
-                continue
-            return
+                self._held = self._made.get_nowait()
+            except queue.Empty:
+                return None
+        return None if self._held.error is not None else next(self)
 
-    def produce() -> None:
-        try:
-            for item in items:
-                put(item, None)
-                if stopped.is_set():
-                    return
-            put(None, StopIteration())
-        except BaseException as error:
-            put(None, error)
-
-    # A daemon: it may be waiting for standard input when the run is already over.
-    threading.Thread(target=produce, daemon=True).start()
-    try:
-        while True:
-            item, error = ready.get()
-            if isinstance(error, StopIteration):
+    def _make(self, items: Iterator[T]) -> None:
+        while self._room.acquire() and not self._stopped.is_set():
+            try:
+                self._made.put(_Made(next(items)))
+            except BaseException as error:  # the end as well
+                self._made.put(_Made(error=error))
                 return
-            if error is not None:
-                raise error
-            yield item  # type: ignore[misc]
-    finally:
-        stopped.set()

@@ -1,13 +1,14 @@
 """Files -> results on one machine, in bounded memory.
 
-One thread reads and parses, the caller's scores and writes. A false-discovery rate looks at all documents at once: results are
-spooled first, and get their flags in a second pass.
+One thread reads and parses, one encodes, the caller's scores and writes; where there is one core only, encoding waits its turn. A
+false-discovery rate looks at all documents at once: results are spooled first, and get their flags in a second pass.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
@@ -15,8 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from difa import __version__
-from difa.document import Result
-from difa.engines.chunks import cut_chunks, read_ahead
+from difa.ahead import work_ahead
+from difa.document import Encoded, Result
+from difa.engines.chunks import Chunk, ReadAhead, cut_chunks
 from difa.engines.discoveries import Limits
 from difa.engines.layout import Layout, State
 from difa.engines.output import Output
@@ -114,7 +116,7 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
     """
     sources = find_sources(job.inputs)
     _check(job, sources)
-    model.score([], fpr=job.fpr, fdr=job.fdr)  # an impossible rate is refused before anything is read
+    model.score_encoded([], [], fpr=job.fpr, fdr=job.fdr)  # an impossible rate is refused before anything is read
     run = _Run(model, job, sources, watch)
     watch.begin(sum(source.size for source in sources) if run.repeatable else None)
     if job.out is None:
@@ -169,12 +171,18 @@ class _Run:
     def _score_into(self, sink: Sink) -> None:
         entries = read_entries(self.sources, sink.place)
         chunks = cut_chunks(entries, sink.place, skip_bad=self.job.skip_bad, cut=sink.shard_size, done=sink.state.documents)
-        for chunk in read_ahead(chunks):
-            sink.write(self.model.score(chunk.documents, fpr=self.job.fpr, fdr=self.job.fdr))
-            for complaint in chunk.bad:
-                self.watch.skip(complaint)
-            sink.note(chunk.place, len(chunk.bad))
-            self.watch.advance(len(chunk.documents), chunk.bytes)
+        with ReadAhead(chunks) as ahead, closing(self._encoded(ahead)) as encoded:
+            for chunk, vectors in encoded:
+                sink.write(self.model.score_encoded(chunk.documents, vectors, fpr=self.job.fpr, fdr=self.job.fdr))
+                for complaint in chunk.bad:
+                    self.watch.skip(complaint)
+                sink.note(chunk.place, len(chunk.bad))
+                self.watch.advance(len(chunk.documents), chunk.bytes)
+
+    def _encoded(self, chunks: ReadAhead[Chunk]) -> Generator[tuple[Chunk, list[Encoded]], None, None]:
+        encode = self.model.detector_.encoder.encode
+        several = self.model.detector_.has_threads
+        return work_ahead(lambda chunk: encode(chunk.documents), chunks, chunks.ready, side_by_side=several)
 
     def _asked(self) -> dict[str, Any]:
         """Everything that decides the results."""
