@@ -18,7 +18,7 @@ def test_every_part_is_measured_and_reported(start, tmp_path):
     run = start(threads=2)
     record = run_speed(run, documents=6, rounds=1, many=40)[0]
     assert record["documents"] == 6
-    parts = {"score", "encoder", "matrix", "peer", "command", "four times", "one line", "help", "import difa"}
+    parts = {"end to end", "score", "encoder", "matrix", "peer", "command", "four times", "one line", "help", "import difa"}
     assert parts <= set(record["seconds"])
     assert all(seconds > 0 for seconds in record["seconds"].values())
     assert {"encoder", "neighbour view", "form view", "JSON"} <= set(record["stages"])

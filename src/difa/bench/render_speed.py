@@ -20,10 +20,11 @@ def speed_markdown(records: Sequence[Record]) -> str:
 def ratios(record: Record) -> list[tuple[str, tuple[float, str]]]:
     """What is compared: its name, the figure and its target."""
     s = record["seconds"]
-    after = 1 - s["encoder"] / s["score"]
+    # In a pipeline stages run beside the encoder: what counts is the time by which all of it exceeds the encoder's alone.
+    after = 1 - s["encoder"] / s["end to end"]
     found = [
-        ("stages after the encoder, share of scoring", (after, "≤ 0.40")),
-        ("scoring to encoder alone, time", (s["score"] / s["encoder"], "≤ 1.7")),
+        ("time beyond that of the encoder alone, share of scoring from file to file", (after, "≤ 0.40")),
+        ("`DiFA.score` and JSON to encoder alone, time", (s["score"] / s["encoder"], "≤ 1.7")),
         ("encoder to bare matrix products, speed", (s["matrix"] / s["encoder"], "≥ 0.70")),
         ("first score from a cold start to loading torch, transformers", (s["one line"] / s["torch, transformers"], "≤ 0.5")),
         ("`difa --help` to importing numpy and typer", (s["help"] / s["numpy and typer"], "≤ 2")),
@@ -69,7 +70,8 @@ def _section(record: Record) -> list[str]:
     ]
     throughput = {
         "command": "`difa score`, process and all",
-        "score": "scoring and JSON, in process",
+        "end to end": "from file to file, in process",
+        "score": "`DiFA.score` and JSON, in process",
         "encoder": "encoder alone",
         "matrix": "matrix products alone",
         "peer": "PyTextAD TokenCore, in process",

@@ -1,7 +1,8 @@
 """`difa bench speed`: how fast scoring is beside what it could be, as ratios measured in one run.
 
 Absolute seconds say little on a machine that others use. So every part runs in turn, several rounds long, and the medians
-are compared: DiFA whole, its encoder alone, bare matrix products of the encoder's shapes, a peer, and processes from their start.
+are compared: DiFA from file to file and from Python, its encoder alone on the same documents, bare matrix products of the
+encoder's shapes, a peer, and processes from their start.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from difa.bench.methods import merge_stages, quiet_rates
 from difa.bench.processes import measure
 from difa.bench.render_speed import speed_markdown
 from difa.bench.run import Run, Task, finish
-from difa.bench.speed_parts import clock, matrix_limit, peer, score_and_write, stage_seconds, vary
+from difa.bench.speed_parts import clock, matrix_limit, peer, score_and_write, score_file, stage_seconds, vary
 from difa.bench.split import split
 from difa.config import EncoderConfig
 from difa.encoders.source import find
@@ -30,6 +31,7 @@ from difa.encoders.threads import core_count
 from difa.estimator import DiFA
 
 _SHORT = 8  # words of a short document
+_ONCE = "once.jsonl"  # the documents as a file
 _IMPORTS = {
     "import difa": "import difa",
     "numpy and typer": "import numpy, typer",
@@ -53,7 +55,7 @@ def run_speed(run: Run, documents: int = 200, rounds: int = 3, many: int = 0) ->
 
 
 def _task(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) -> Task:
-    parts = ["bench/speed.py", "bench/speed_parts.py", "bench/processes.py", "formats", "cli"]
+    parts = ["bench/speed.py", "bench/speed_parts.py", "bench/processes.py", "formats", "cli", "engines"]
     key = fingerprint_of(parts, ["pytextad", "torch"], method=run.bench.fingerprint("difa-full"), cores=core_count())
     cell = run.cell("speed", dataset, seed, "difa-full", settings, key)
     return Task(cell, partial(_compute, run, dataset, seed, settings))
@@ -75,13 +77,14 @@ def _compute(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) ->
         words = sum(len(document.words) for document in documents)
         subwords = sum(int(item.pieces.sum()) + 2 for item in encoder.encode(documents))
         out = folder / "out.jsonl"
+        commands = _commands(folder, documents_of=vary(documents, 4 * len(documents), seed), count=len(documents), run=run)
         clocked: dict[str, Callable[[], object] | None] = {
+            "end to end": partial(score_file, model, folder / "model", folder / _ONCE, folder / "end.jsonl"),
             "score": partial(score_and_write, model, documents, out),
             "encoder": partial(encoder.encode, documents),
             "matrix": matrix_limit(encoder, options.encoder, subwords, threads),
             "peer": peer(halves, documents, encoder, options.encoder, seed),
         }
-        commands = _commands(folder, documents_of=vary(documents, 4 * len(documents), seed), count=len(documents), run=run)
         seconds = _rounds(settings["rounds"], clocked, commands)
         staged = [stage_seconds(model, documents, out) for _ in range(settings["rounds"])]
         record: Record = {
@@ -131,7 +134,7 @@ def _commands(folder: Path, documents_of: list[list[str]], count: int, run: Run)
     encoder = find(EncoderConfig(name=run.options.encoder, layer=run.options.layer)).folder
     python = [sys.executable, "-c"]
     return {
-        "command": _score_command(folder, _write(folder / "once.jsonl", documents_of[:count]), run),
+        "command": _score_command(folder, _write(folder / _ONCE, documents_of[:count]), run),
         "four times": _score_command(folder, _write(folder / "four.jsonl", documents_of), run),
         "one line": _score_command(folder, _write(folder / "one.jsonl", documents_of[:1]), run),
         "help": [sys.executable, "-m", "difa", "--help"],

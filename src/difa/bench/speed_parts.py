@@ -16,9 +16,10 @@ from difa.bench.methods import quiet_rates
 from difa.bench.split import Split
 from difa.config import EncoderConfig
 from difa.detector import calibrate, raw_evidence
-from difa.document import Document
+from difa.document import Document, split_by
 from difa.encoders import Encoder
 from difa.encoders.source import find
+from difa.engines.local import Job, Silent, score_inputs
 from difa.estimator import DiFA
 from difa.formats.write import to_json_line
 from difa.fuse import fuse
@@ -36,9 +37,15 @@ def clock(part: Part) -> float:
 
 
 def score_and_write(model: DiFA, documents: Sequence[Document], path: Path) -> None:
-    """Scoring as the command does it, without its start-up."""
+    """Scoring from Python, and the results as lines of JSON."""
     with path.open("w", encoding="utf-8") as file, quiet_rates():
         file.writelines(map(to_json_line, model.score(documents)))
+
+
+def score_file(model: DiFA, folder: Path, source: Path, path: Path) -> None:
+    """Scoring as the command does it, from file to file through its pipeline, without its start-up."""
+    with quiet_rates():
+        score_inputs(model, Job(folder, [str(source)], out=path), Silent())
 
 
 def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dict[str, float]:
@@ -58,10 +65,9 @@ def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dic
     raw = raw_evidence(fitted.views, encoded)
 
     def decide() -> None:
-        sides = [fitted.sides.evidence(calibrate(item, fitted.references, fitted.config)) for item in raw]
-        for item in sides:
-            fuse(item, fitted.heads.fusion, fitted.config.fusion)
-        describe(sides)
+        sides = fitted.sides.evidence(calibrate(np.concatenate(raw), fitted.references, fitted.config))
+        fuse(sides, fitted.heads.fusion, fitted.config.fusion)
+        describe(split_by(map(len, encoded), sides))
 
     timed("calibration, fusion, documents", decide)
     with quiet_rates():
