@@ -48,11 +48,11 @@ def work_ahead(
         return
     with ThreadPoolExecutor(1) as worker:  # leaving waits for what is under way: native code must not outlive the process
         for item in items:
-            following: T | None = item
-            made = worker.submit(work, item)
-            while following is not None:
-                current, result = following, made.result()
-                following = ready()
-                if following is not None:
-                    made = worker.submit(work, following)
-                yield current, result
+            waiting = [(item, worker.submit(work, item))]
+            while waiting:
+                current, made = waiting.pop()
+                pair = [(current, made.result())]
+                del made  # what was made belongs to the caller alone, who may let go of it: it can be large
+                if (following := ready()) is not None:
+                    waiting.append((following, worker.submit(work, following)))
+                yield pair.pop()

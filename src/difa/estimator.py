@@ -20,8 +20,8 @@ from difa import detector
 from difa.calibrate import check_rate
 from difa.config import Config, stage_from_dict
 from difa.decide import decide
-from difa.detector import LEAST_DOCUMENTS, Detector, Report
-from difa.document import Document, Encoded, Explanation, FloatArray, Result
+from difa.detector import LEAST_DOCUMENTS, Detector, Report, Scored
+from difa.document import Document, Explanation, FloatArray, Result
 from difa.encoders import load_encoder
 from difa.errors import ConfigError, InputError, NotFittedError
 from difa.sample import Sample, sample_documents
@@ -128,15 +128,16 @@ class DiFA:
             fdr: false-discovery rate over this call's documents, in place of a false-alarm rate.
         """
         documents = _documents(texts)
-        rate, over_batch = self._rate(fpr, fdr)
-        return decide(self._fitted(), documents, self._fitted().score(documents), rate, over_batch=over_batch)
+        self._rate(fpr, fdr)  # an impossible rate is refused before anything is scored
+        return self.decide(documents, self._fitted().score(documents), fpr=fpr, fdr=fdr)
 
-    def score_encoded(
-        self, documents: Sequence[Document], encoded: Sequence[Encoded], *, fpr: float | None = None, fdr: float | None = None
+    def decide(
+        self, documents: Sequence[Document], scored: Sequence[Scored], *, fpr: float | None = None, fdr: float | None = None
     ) -> list[Result]:
-        """`score` for documents that its encoder has read already: for those who encode ahead."""
+        """The last step of `score`, for those who take the steps before it apart: what the detector says, as results."""
         rate, over_batch = self._rate(fpr, fdr)
-        return decide(self._fitted(), documents, self._fitted().score_encoded(encoded), rate, over_batch=over_batch)
+        self._warn_if_too_small(rate, stacklevel=2)  # one place, whoever calls: said once for all chunks of a run
+        return decide(self._fitted(), documents, scored, rate, over_batch=over_batch)
 
     def decision_function(self, texts: Iterable[Any]) -> FloatArray:
         """Document scores."""
@@ -245,17 +246,15 @@ class DiFA:
         rate, over_batch = (fdr, True) if fdr is not None else (fpr, False)
         if rate is None:
             rate, over_batch = (self.fdr, True) if self.fdr is not None else (self.fpr, False)
-        rate = check_rate("fdr" if over_batch else "fpr", rate)
-        self._warn_if_too_small(rate)
-        return rate, over_batch
+        return check_rate("fdr" if over_batch else "fpr", rate), over_batch
 
-    def _warn_if_too_small(self, rate: float) -> None:
+    def _warn_if_too_small(self, rate: float, stacklevel: int = 3) -> None:
         reference = self._fitted().document_reference
         if reference.least_p > rate:
             warnings.warn(
                 f"no document can be flagged at a rate of {rate:g}: {len(reference.values)} normal documents allow "
                 f"{reference.least_p:.2g} at best; fit on more documents or raise the rate",
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
     def _sample(self, texts: Iterable[Any], seed: int) -> Sample:

@@ -116,7 +116,7 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
     """
     sources = find_sources(job.inputs)
     _check(job, sources)
-    model.score_encoded([], [], fpr=job.fpr, fdr=job.fdr)  # an impossible rate is refused before anything is read
+    model.decide([], [], fpr=job.fpr, fdr=job.fdr)  # an impossible rate is refused before anything is read
     run = _Run(model, job, sources, watch)
     watch.begin(sum(source.size for source in sources) if run.repeatable else None)
     if job.out is None:
@@ -173,7 +173,9 @@ class _Run:
         chunks = cut_chunks(entries, sink.place, skip_bad=self.job.skip_bad, cut=sink.shard_size, done=sink.state.documents)
         with ReadAhead(chunks) as ahead, closing(self._encoded(ahead)) as encoded:
             for chunk, vectors in encoded:
-                sink.write(self.model.score_encoded(chunk.documents, vectors, fpr=self.job.fpr, fdr=self.job.fdr))
+                scored = self.model.detector_.score_encoded(vectors)
+                del vectors  # a long document's are large, and not needed for its results
+                sink.write(self.model.decide(chunk.documents, scored, fpr=self.job.fpr, fdr=self.job.fdr))
                 for complaint in chunk.bad:
                     self.watch.skip(complaint)
                 sink.note(chunk.place, len(chunk.bad))
