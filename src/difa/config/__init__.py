@@ -103,7 +103,7 @@ class Config:
                 perturb=replace(config.perturb, kinds=PAPER_KINDS),
                 fusion=FusionConfig(hidden=8, agreement=True, power=1.0),
                 document=replace(config.document, view=False, feedback=0.0),
-                learn=replace(config.learn, worst=0.0),
+                learn=replace(config.learn, shrinkage=0.1, worst=0.0),
             )
         return config
 
