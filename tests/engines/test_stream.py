@@ -70,7 +70,11 @@ def test_an_interrupted_run_ends_at_once_and_quietly(folder, tmp_path, threads):
     source = tmp_path / "in.txt"
     source.write_text("Where is my order? It was due on Friday.\n" * 3 + "\n".join(f"parcel {n} is late" for n in range(50_000)))
     arguments = command("score", folder, source, "--threads", threads)
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+
+    def listen() -> None:  # a shell's background jobs, and what they start, ignore interruptions
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=listen) as process:
         assert process.stdout.readline()
         process.send_signal(signal.SIGINT)
         _, complaint = process.communicate(timeout=30)

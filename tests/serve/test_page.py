@@ -6,12 +6,15 @@ import json
 import shutil
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.serve.conftest import running
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed: these tests need Debian's chromium")
+
+expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
 
 STRANGE = "Where is my xkcdqwrtplk order?"
 
@@ -37,7 +40,7 @@ def opened(browser, client):
     page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
     page.on("request", lambda request: asked.append(request.url))
     page.goto(client.url)
-    page.wait_for_function("document.getElementById('about').textContent !== ''")
+    expect(page.locator("#about")).not_to_be_empty()
     page.asked = asked
     yield page
     context.close()
@@ -48,7 +51,7 @@ def opened(browser, client):
 def check(page, text):
     page.fill("#input", text)
     page.click("#check")
-    page.wait_for_function("() => !document.getElementById('check').disabled")
+    expect(page.locator("#check")).to_be_enabled()
     page.wait_for_selector("#result:not([hidden])")
 
 
@@ -197,7 +200,7 @@ def test_every_control_has_a_name_and_the_outcome_is_announced(opened):
 def open_file(page, name, content):
     page.set_input_files("#file", {"name": name, "mimeType": "text/plain", "buffer": content.encode()})
     page.wait_for_selector("#table-card:not([hidden])")
-    page.wait_for_function("() => !document.getElementById('check').disabled")
+    expect(page.locator("#check")).to_be_enabled()
 
 
 JSONL = "\n".join(
@@ -289,8 +292,8 @@ def test_a_phone_shows_everything_within_its_width(opened):
 def test_another_model_can_be_chosen(opened):
     check(opened, STRANGE)
     opened.select_option("#model", "tiny")
-    opened.wait_for_function("document.getElementById('about').textContent.includes('tiny')")
-    opened.wait_for_function("() => !document.getElementById('check').disabled")
+    expect(opened.locator("#about")).to_contain_text("tiny")
+    expect(opened.locator("#check")).to_be_enabled()
     assert "80 normal documents" in opened.get_attribute("#histogram svg", "aria-label")
 
 
@@ -300,7 +303,7 @@ def test_the_page_asks_for_the_key(browser, quick_model):
         page.goto(client.url)
         page.fill("#key", "s3cret")
         page.click("#key-form button")
-        page.wait_for_function("document.getElementById('about').textContent !== ''")
+        expect(page.locator("#about")).not_to_be_empty()
         check(page, STRANGE)
         assert page.locator("#words").inner_text() == STRANGE
         page.close()
