@@ -7,6 +7,7 @@ from difa.bench.render import pick
 from difa.bench.render_table import table_markdown
 from difa.bench.split import split
 from difa.bench.table import run_table
+from difa.errors import ConfigError
 
 
 @pytest.fixture
@@ -49,6 +50,15 @@ def test_tokencore_agrees_with_the_peer_and_all_peers_have_a_row(start, quick_pe
     assert records["pytextad-fate"]["reason"].startswith("needs labelled anomalies")
     text = table_markdown(list(records.values()))
     assert "- FATE (PyTextAD): needs labelled anomalies" in text
+
+
+def test_a_single_peer_is_chosen_like_any_method(start, short_documents):
+    run = start(draws=0, data=short_documents)
+    assert [record["method"] for record in run_table(run, ("pytextad-tokencore",))] == ["pytextad-tokencore"]
+    both = {record["method"] for record in run_table(run, ("pytextad-fate", "length"))}
+    assert both == {"pytextad-tokencore", "length", "pytextad-fate"}  # the first is in the folder already
+    with pytest.raises(ConfigError, match=r"expected one of lof, .*pytextad-fate, got pytextad"):
+        run_table(run, ("length", "pytextad"))
 
 
 def test_without_the_library_its_extra_is_named(start, monkeypatch):

@@ -21,11 +21,12 @@ def labelled(tmp_path):
     return tmp_path / "data"
 
 
-@pytest.mark.parametrize("command", ["table", "ablation", "efficiency", "contamination", "sparsity", "examples"])
-def test_every_command_takes_the_shared_options(command):
+@pytest.mark.parametrize("command", ["table", "ablation", "efficiency", "speed", "contamination", "sparsity", "examples"])
+def test_every_command_takes_the_shared_options_and_shows_examples(command):
     run = difa("bench", command, "--help", env=os.environ | {"COLUMNS": "160"})
     assert run.returncode == 0, run.stderr
     assert all(option in run.stdout for option in ("--data", "--seeds", "--out", "--encoder", "--quiet"))
+    assert f"difa bench {command}" in run.stdout.partition("Examples:")[2]
 
 
 def test_a_table_of_ones_own_data(labelled, tmp_path):

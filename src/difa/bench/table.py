@@ -15,24 +15,36 @@ from difa.baselines import METHODS, Settings
 from difa.bench import peers
 from difa.bench.cells import Record
 from difa.bench.data import DataSet
-from difa.bench.methods import RATE, Scores, check_methods, run_method
+from difa.bench.methods import ALL_METHODS, RATE, Scores, check_methods, run_method
 from difa.bench.metrics import judge_documents, judge_words
 from difa.bench.render_table import table_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
 from difa.document import IntArray
+from difa.errors import ConfigError
 
 DEFAULT, GRID = "library default", "grid"
 
 
 def run_table(run: Run, methods: Sequence[str] = (), *, grid: bool = False, with_peers: bool = False) -> list[Record]:
     """Measure, and write `table.json` and `table.md`."""
-    names = check_methods(methods)
-    tasks = [task for dataset in run.sets for seed in run.options.seeds for task in _tasks(run, dataset, seed, names, grid)]
-    if with_peers:
-        tasks += [task for dataset in run.sets for seed in run.options.seeds for task in _peer_tasks(run, dataset, seed)]
-    tasks.sort(key=lambda task: [run_set.digest for run_set in run.sets].index(task.cell.digest))
+    names, chosen = _choose(methods, with_peers)
+    tasks = []
+    for dataset in run.sets:
+        for seed in run.options.seeds:
+            tasks += _tasks(run, dataset, seed, names, grid)
+            tasks += _peer_tasks(run, dataset, seed, chosen)
     return finish(run, "table", tasks, table_markdown)
+
+
+def _choose(names: Sequence[str], with_peers: bool) -> tuple[list[str], list[peers.Peer]]:
+    """The methods and the peers that are meant: all methods and no peers for no name."""
+    chosen = [peer for peer in peers.PEERS if with_peers or peer.name in names]
+    own = [name for name in names if name not in peers.LABELS]
+    unknown = [name for name in own if name not in ALL_METHODS]
+    if unknown:
+        raise ConfigError(f"method: expected one of {', '.join((*ALL_METHODS, *peers.LABELS))}, got {', '.join(unknown)}")
+    return check_methods(own) if own or not names else [], chosen
 
 
 def _tasks(run: Run, dataset: DataSet, seed: int, names: Sequence[str], grid: bool) -> list[Task]:
@@ -85,10 +97,12 @@ def _alarms(scores: Scores, halves: Split) -> Record | None:
     }
 
 
-def _peer_tasks(run: Run, dataset: DataSet, seed: int) -> list[Task]:
+def _peer_tasks(run: Run, dataset: DataSet, seed: int, chosen: Sequence[peers.Peer]) -> list[Task]:
+    if not chosen:
+        return []
     fingerprint = peers.fingerprint(run.bench)
-    cells = [run.cell("table", dataset, seed, peer.name, {}, fingerprint) for peer in peers.PEERS]
-    return [Task(cell, partial(_compute_peer, run, dataset, seed, peer)) for cell, peer in zip(cells, peers.PEERS, strict=True)]
+    cells = [run.cell("table", dataset, seed, peer.name, {}, fingerprint) for peer in chosen]
+    return [Task(cell, partial(_compute_peer, run, dataset, seed, peer)) for cell, peer in zip(cells, chosen, strict=True)]
 
 
 def _compute_peer(run: Run, dataset: DataSet, seed: int, peer: peers.Peer) -> Record:

@@ -6,7 +6,7 @@ Every command takes the options of `common` beside its own; `command` joins the 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,7 +41,7 @@ DataFolder = Annotated[
     typer.Option(help="Folder with tokenad/, or with labelled files of your own; else DIFA_DATA, ../shared/data or the hub."),
 ]
 EncoderName = Annotated[str, typer.Option("--encoder", help="minilm (embedded), a Hugging Face hub name, or a local folder.")]
-Methods = Annotated[str, typer.Option(help="Methods, separated by commas.")]
+Methods = Annotated[str, typer.Option(help="Methods, separated by commas. A wrong name lists the right ones.")]
 PresetName = Annotated[str, typer.Option("--preset", help="Which preset of DiFA.")]
 
 
@@ -65,11 +65,14 @@ def common(
     return Options(out, data, encoder=encoder, layer=layer, draws=draws, threads=threads, cache=cache, revision=revision, **names)  # type: ignore[arg-type]
 
 
-def command(shows: str | None = None, **defaults: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(
+    shows: str | None = None, *, examples: Sequence[str], **defaults: str
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function that takes an open run and options of its own.
 
     Args:
         shows: file of the results folder that is printed in the end, when no progress bar stands in its way.
+        examples: examples that `--help` shows, without the command's own name.
         defaults: other defaults for options of `common`.
     """
 
@@ -89,7 +92,8 @@ def command(shows: str | None = None, **defaults: str) -> Callable[[Callable[...
         run_command.__doc__, run_command.__name__ = function.__doc__, function.__name__
         run_command.__signature__ = inspect.Signature([*parameters, quiet])  # type: ignore[attr-defined]
         run_command.__annotations__ = {p.name: p.annotation for p in (*parameters, quiet)}
-        return app.command()(run_command)
+        lines = (f"difa bench {function.__name__} {example}".rstrip() for example in examples)
+        return app.command(epilog="\n\n".join(("Examples:", *lines)))(run_command)
 
     return decorate
 
@@ -103,12 +107,19 @@ def _run(work: Callable[[Run], None], options: Options, quiet: bool) -> None:
     say(f"written to {options.out}", quiet)
 
 
-@command("table.md")
+@command(
+    "table.md",
+    examples=(
+        "--data data --out bench",
+        "--seeds 0,1,2,3,4 --forms clean --methods tokencore,difa-full",
+        "--data labelled --methods trigram,difa-full,pytextad-sik",
+    ),
+)
 def table(
     run: Run,
     methods: Methods = "",
     grid: Annotated[bool, typer.Option("--grid", help="Also the settings that the TokenCore authors searched.")] = False,
-    peers: Annotated[bool, typer.Option("--peers", help="Also the detectors of PyTextAD.")] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Also all detectors of PyTextAD; --methods takes single ones.")] = False,
 ) -> None:
     """Every method on every set: AUROC, average precision and false alarms at 95 % recall, for words and documents."""
     from difa.bench.table import run_table
@@ -116,7 +127,11 @@ def table(
     run_table(run, _names(methods), grid=grid, with_peers=peers)
 
 
-@command("ablation.md", forms="clean")
+@command(
+    "ablation.md",
+    examples=("--sets review --out bench", "--judge pseudo --sets review,grammar", "--preset paper --forms original"),
+    forms="clean",
+)
 def ablation(
     run: Run,
     preset: PresetName = "full",
@@ -128,7 +143,7 @@ def ablation(
     run_ablation(run, preset, judge)
 
 
-@command("efficiency.md", sets="grammar,review", forms="clean")
+@command("efficiency.md", examples=("", "--methods tokencore,lunar,difa-full"), sets="grammar,review", forms="clean")
 def efficiency(run: Run, methods: Methods = "") -> None:
     """Accuracy against time to fit, time to score and memory."""
     from difa.bench.efficiency import run_efficiency
@@ -136,7 +151,7 @@ def efficiency(run: Run, methods: Methods = "") -> None:
     run_efficiency(run, _names(methods))
 
 
-@command("speed.md", sets="review", forms="clean")
+@command("speed.md", examples=("", "--many 200000"), sets="review", forms="clean")
 def speed(
     run: Run,
     docs: Annotated[int, typer.Option(help="Documents that are scored; four times as many to see growth.", min=4)] = 200,
@@ -149,7 +164,7 @@ def speed(
     run_speed(run, docs, rounds, many)
 
 
-@command("contamination.md", sets="spam", forms="clean")
+@command("contamination.md", examples=("", "--data labelled --sets mine --methods difa-full"), sets="spam", forms="clean")
 def contamination(run: Run, methods: Methods = "difa-full,tokencore,iforest") -> None:
     """Document AUROC as the training data is spoilt by noise and by real anomalies."""
     from difa.bench.contamination import run_contamination
@@ -157,7 +172,7 @@ def contamination(run: Run, methods: Methods = "difa-full,tokencore,iforest") ->
     run_contamination(run, _names(methods))
 
 
-@command("sparsity.md", sets="spam", forms="clean")
+@command("sparsity.md", examples=("", "--sets review --methods trigram,difa-full"), sets="spam", forms="clean")
 def sparsity(run: Run, methods: Methods = "difa-full,tokencore,iforest,trigram") -> None:
     """Document AUROC by the number of anomalous words in a document."""
     from difa.bench.sparsity import run_sparsity
@@ -165,7 +180,7 @@ def sparsity(run: Run, methods: Methods = "difa-full,tokencore,iforest,trigram")
     run_sparsity(run, _names(methods))
 
 
-@command(forms="clean")
+@command(examples=("--sets spam --count 5",), forms="clean")
 def examples(
     run: Run,
     preset: PresetName = "full",
