@@ -159,7 +159,8 @@ def test_report_fills_marks_and_leaves_the_rest(start, tmp_path):
     assert text.count("words\n") == 4
     assert "old ablation" in text
     assert "![Document AUROC by the number of anomalous words](images/bench-sparsity.png)" in text
-    assert (page.parent / "images" / "bench-sparsity.png").is_file()
+    assert "![All methods, sets in their clean form](images/bench-table-clean.png)" in text
+    assert {path.stem for path in (page.parent / "images").iterdir()} == {"bench-sparsity", "bench-table-clean"}
     assert write_report(run.store.folder, page) == filled
     assert page.read_text() == text, "the same results fill the page with the same text"
 

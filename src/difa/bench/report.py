@@ -20,12 +20,14 @@ from difa.bench.run import COMMANDS, load_records, write_text
 from difa.errors import InputError
 
 PICTURES = {
+    "table-original": "All methods, sets in their original form",
+    "table-clean": "All methods, sets in their clean form",
     "efficiency": "Accuracy against time and memory",
     "contamination": "Document AUROC as the training data is spoilt",
     "sparsity": "Document AUROC by the number of anomalous words",
     "examples": "Scored documents with coloured words",
 }
-"""Commands that draw, and what their picture shows."""
+"""Pictures that commands draw, and what they show."""
 _MARK = re.compile(r"(<!-- bench:([a-z]+)(?::([a-z]+))? -->\n).*?(<!-- /bench -->)", re.DOTALL)
 
 Writer = Callable[[Sequence[Record]], str]
@@ -63,7 +65,7 @@ def write_report(results: Path, page: Path) -> list[str]:
 
     def fill(match: re.Match[str]) -> str:
         head, command, form, tail = match.groups()
-        parts = [_picture(results, command), section_of(command, form, records)]
+        parts = [_picture(results, command, form), section_of(command, form, records)]
         body = "\n\n".join(part for part in parts if part)
         if not body:
             return match.group()
@@ -98,10 +100,11 @@ def _without_title(text: str) -> str:
     return "\n".join(f"#{line}" if line.startswith("## ") else line for line in lines)
 
 
-def _picture(results: Path, command: str) -> str | None:
+def _picture(results: Path, command: str, form: str | None) -> str | None:
     """The line that shows a command's picture, if it was drawn."""
-    drawn = command in PICTURES and (results / f"{command}.png").is_file()
-    return f"![{PICTURES[command]}](images/bench-{command}.png)" if drawn else None
+    name = "-".join(filter(None, (command, form)))
+    drawn = name in PICTURES and (results / f"{name}.png").is_file()
+    return f"![{PICTURES[name]}](images/bench-{name}.png)" if drawn else None
 
 
 def _copy_pictures(results: Path, images: Path) -> None:

@@ -17,6 +17,7 @@ from difa.bench.cells import Record
 from difa.bench.data import DataSet
 from difa.bench.methods import ALL_METHODS, RATE, Scores, check_methods, run_method
 from difa.bench.metrics import judge_documents, judge_words
+from difa.bench.plots_table import draw_table
 from difa.bench.render_table import table_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
@@ -34,7 +35,7 @@ def run_table(run: Run, methods: Sequence[str] = (), *, grid: bool = False, with
         for seed in run.options.seeds:
             tasks += _tasks(run, dataset, seed, names, grid)
             tasks += _peer_tasks(run, dataset, seed, chosen)
-    return finish(run, "table", tasks, table_markdown)
+    return finish(run, "table", tasks, table_markdown, draw_table)
 
 
 def _choose(names: Sequence[str], with_peers: bool) -> tuple[list[str], list[peers.Peer]]:
