@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from difa.bench import published
-from difa.bench.render import pick, short
+from difa.bench.render import document_rows, pick, short
 from difa.bench.render_table import table_markdown
 from difa.bench.split import split
 from difa.bench.table import run_table
@@ -139,3 +139,8 @@ def test_difa_agrees_exactly_with_the_command_line(start, tiny_data, tiny_folder
 def test_unknown_methods_are_named(start):
     with pytest.raises(ConfigError, match=r"expected one of lof, .* got knn"):
         run_table(start(), ("knn",))
+
+
+def test_a_pooling_rule_that_changes_nothing_has_no_row(start):
+    labels = [row.label for row in document_rows(run_table(start(draws=0), ("doclength", "length")))]
+    assert labels == ["word length", "word length, mean of words", "document length"]

@@ -38,11 +38,12 @@ def word_rows(records: Sequence[Record]) -> list[Row]:
 
 
 def document_rows(records: Sequence[Record]) -> list[Row]:
-    """One row per method and pooling rule."""
-    rows = []
+    """One row per method and pooling rule; a rule that changes nothing, as for the length of the document, has none."""
+    rows: list[Row] = []
     for name in methods(records):
-        for rule in rules(name, records):
-            rows += _rows_of(name, records, "document", rule)
+        mine = [row for rule in rules(name, records) for row in _rows_of(name, records, "document", rule)]
+        entries = [(row.note, [entry(figures) for figures in row.figures.values()]) for row in mine]
+        rows += [row for at, row in enumerate(mine) if entries[at] not in entries[:at]]
     return rows
 
 
