@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +22,8 @@ difa fit normal.txt --out model
 difa fit texts/ more.jsonl --out model --seed 7
 
 difa fit normal.txt --out model --encoder bert-base-uncased --preset paper
+
+difa fit normal.txt --out model --set document.feedback=0 --set semantic.epochs=3
 """
 
 
@@ -36,6 +40,12 @@ def fit(
     max_words: Annotated[
         int, typer.Option(help="Words to fit on at most: of a larger corpus a uniform sample of documents is used.")
     ] = 200_000,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="STAGE.KEY=VALUE", help="Change a single setting of the preset; may be given several times."
+        ),
+    ] = None,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -49,7 +59,17 @@ def fit(
 
     check_place(out)
     started = time.monotonic()
-    model = DiFA(preset, encoder=encoder, layer=layer, fpr=fpr, seed=seed, cache=cache, threads=threads, max_words=max_words)
+    model = DiFA(
+        preset,
+        encoder=encoder,
+        layer=layer,
+        fpr=fpr,
+        seed=seed,
+        stages=settings_of(set_ or ()),
+        cache=cache,
+        threads=threads,
+        max_words=max_words,
+    )
     with stages(quiet) as report:
         model.fit(stream_all(inputs, skip_bad), report=report)
     try:
@@ -57,6 +77,26 @@ def fit(
     except OSError as error:
         raise ModelError(f"{out}: cannot be written: {error.strerror}") from None
     say(f"{out}: fitted on {_extent(model.detector_)}, in {time.monotonic() - started:.0f} s", quiet)
+
+
+def settings_of(changes: Sequence[str]) -> dict[str, dict[str, Any]] | None:
+    """Settings by stage from `stage.key=value`; values are JSON, and words that are not JSON are taken as they stand."""
+    from difa.errors import ConfigError
+
+    stages: dict[str, dict[str, Any]] = {}
+    for change in changes:
+        path, equals, text = change.partition("=")
+        stage, dot, key = path.strip().partition(".")
+        if not (equals and dot and stage and key):
+            raise ConfigError(f"--set: expected STAGE.KEY=VALUE such as document.feedback=0, got {change!r}")
+        if stage == "encoder" and key in ("name", "layer", "threads"):
+            raise ConfigError(f"--set {path.strip()}: there is an option for it, --{key.replace('name', 'encoder')}")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text.strip()
+        stages.setdefault(stage, {})[key] = tuple(value) if isinstance(value, list) else value
+    return stages or None
 
 
 def _extent(detector: Detector) -> str:
