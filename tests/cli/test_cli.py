@@ -49,8 +49,8 @@ def test_fit_writes_a_model_and_shows_progress(tiny_folder, corpus, tmp_path):
     assert "fitted on 120 documents" in run.stderr
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     assert (config["seed"], config["encoder"]["layer"], config["training"]["documents"]) == (3, 1, 120)
-    assert config["config"]["document"]["feedback"] == 0.2
-    assert config["config"]["views"]["names"] == ["semantic", "form"]
+    assert config["stages"]["document"]["feedback"] == 0.2
+    assert config["stages"]["views"]["names"] == ["semantic", "form"]
 
 
 def test_score_writes_json_lines(folder, tmp_path):
