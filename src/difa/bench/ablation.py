@@ -7,7 +7,7 @@ anomalies of held-out normal documents, which is how settings are chosen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -35,6 +35,16 @@ class Variant:
 
     label: str
     stages: Mapping[str, Any]
+    concerns: Callable[[Config], bool] = lambda config: True
+    """Whether a preset has what is changed: nothing can be taken away that is not there."""
+
+
+def _has_all_views(config: Config) -> bool:
+    return config.views.names == VIEW_NAMES
+
+
+def _weighs_documents(config: Config) -> bool:
+    return config.document.view
 
 
 WHOLE = Variant("as it is", {})
@@ -45,7 +55,7 @@ VARIANTS = (
     Variant("in-sample calibration", {"calibration": {"reference": "in-sample"}}),
     Variant("unseen calibration", {"calibration": {"reference": "unseen"}}),
     *(
-        Variant(f"without the {name} view", {"views": {"names": tuple(other for other in VIEW_NAMES if other != name)}})
+        Variant(f"without the {name} view", {"views": {"names": tuple(o for o in VIEW_NAMES if o != name)}}, _has_all_views)
         for name in VIEW_NAMES[2:]
     ),
     Variant("views of the paper alone", {"views": {"names": VIEW_NAMES[:2]}}),
@@ -54,7 +64,7 @@ VARIANTS = (
     Variant("gates that look at the word", {"fusion": {"hidden": 8}}),
     Variant("pseudo anomalies of the paper", {"perturb": {"kinds": PAPER_KINDS}}),
     Variant("without the document view", {"document": {"view": False}}),
-    Variant("without the length", {"document": {"length_weight": 0.0}}),
+    Variant("without the length", {"document": {"length_weight": 0.0}}, _weighs_documents),
     Variant("without feedback to words", {"document": {"feedback": 0.0}}),
 )
 
@@ -71,15 +81,16 @@ def run_ablation(run: Run, preset: str = "full", judge: str = "labels") -> list[
         _task(run, dataset, seed, preset, judge, variant)
         for dataset in run.sets
         for seed in run.options.seeds
-        for variant in (WHOLE, *_different(run.bench, preset))
+        for variant in (WHOLE, *different(run.bench, preset))
     ]
     return finish(run, "ablation", tasks, ablation_markdown)
 
 
-def _different(bench: Workbench, preset: str) -> list[Variant]:
-    """Variants that are not what the preset does anyway, or that it has no setting for."""
+def different(bench: Workbench, preset: str) -> list[Variant]:
+    """Variants that concern the preset and are not what it does anyway."""
     whole = bench.difa(preset, 0).config()
-    return [variant for variant in VARIANTS if bench.difa(preset, 0, _plain(variant)).config() != whole]
+    concerned = [variant for variant in VARIANTS if variant.concerns(whole)]
+    return [variant for variant in concerned if bench.difa(preset, 0, _plain(variant)).config() != whole]
 
 
 def _plain(variant: Variant) -> dict[str, Any]:
