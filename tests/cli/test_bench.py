@@ -33,6 +33,7 @@ def test_a_table_of_ones_own_data(labelled, tmp_path):
     run = difa("bench", "table", "--data", labelled, "--out", tmp_path / "out", "--methods", "length,doclength", "--draws", 0)
     assert run.returncode == 0, run.stderr
     assert "| word length | 1.000 / 1.000 / .000 |" in run.stdout
+    assert "## Own form, seed 42\n" in run.stdout, "nobody published a split of one's own data"
     assert "1/2 table mine own seed 42: doclength" in run.stderr
     assert (tmp_path / "out" / "results.csv").is_file()
     again = difa("bench", "table", "--data", labelled, "--out", tmp_path / "out", "--methods", "length", "--draws", 0, "-q")

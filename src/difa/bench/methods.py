@@ -126,12 +126,12 @@ def label_of(name: str) -> str:
     return f"DiFA ({name.removeprefix('difa-')})" if name in DIFA else method(name).label
 
 
-def check_methods(names: Sequence[str]) -> list[str]:
-    """The named methods in the order of the tables; all of them for none."""
-    unknown = [name for name in names if name not in ALL_METHODS]
+def check_methods(names: Sequence[str], known: Sequence[str] = ALL_METHODS) -> list[str]:
+    """The named methods in the order of the tables; all that are known for none."""
+    unknown = [name for name in names if name not in known]
     if unknown:
-        raise ConfigError(f"method: expected one of {', '.join(ALL_METHODS)}, got {', '.join(unknown)}")
-    return [name for name in ALL_METHODS if not names or name in names]
+        raise ConfigError(f"method: expected one of {', '.join(known)}, got {', '.join(unknown)}")
+    return [name for name in known if not names or name in names]
 
 
 def run_method(name: str, settings: Settings, halves: Split, seed: int, bench: Workbench) -> Scores:

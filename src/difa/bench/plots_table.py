@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from difa.bench.cells import Record
-from difa.bench.methods import label_of
-from difa.bench.peers import LABELS
 from difa.bench.plots import FAINT, INK, colour_of, figure
-from difa.bench.render import PUBLISHED_SEED, by_set, methods, rules, sets_of, unique
+from difa.bench.render import PUBLISHED_SEED, by_set, methods, rules, sets_of, title_of, unique
 
 _METRICS = {"auroc": ("AUROC", "o", 0.14), "ap": ("average precision", "D", -0.14)}
 """What is drawn: its name, its mark, and how far above its line it stands."""
@@ -48,7 +46,7 @@ def _draw_form(records: Sequence[Record], path: Path) -> None:
                 axes.set_title(f"{name.capitalize()}, {level}s")
         _name_lines(grid, names)
         drawn.suptitle(f"{records[0]['form'].capitalize()} form, {_seeds(seeds)}", x=0.01, ha="left", color=INK)
-        drawn.legend(*grid[0][0].get_legend_handles_labels(), loc="upper right", ncols=2, frameon=False)
+        drawn.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower right", ncols=2, frameon=False)
 
 
 def _panel(axes: Any, records: Sequence[Record], level: str, names: Sequence[str]) -> None:
@@ -85,7 +83,7 @@ def spread(figures: Sequence[Record], metric: str) -> tuple[float, float, float]
 
 def _name_lines(grid: Any, names: Sequence[str]) -> None:
     for axes in grid[:, 0]:
-        axes.set_yticks(range(len(names)), [LABELS.get(name) or label_of(name) for name in names])
+        axes.set_yticks(range(len(names)), [title_of(name) for name in names])
         for text, name in zip(axes.get_yticklabels(), names, strict=True):
             strong = name.startswith("difa-")
             text.set(color=colour_of(name) if strong else INK, fontweight="bold" if strong else "normal")

@@ -61,7 +61,7 @@ def _published(pairs: Sequence[tuple[float, float]]) -> dict[str, list[Record]]:
 
 def _rows_of(name: str, records: Sequence[Record], level: str, rule: str | None) -> list[Row]:
     mine = [record for record in records if record["method"] == name and record["figures"]]
-    label = LABELS.get(name) or label_of(name)
+    label = title_of(name)
     if rule == "mean" or (rule == "max" and name in DIFA):
         label += f", {rule} of words"
     rows = []
@@ -148,6 +148,11 @@ def short(value: float) -> str:
     """Three decimals, without the leading zero."""
     text = f"{value:.3f}"
     return text[1:] if text.startswith("0.") else text
+
+
+def title_of(name: str) -> str:
+    """What tables and pictures call a method or a peer."""
+    return LABELS.get(name) or label_of(name)
 
 
 def methods(records: Sequence[Record]) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from difa.bench import published
 from difa.bench.cells import Record
 from difa.bench.methods import label_of
 from difa.bench.peers import LABELS
@@ -21,6 +22,7 @@ from difa.bench.render import (
     rules,
     sets_of,
     short,
+    title_of,
     unique,
     word_rows,
 )
@@ -39,7 +41,8 @@ def table_markdown(records: Sequence[Record], *, details: bool = True) -> str:
         single = [record for record in of_form if record["seed"] == PUBLISHED_SEED]
         several = [record for record in of_form if record["seed"] != PUBLISHED_SEED]
         if single:
-            parts += section(single, form, f"seed {PUBLISHED_SEED}, the published split")
+            known = all(name in published.SETS for name in sets_of(single))
+            parts += section(single, form, f"seed {PUBLISHED_SEED}" + (", the published split" if known else ""))
             parts += intervals(single, form) if details else []
         if several:
             seeds = sorted({record["seed"] for record in several})
@@ -81,7 +84,7 @@ def intervals(records: Sequence[Record], form: str) -> list[str]:
             if any(each[0].get("auroc_interval") for each in figures.values()):
                 found = True
                 entries = [_interval(figures[each][0]) if figures.get(each) else "" for each in sets]
-                lines.append(f"| {LABELS.get(name) or label_of(name)} | {level} | " + " | ".join(entries) + " |")
+                lines.append(f"| {title_of(name)} | {level} | " + " | ".join(entries) + " |")
     return [*lines, ""] if found else []
 
 
@@ -126,7 +129,7 @@ def times(records: Sequence[Record]) -> list[str]:
     lines = ["| method | " + " | ".join(f"{name} {form}" for name, form in columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for method in methods(mine):
         entries = [f"{seconds[method, *column]:.1f}" if (method, *column) in seconds else "" for column in columns]
-        lines.append(f"| {LABELS.get(method) or label_of(method)} | " + " | ".join(entries) + " |")
+        lines.append(f"| {title_of(method)} | " + " | ".join(entries) + " |")
     sums = [sum(value for key, value in seconds.items() if key[1:] == column) for column in columns]
     lines.append("| **all** | " + " | ".join(f"**{value:.0f}**" for value in sums) + " |")
     return [*lines, ""]

@@ -22,7 +22,6 @@ from difa.bench.render_table import table_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
 from difa.document import IntArray
-from difa.errors import ConfigError
 
 DEFAULT, GRID = "library default", "grid"
 
@@ -40,12 +39,8 @@ def run_table(run: Run, methods: Sequence[str] = (), *, grid: bool = False, with
 
 def _choose(names: Sequence[str], with_peers: bool) -> tuple[list[str], list[peers.Peer]]:
     """The methods and the peers that are meant: all methods and no peers for no name."""
-    chosen = [peer for peer in peers.PEERS if with_peers or peer.name in names]
-    own = [name for name in names if name not in peers.LABELS]
-    unknown = [name for name in own if name not in ALL_METHODS]
-    if unknown:
-        raise ConfigError(f"method: expected one of {', '.join((*ALL_METHODS, *peers.LABELS))}, got {', '.join(unknown)}")
-    return check_methods(own) if own or not names else [], chosen
+    meant = check_methods(names or ALL_METHODS, (*ALL_METHODS, *peers.LABELS))
+    return [name for name in meant if name in ALL_METHODS], [p for p in peers.PEERS if with_peers or p.name in meant]
 
 
 def _tasks(run: Run, dataset: DataSet, seed: int, names: Sequence[str], grid: bool) -> list[Task]:
