@@ -8,6 +8,7 @@ p-value, and flagging p ≤ α raises a false alarm on a share α of normal text
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +54,12 @@ class TailReference:
     def least_p(self) -> float:
         """The smallest p-value it can give."""
         return 1.0 / (1.0 + len(self.values))
+
+
+def tail_evidence(raw: FloatArray, references: Sequence[TailReference], epsilon: float) -> FloatArray:
+    """Tail evidence of every view, each ranked in its own reference: (T, views)."""
+    columns = [reference.evidence(raw[:, view], epsilon) for view, reference in enumerate(references)]
+    return np.stack(columns, axis=-1)
 
 
 def benjamini_hochberg(p_values: FloatArray, rate: float) -> NDArray[np.bool_]:

@@ -9,7 +9,6 @@ import numpy as np
 from difa.calibrate import benjamini_hochberg
 from difa.detector import Detector, Scored
 from difa.document import Document, Result, WordScore
-from difa.weigh import trait_names
 
 
 def decide(
@@ -28,7 +27,7 @@ def decide(
     word_p = detector.word_reference.p_values(np.concatenate([np.empty(0), *(item.word_scores for item in scored)]))
     flag = benjamini_hochberg if over_batch else np.less_equal
     document_flags, word_flags = flag(document_p, rate).tolist(), flag(word_p, rate).tolist()
-    names, traits_of = [view.name for view in detector.views], trait_names(detector.sides.names)
+    names, traits_of = [view.name for view in detector.views], detector.traits
     p_values = word_p.tolist()
     results, at = [], 0
     for document, item, p_value, flagged in zip(documents, scored, document_p.tolist(), document_flags, strict=True):
@@ -39,6 +38,6 @@ def decide(
             for word, score, word_p_value, is_anomaly, evidence in zip(document.words, *columns, strict=True)
         )
         at = end
-        traits = dict(zip(traits_of, item.document_evidence.tolist(), strict=False))
+        traits = dict(zip(traits_of, item.document_evidence.tolist(), strict=True))
         results.append(Result(document.text, item.document_score, p_value, flagged, words, document.id, traits))
     return results

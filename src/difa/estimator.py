@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difa import detector
+from difa import fitting
 from difa.calibrate import check_rate
 from difa.config import Config, stage_from_dict
 from difa.decide import decide
-from difa.detector import LEAST_DOCUMENTS, Detector, Report, Scored
+from difa.detector import Detector, Scored
 from difa.document import Document, Explanation, FloatArray, Result
 from difa.encoders import load_encoder
 from difa.errors import ConfigError, InputError, NotFittedError
+from difa.fitting import LEAST_DOCUMENTS, Report
 from difa.sample import Sample, sample_documents
 from difa.words import as_document
 
@@ -89,7 +90,7 @@ class DiFA:
         seed = self._checked_seed()
         sample = self._sample(texts, seed)
         encoder = load_encoder(config.encoder, self.cache)
-        fitted = detector.fit(sample.documents, config, seed, encoder, report or (lambda stage, share: None))
+        fitted = fitting.fit(sample.documents, config, seed, encoder, report or (lambda stage, share: None))
         self.detector_ = replace(fitted, seen_documents=sample.seen_documents, seen_words=sample.seen_words)
         self._warn_if_too_small(self.fpr)
         if fitted.left_out:

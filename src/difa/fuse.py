@@ -1,9 +1,9 @@
-"""Evidences of the two sides -> one score per word, by learned gates.
+"""Evidences of the views -> one score per word.
 
-The paper's form: α, β = σ(q(u)) with u = log evidences, their difference, agreement, maximum, and
-s = α·e_sem + (1−α)·e_form + β·√(e_sem·e_form). Two settings go beyond it. Without hidden units α and β are constants that no
-word can change, so that no score falls where evidence rises. And the weighted mean may be a power mean: the higher the power,
-the more the stronger side decides alone. The formulas are written once, over `xp`: NumPy when scoring, torch when learning.
+By default their power mean, over any number of views: nothing is learned, no score falls where evidence rises, a view that is
+certain is not drowned by those that see nothing, and several that agree add up. The paper's form, for two views: α, β = σ(q(u))
+with u = log evidences, their difference, agreement, maximum, and s = α·e_sem + (1−α)·e_form + β·√(e_sem·e_form). Its formulas
+are written once, over `xp`: NumPy when scoring, torch when learning.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from difa.config import FusionConfig
+from difa.document import FloatArray
 
 Array = Any  # a NumPy array or a torch tensor
 Weights = Mapping[str, Array]
@@ -23,10 +24,13 @@ _UNIT = 0.2  # brings evidences, 0 to about 12, to the scale of the network
 _TINY = 1e-12
 
 
+def power_mean(evidence: FloatArray, power: float) -> FloatArray:
+    """Word scores from the evidences of the views: (T, views) -> (T,)."""
+    return np.asarray(np.mean(evidence**power, axis=-1) ** (1 / power))
+
+
 def initial_weights(config: FusionConfig, rng: np.random.Generator) -> dict[str, Array]:
     """The network q at its start: both gates at one half for every word."""
-    if not config.hidden:
-        return {"b2": np.zeros(2)}
     return {
         "w1": rng.normal(0, 0.3, (FEATURES, config.hidden)),
         "b1": np.zeros(config.hidden),
@@ -35,23 +39,17 @@ def initial_weights(config: FusionConfig, rng: np.random.Generator) -> dict[str,
     }
 
 
-def fuse(sides: Array, weights: Weights, config: FusionConfig, xp: Any = np) -> Array:
-    """Word scores from the evidences of the sides (…, 2), or of the only one (…, 1): (…,)."""
-    if sides.shape[-1] == 1:
-        return sides[..., 0]
-    e_sem, e_form = sides[..., 0], sides[..., 1]
+def gate(evidence: Array, weights: Weights, config: FusionConfig, xp: Any = np) -> Array:
+    """Word scores from the evidences of two views (…, 2), or of the only one (…, 1): (…,)."""
+    if evidence.shape[-1] == 1:
+        return evidence[..., 0]
+    e_sem, e_form = evidence[..., 0], evidence[..., 1]
     agreement = xp.sqrt(e_sem * e_form + _TINY)
-    logits = weights["b2"]
-    if config.hidden:
-        u = xp.stack(
-            [xp.log1p(e_sem), xp.log1p(e_form), _UNIT * (e_sem - e_form), _UNIT * agreement, _UNIT * xp.maximum(e_sem, e_form)],
-            -1,
-        )
-        logits = xp.tanh(u @ weights["w1"] + weights["b1"]) @ weights["w2"] + logits
-    gates = 1 / (1 + xp.exp(-logits))
+    u = xp.stack(
+        [xp.log1p(e_sem), xp.log1p(e_form), _UNIT * (e_sem - e_form), _UNIT * agreement, _UNIT * xp.maximum(e_sem, e_form)],
+        -1,
+    )
+    gates = 1 / (1 + xp.exp(-(xp.tanh(u @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"])))
     alpha, beta = gates[..., 0], gates[..., 1]
-    if config.power == 1:
-        fused = alpha * e_sem + (1 - alpha) * e_form
-    else:
-        fused = (alpha * e_sem**config.power + (1 - alpha) * e_form**config.power + _TINY) ** (1 / config.power)
+    fused = alpha * e_sem + (1 - alpha) * e_form
     return fused + beta * agreement if config.agreement else fused

@@ -1,8 +1,7 @@
 """Evidences and labels of pseudo anomalies -> the weights of fusion and aggregation.
 
 q and r learn together, from word and document labels, while everything below them is frozen. Words and documents of both
-classes weigh the same in the loss, however rare the anomalous ones are. Where settings say so, the kinds of pseudo anomalies that
-are found worst weigh more than the others: real anomalies may be of any kind.
+classes weigh the same in the loss, however rare the anomalous ones are.
 """
 
 from __future__ import annotations
@@ -22,11 +21,10 @@ _BATCH_DOCUMENTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One document for learning: the evidences of its words (T, sides), their labels (T,), and the kind of its anomaly."""
+    """One document for learning: the evidences of its words (T, 2), and their labels (T,)."""
 
     evidence: FloatArray
     labels: FloatArray
-    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,13 +56,10 @@ def learn(normal: Sequence[Example], pseudo: Sequence[Example], config: Config, 
     for _ in range(config.learn.steps):
         batch = [*_draw(normal, rng), *_draw(pseudo, rng)]
         evidence, labels, mask = (torch.from_numpy(array) for array in _pad(batch))
-        word_scores = fuse.fuse(evidence, weights["fusion"], config.fusion, torch)
+        word_scores = fuse.gate(evidence, weights["fusion"], config.fusion, torch)
         descriptor = aggregate.pool(word_scores, mask, weights["aggregation"]["log_sharpness"], config.aggregation, torch)
         document_scores = aggregate.mix(descriptor, weights["aggregation"], torch)
-        word_loss = sum(
-            share * _balanced_loss(word_scores[rows][mask[rows] > 0], labels[rows][mask[rows] > 0], weights["word"], torch)
-            for rows, share in _shares(batch, word_scores, labels, mask, weights["word"], config.learn.worst, torch)
-        )
+        word_loss = _balanced_loss(word_scores[mask > 0], labels[mask > 0], weights["word"], torch)
         document_loss = _balanced_loss(document_scores, labels.amax(dim=1), weights["document"], torch)
         size = sum((tensor**2).sum() for tensor in outputs)
         loss = word_loss + config.learn.document_weight * document_loss + config.learn.shrinkage * size
@@ -82,24 +77,6 @@ def _balanced_loss(scores: Any, labels: Any, line: Mapping[str, Any], torch: Any
     )
     classes = [losses[labels == label] for label in (0, 1)]
     return sum(part.mean() for part in classes if len(part)) / 2
-
-
-def _shares(
-    batch: Sequence[Example], scores: Any, labels: Any, mask: Any, line: Mapping[str, Any], worst: float, torch: Any
-) -> list[tuple[Any, float]]:
-    """The rows of each kind together with all normal ones, and what share of the loss the kind has.
-
-    Shares grow with the exponential of the kind's own loss: gradient descent then lowers the worst losses first.
-    """
-    kinds = np.array([example.kind for example in batch])
-    if worst == 0:
-        return [(torch.arange(len(batch)), 1.0)]
-    normal = kinds == ""
-    rows = [torch.from_numpy(np.flatnonzero((kinds == kind) | normal)) for kind in sorted(set(kinds[~normal].tolist()))]
-    with torch.no_grad():
-        losses = [_balanced_loss(scores[r][mask[r] > 0], labels[r][mask[r] > 0], line, torch).item() for r in rows]
-    powers = np.exp(worst * (np.array(losses) - max(losses)))
-    return list(zip(rows, (powers / powers.sum()).tolist(), strict=True))
 
 
 def _draw(examples: Sequence[Example], rng: np.random.Generator) -> list[Example]:

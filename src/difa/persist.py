@@ -23,17 +23,17 @@ from difa.calibrate import TailReference
 from difa.config import Config, check_threads
 from difa.detector import Detector
 from difa.document import FloatArray, IntArray
+from difa.document_score import DocumentScore
 from difa.encoders import Encoder, EncoderSpec, with_cache
 from difa.encoders.cache import CachedEncoder
 from difa.encoders.export import ExportedEncoder
 from difa.encoders.onnx import OnnxEncoder
 from difa.errors import ConfigError, ModelError
+from difa.knowledge import ENGLISH, SOURCES, check_versions, versions
 from difa.learn import Heads
-from difa.sides import Sides, members_of
-from difa.views import restore_view
-from difa.weigh import DocumentView
+from difa.views import ENGLISH_ONLY, KNOWLEDGE, LEARNT_FROM, restore_view
 
-FORMAT = 2
+FORMAT = 3
 
 
 def save(detector: Detector, folder: Path, parameters: dict[str, Any]) -> None:
@@ -63,31 +63,29 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
     """Read and check a model folder: the detector, and the constructor's parameters it was fitted with."""
     check_threads(threads)
     config_file = _read_config(folder)
+    check_versions(config_file["knowledge"])
     content = {file: _checked(folder / file, digest) for file, digest in config_file["files"].items()}
     try:
         config = Config.from_dict(config_file["stages"])
+        language = config_file["language"]
         spec = EncoderSpec(**config_file["encoder"])
         tensors, training = _tensors(content["weights.safetensors"]), config_file["training"]
         origin = config_file.get("encoder_origin", "")
         graph = b"" if origin else content["encoder.onnx"]
         exported = ExportedEncoder(graph, content["tokenizer.json"].decode(), spec, origin)
         views = tuple(
-            restore_view(name, _part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, threads)
+            restore_view(name, _part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, language, threads)
             for name in config.views.names
         )
         detector = Detector(
             config=config,
             seed=config_file["seed"],
             encoder=with_cache(OnnxEncoder(exported, config.encoder.batch_tokens, threads), cache),
+            language=language,
             views=views,
             references=tuple(TailReference(tensors[f"reference.{name}"]) for name in config.views.names),
-            sides=Sides(
-                members_of([view.side for view in views]),
-                {side: TailReference(values) for side, values in _part(tensors, "side.").items()},
-                config.calibration.epsilon,
-            ),
-            heads=Heads(_part(tensors, "fusion."), _part(tensors, "aggregation.")),
-            document_view=DocumentView.restore(config.document, _part(tensors, "document.")) if config.document.view else None,
+            heads=Heads(fusion, _part(tensors, "aggregation.")) if (fusion := _part(tensors, "fusion.")) else None,
+            document_score=DocumentScore.restore(traits) if (traits := _part(tensors, "document.")) else None,
             word_reference=TailReference(tensors["reference.word"]),
             document_reference=TailReference(tensors["reference.document"]),
             training_scores=tensors["training_scores"],
@@ -132,11 +130,11 @@ def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
         "reference.document": detector.document_reference.values,
         "training_scores": detector.training_scores,
     }
-    tensors |= {f"side.{side}": reference.values for side, reference in detector.sides.references.items()}
-    tensors |= {f"fusion.{name}": value for name, value in detector.heads.fusion.items()}
-    tensors |= {f"aggregation.{name}": value for name, value in detector.heads.aggregation.items()}
-    if detector.document_view is not None:
-        tensors |= {f"document.{name}": value for name, value in detector.document_view.tensors().items()}
+    if detector.heads is not None:
+        tensors |= {f"fusion.{name}": value for name, value in detector.heads.fusion.items()}
+        tensors |= {f"aggregation.{name}": value for name, value in detector.heads.aggregation.items()}
+    if detector.document_score is not None:
+        tensors |= {f"document.{name}": value for name, value in detector.document_score.tensors().items()}
     files = {"tokenizer.json": exported.tokenizer.encode()}
     if exported.graph:
         files["encoder.onnx"] = exported.graph
@@ -158,6 +156,8 @@ def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, byt
         "encoder": detector.encoder.spec.to_dict(),
         **({"encoder_origin": origin} if (origin := _exported(detector.encoder).origin) else {}),
         "seed": detector.seed,
+        "language": detector.language,
+        "knowledge": versions(_knowledge(detector)),
         "training": {
             "documents": len(detector.training_scores),
             "words": detector.training_words,
@@ -185,6 +185,7 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         f"| encoder | `{spec.name}`, layer {spec.layer}, {spec.dimension} dimensions |",
         f"| fitted on | {_extent(detector)} |",
         f"| left out | {detector.left_out} documents that do not belong among the others |",
+        f"| language | {_language(detector)} |",
         f"| seed | {detector.seed} |",
         f"| smallest document p-value | {reference.least_p:.2g} |",
         "",
@@ -193,8 +194,31 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         'DiFA.load("this-folder").score(["some text"])',
         "```",
         "",
+        *_credits(detector),
     ]
     return "\n".join(lines)
+
+
+def _knowledge(detector: Detector) -> list[str]:
+    """The parts of the knowledge of the language that scoring needs."""
+    views = detector.config.views.names
+    return sorted({part for view in views for part in KNOWLEDGE.get(view, ())})
+
+
+def _language(detector: Detector) -> str:
+    if detector.language is None:
+        return "not found: only the corpus counts"
+    silent = [] if detector.language == ENGLISH else [view for view in ENGLISH_ONLY if view in detector.config.views.names]
+    return f"`{detector.language}`" + (f"; silent in it: {', '.join(silent)}" if silent else "")
+
+
+def _credits(detector: Detector) -> list[str]:
+    """The credit that the licences of the knowledge ask for."""
+    learnt = {part for view in detector.config.views.names for part in LEARNT_FROM.get(view, ())}
+    parts = sorted({*_knowledge(detector), *learnt})
+    if not parts:
+        return []
+    return ["## Knowledge of the language", "", *(f"- {SOURCES[part].credit} ({SOURCES[part].licence})" for part in parts), ""]
 
 
 def _extent(detector: Detector) -> str:
@@ -227,7 +251,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
         raise ModelError(
             f"{path}: expected model format {FORMAT}, got {found!r} (written by difa {version}): fit again or use that version"
         )
-    for key in ("files", "stages", "encoder", "parameters", "training", "seed"):
+    for key in ("files", "stages", "encoder", "parameters", "training", "seed", "language", "knowledge"):
         if key not in config:
             raise ModelError(f"{path}: expected the entry {key!r}, found none: the model is damaged, fit and save it again")
     return dict(config)

@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from difa import detector
+from difa import fitting
 from difa.baselines import METHODS, Settings, method
 from difa.bench.cells import CORE, fingerprint_of
 from difa.bench.metrics import pool_max, pool_mean
@@ -187,7 +187,7 @@ def fit_difa(model: DiFA, training: Sequence[Document], encoder: Encoder | None,
     if encoder is None:
         model.fit(training)
         return
-    fitted = detector.fit(training, model.config(), model.seed, encoder, lambda stage, share: None)
+    fitted = fitting.fit(training, model.config(), model.seed, encoder, lambda stage, share: None)
     model.detector_ = replace(fitted, encoder=bench.encoder)
 
 

@@ -25,11 +25,14 @@ from difa.config.judging import (
 )
 from difa.config.looking import (
     DEFAULT_ENCODER,
+    FULL_VIEWS,
+    PAPER_VIEWS,
     VIEW_NAMES,
     CollocationConfig,
+    CriticConfig,
     EncoderConfig,
     FormConfig,
-    LexicalConfig,
+    LanguageConfig,
     NeighbourConfig,
     SemanticConfig,
     ViewsConfig,
@@ -39,18 +42,21 @@ from difa.errors import ConfigError
 __all__ = [
     "DEFAULT_ENCODER",
     "ERROR_KINDS",
+    "FULL_VIEWS",
     "PAPER_KINDS",
+    "PAPER_VIEWS",
     "VIEW_NAMES",
     "AggregationConfig",
     "CalibrationConfig",
     "CollocationConfig",
     "Config",
+    "CriticConfig",
     "DocumentConfig",
     "EncoderConfig",
     "FormConfig",
     "FusionConfig",
     "LearnConfig",
-    "LexicalConfig",
+    "LanguageConfig",
     "NeighbourConfig",
     "PerturbConfig",
     "Preset",
@@ -70,10 +76,11 @@ class Config:
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     views: ViewsConfig = field(default_factory=ViewsConfig)
-    semantic: SemanticConfig = field(default_factory=SemanticConfig)
+    language: LanguageConfig = field(default_factory=LanguageConfig)
+    critic: CriticConfig = field(default_factory=CriticConfig)
     form: FormConfig = field(default_factory=FormConfig)
-    lexical: LexicalConfig = field(default_factory=LexicalConfig)
     neighbour: NeighbourConfig = field(default_factory=NeighbourConfig)
+    semantic: SemanticConfig = field(default_factory=SemanticConfig)
     collocation: CollocationConfig = field(default_factory=CollocationConfig)
     calibration: CalibrationConfig = field(default_factory=CalibrationConfig)
     perturb: PerturbConfig = field(default_factory=PerturbConfig)
@@ -88,6 +95,8 @@ class Config:
             if not isinstance(getattr(self, stage.name), expected):  # type: ignore[arg-type]
                 got = type(getattr(self, stage.name)).__name__
                 raise ConfigError(f"{stage.name}: expected a {expected.__name__}, got {got}")  # type: ignore[union-attr]
+        if self.fusion.rule == "gates" and len(self.views.names) > 2:
+            raise ConfigError(f"fusion.rule: expected mean for more than two views, got gates for {len(self.views.names)}")
 
     @classmethod
     def preset(cls, name: str) -> Config:
@@ -98,12 +107,11 @@ class Config:
         if name == "paper":
             return replace(
                 config,
-                views=ViewsConfig(names=("semantic", "form")),
+                views=ViewsConfig(names=PAPER_VIEWS),
                 calibration=replace(config.calibration, reference="in-sample", trim=False),
-                perturb=replace(config.perturb, kinds=PAPER_KINDS),
-                fusion=FusionConfig(hidden=8, agreement=True, power=1.0),
-                document=replace(config.document, view=False, feedback=0.0),
-                learn=replace(config.learn, shrinkage=0.1, worst=0.0),
+                perturb=replace(config.perturb, kinds=PAPER_KINDS, documents=600, per_document=3, excerpt=0),
+                fusion=replace(config.fusion, rule="gates"),
+                document=replace(config.document, rule="mixture", feedback=0.0),
             )
         return config
 

@@ -8,7 +8,10 @@ from difa.config.checks import check, check_threads, number, whole
 
 DEFAULT_ENCODER = "minilm"
 
-VIEW_NAMES = ("semantic", "form", "lexical", "neighbour", "collocation")
+VIEW_NAMES = ("language", "phrase", "tone", "critic", "form", "neighbour", "semantic", "collocation")
+"""All there are. The default preset looks with the first six, the paper's with `semantic` and `form`."""
+FULL_VIEWS = VIEW_NAMES[:6]
+PAPER_VIEWS = ("semantic", "form")
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ class EncoderConfig:
 class ViewsConfig:
     """Which views look at the words."""
 
-    names: tuple[str, ...] = VIEW_NAMES
-    """In this order in results. The paper has the first two."""
+    names: tuple[str, ...] = FULL_VIEWS
+    """In this order in results."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -96,14 +99,14 @@ class SemanticConfig:
 
 
 @dataclass(frozen=True)
-class LexicalConfig:
-    """Lexical view: how rare a word is, and how strangely it is spelled."""
+class LanguageConfig:
+    """Language view: how rare a word is, here and in its language, and how strangely it is spelled."""
 
     order: int = 4
     """Longest run of characters in the model, the predicted one included; 3 and 5 do as well."""
     spelling_weight: float = 0.5
     """Raw evidence for each nat of surprise at a word's letters, per square root of its length."""
-    piece_weight: float = 1.0
+    piece_weight: float = 0.5
     """Raw evidence for each subword beyond the first: the encoder's own vocabulary knows what is a word."""
     vocabulary: int = 50_000
     """Distinct words at most."""
@@ -113,6 +116,31 @@ class LexicalConfig:
         number(self, "spelling_weight", 0)
         number(self, "piece_weight", 0)
         whole(self, "vocabulary", 1)
+
+
+@dataclass(frozen=True)
+class CriticConfig:
+    """Critic view: two small networks that were taught errors."""
+
+    plain_hidden: int = 32
+    """Hidden units of the network that sees plain statistics."""
+    vector_hidden: int = 128
+    """Hidden units of the network that sees the word's vector as well."""
+    plain_epochs: int = 8
+    vector_epochs: int = 4
+    rate: float = 3e-3
+    """Highest learning rate."""
+    words: int = 40_000
+    """Normal words that it is taught with at most, beside those of the pseudo anomalies."""
+    vocabulary: int = 50_000
+    """Distinct words counted at most."""
+    pairs: int = 500_000
+    """Distinct pairs of neighbours counted at most."""
+
+    def __post_init__(self) -> None:
+        for name in ("plain_hidden", "vector_hidden", "plain_epochs", "vector_epochs", "words", "vocabulary", "pairs"):
+            whole(self, name, 1)
+        number(self, "rate", 0, above=True)
 
 
 @dataclass(frozen=True)

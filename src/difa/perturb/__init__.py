@@ -16,7 +16,8 @@ import numpy as np
 from difa.config import PAPER_KINDS, PerturbConfig
 from difa.document import Encoded, FloatArray
 from difa.encoders import Encoder
-from difa.perturb.errors import ERRORS, Material
+from difa.perturb.changes import Material
+from difa.perturb.errors import ERRORS
 from difa.perturb.strings import MUTATIONS, gibberish
 from difa.words import from_tokens
 
@@ -42,22 +43,34 @@ class _Plan:
 
 
 def make_pseudo_anomalies(
-    documents: Sequence[Encoded], encoder: Encoder, config: PerturbConfig, rng: np.random.Generator
+    documents: Sequence[Encoded],
+    encoder: Encoder,
+    config: PerturbConfig,
+    rng: np.random.Generator,
+    language: str | None = None,
 ) -> list[Pseudo]:
     """Up to `config.documents` pseudo anomalies, spread evenly over the normal documents and the kinds."""
     usable = [index for index, document in enumerate(documents) if len(document)]
-    total = min(config.documents, 3 * len(usable))
+    total = min(config.documents, config.per_document * len(usable))
     sources = np.concatenate([rng.permutation(usable) for _ in range(-(-total // max(1, len(usable))))])[:total]
     material = None
     if set(config.kinds) - set(PAPER_KINDS):
-        material = Material.of([documents[index].words for index in usable], encoder.vocabulary())
+        material = Material.of([documents[index].words for index in usable], encoder.vocabulary(), language)
     plans = []
     for number, source in enumerate(sources.tolist()):
         kind = config.kinds[number % len(config.kinds)]
-        plan = _plan(source, kind, documents[source].words, material, config, rng)
+        words = documents[source].words
+        if config.excerpt and kind not in PAPER_KINDS:
+            words = _excerpt(words, config.excerpt, rng)
+        plan = _plan(source, kind, words, material, config, rng)
         if any(plan.labels):  # not every error can be made in every document
             plans.append(plan)
     return _realise(plans, documents, usable, encoder, rng)
+
+
+def _excerpt(words: Sequence[str], most: int, rng: np.random.Generator) -> Sequence[str]:
+    start = int(rng.integers(len(words) - most + 1)) if len(words) > most else 0
+    return words[start : start + most]
 
 
 def _plan(

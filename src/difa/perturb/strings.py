@@ -20,6 +20,9 @@ _LOOKALIKES = (
     ("i", "l"), ("e", "c"), ("h", "b"), ("S", "5"), ("B", "8"), ("g", "q"), ("u", "ii"), ("n", "ri"), ("t", "f"),
 )  # fmt: skip
 
+_DEBRIS = ("Ã©", "â€™", "â€œ", "Â", "Ã¼", "ï»¿", "&amp;", "&#39;", "\\u00e9", "Ã±", "<br>", "%20", "\\n")
+MARKS = ("!!!", "??", "...", ",", ";", "#", "@", "*", "|", "~", "/", "=", "_", ")(")
+
 
 def swap(word: str, rng: np.random.Generator) -> str:
     """Exchange two neighbouring characters."""
@@ -120,6 +123,33 @@ def mash(word: str, rng: np.random.Generator) -> str:
     """Random letters, or a hand falling on one row of the keyboard: 5 to 14 of them."""
     row = (string.ascii_lowercase, *_KEYBOARD)[int(rng.integers(4))]
     return "".join(row[i] for i in rng.integers(len(row), size=int(rng.integers(5, 15))))
+
+
+def mojibake(word: str, rng: np.random.Generator) -> str:
+    """What is left of a word after its bytes were read in the wrong encoding, or escaped once too often."""
+    at, way = int(rng.integers(len(word))), rng.random()
+    if way < 0.4:
+        return word[:at] + _DEBRIS[int(rng.integers(len(_DEBRIS)))] + word[at:]
+    if way < 0.7:
+        return word[:at] + "\ufffd" + word[at + 1 :]
+    return word[:at] + chr(int(rng.integers(0xA1, 0x17F))) + word[at + 1 :]
+
+
+def miscase(word: str, rng: np.random.Generator) -> str:
+    """Capitals where there should be none, or none where there should be."""
+    ways = (str.upper, str.swapcase, str.capitalize, lambda each: mangle_case(each, rng))
+    return ways[int(rng.integers(len(ways)))](word) if word.isalpha() and len(word) > 1 else word
+
+
+def misdigit(word: str, rng: np.random.Generator) -> str:
+    """A number with digits too many, or with a letter in it."""
+    digits = [at for at, character in enumerate(word) if character.isdigit()]
+    if not digits:
+        return word
+    if rng.random() < 0.5:
+        return word + "".join(str(digit) for digit in rng.integers(10, size=int(rng.integers(1, 4))))
+    at = digits[int(rng.integers(len(digits)))]
+    return word[:at] + "xlOB"[int(rng.integers(4))] + word[at + 1 :]
 
 
 def _letters(count: int, rng: np.random.Generator) -> str:

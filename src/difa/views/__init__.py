@@ -1,21 +1,36 @@
 """Words and vectors -> raw evidence: one view per file, all behind one protocol.
 
 A view is fitted on normal documents and then frozen. It gives one non-negative number per word, higher where the word is
-more unusual in its own way, and can say why in words. Scales differ between views; calibration makes them comparable.
+more unusual in its own way, and can say why in words. Scales differ between views; calibration makes them comparable. A view that
+does not speak the corpus' language is silent: 0 for every word.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from difa.config import VIEW_NAMES, Config
 from difa.document import Encoded, FloatArray, IntArray, Reason
+from difa.encoders import Encoder
 from difa.errors import ConfigError, MissingExtraError
+from difa.knowledge import ENGLISH
+from difa.perturb import Pseudo
 from difa.views.collocation import CollocationView
+from difa.views.critic import CriticView
 from difa.views.form import FormView
-from difa.views.lexical import LexicalView
+from difa.views.language import LanguageView
 from difa.views.neighbour import NeighbourView
+from difa.views.phrase import PhraseView
+from difa.views.tone import ToneView, learn_directions
+
+KNOWLEDGE = {"language": ("words",), "phrase": ("trigrams",), "critic": ("words", "trigrams"), "tone": ()}
+"""What each view needs to know of the language when it scores; what `tone` learns from its lexicon is in the model."""
+LEARNT_FROM = {"tone": ("valence",), "critic": ("valence",)}
+"""What views need when they are fitted, beside that."""
+ENGLISH_ONLY = ("phrase", "tone")
+"""Views that are silent in other languages."""
 
 
 class View(Protocol):
@@ -23,11 +38,6 @@ class View(Protocol):
 
     @property
     def name(self) -> str: ...
-
-    @property
-    def side(self) -> str:
-        """`meaning` or `form`: views of one side are combined before the sides are fused."""
-        ...
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """Raw evidence per document: (T,), non-negative, the same alone or in any batch."""
@@ -46,19 +56,41 @@ class View(Protocol):
         ...
 
 
-def prepare_views(width: int, config: Config) -> None:
+@dataclass(frozen=True)
+class Lesson:
+    """What views are fitted on: normal documents, errors made in them, and the language they are in."""
+
+    documents: Sequence[Encoded]
+    pseudos: Sequence[Pseudo]
+    """Their `source` is a position among the documents."""
+    language: str | None
+
+    def without(self, left_out: Sequence[bool]) -> Lesson:
+        """The same without some of the documents, and without what was made of them."""
+        place = {}
+        for index, is_out in enumerate(left_out):
+            if not is_out:
+                place[index] = len(place)
+        pseudos = [replace(pseudo, source=place[pseudo.source]) for pseudo in self.pseudos if pseudo.source in place]
+        return Lesson([self.documents[index] for index in place], pseudos, self.language)
+
+
+def prepare_views(encoder: Encoder, language: str | None, config: Config) -> None:
     """Do once what fits in several threads must not do at the same time."""
+    if "tone" in config.views.names and language == ENGLISH:
+        learn_directions(encoder)
     if "semantic" not in config.views.names:
         return
     try:
         from difa.views.semantic.train import architecture
     except ImportError as error:
         raise MissingExtraError(error.name or "torch", "fit", "fitting") from None
-    architecture(width, config.semantic)
+    architecture(encoder.spec.dimension, config.semantic)
 
 
-def fit_view(name: str, documents: Sequence[Encoded], config: Config, seed: int) -> View:
-    """Fit a view on normal documents."""
+def fit_view(name: str, lesson: Lesson, config: Config, seed: int, encoder: Encoder) -> View:
+    """Fit a view."""
+    documents = lesson.documents
     match name:
         case "semantic":
             from difa.views.semantic import SemanticView
@@ -67,8 +99,14 @@ def fit_view(name: str, documents: Sequence[Encoded], config: Config, seed: int)
             return SemanticView(train(documents, config.semantic, seed), config.semantic, config.encoder.threads)
         case "form":
             return FormView.fit(documents, config.form)
-        case "lexical":
-            return LexicalView.fit(documents, config.lexical)
+        case "language":
+            return LanguageView.fit(documents, config.language, lesson.language)
+        case "phrase":
+            return PhraseView(lesson.language)
+        case "tone":
+            return ToneView.fit(documents, encoder, lesson.language)
+        case "critic":
+            return CriticView.fit(documents, lesson.pseudos, config.critic, lesson.language, seed)
         case "neighbour":
             return NeighbourView.fit(documents, config.neighbour, seed, config.encoder.threads)
         case "collocation":
@@ -77,7 +115,12 @@ def fit_view(name: str, documents: Sequence[Encoded], config: Config, seed: int)
 
 
 def restore_view(
-    name: str, tensors: Mapping[str, FloatArray], graph: bytes | None, config: Config, threads: int | None = None
+    name: str,
+    tensors: Mapping[str, FloatArray],
+    graph: bytes | None,
+    config: Config,
+    language: str | None,
+    threads: int | None = None,
 ) -> View:
     """A view from what it saved."""
     match name:
@@ -87,8 +130,14 @@ def restore_view(
             return SemanticView(graph or b"", config.semantic, threads)
         case "form":
             return FormView(config=config.form, **tensors)
-        case "lexical":
-            return LexicalView.restore(config.lexical, tensors)
+        case "language":
+            return LanguageView.restore(config.language, tensors, language)
+        case "phrase":
+            return PhraseView(language)
+        case "tone":
+            return ToneView(**tensors)
+        case "critic":
+            return CriticView.restore(tensors, language)
         case "neighbour":
             return NeighbourView.restore(config.neighbour, tensors, threads)
         case "collocation":

@@ -15,7 +15,7 @@ import numpy as np
 
 from difa.config import CollocationConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
-from difa.views.lexical import fold
+from difa.knowledge.letters import fold
 from difa.views.strings import pack, unpack
 
 _UNKNOWN, _EDGE = 0, 1  # numbers of words that are not in the vocabulary, and of the places before and after a document
@@ -26,7 +26,6 @@ class CollocationView:
     """Counts of words and of pairs of neighbours in normal text."""
 
     name = "collocation"
-    side = "meaning"
 
     def __init__(self, config: CollocationConfig, words: Sequence[str], counts: IntArray, pairs: IntArray) -> None:
         self.config = config

@@ -46,7 +46,6 @@ class FormView:
     precision: FloatArray  # (16, 16), of standardised entries
 
     name = "form"
-    side = "form"
 
     @classmethod
     def fit(cls, documents: Sequence[Encoded], config: FormConfig) -> FormView:

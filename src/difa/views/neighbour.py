@@ -32,7 +32,6 @@ class NeighbourView:
     threads: int | None = None
 
     name = "neighbour"
-    side = "meaning"
 
     @classmethod
     def fit(cls, documents: Sequence[Encoded], config: NeighbourConfig, seed: int, threads: int | None = None) -> NeighbourView:

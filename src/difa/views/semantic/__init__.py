@@ -27,7 +27,6 @@ class SemanticView:
     """A trained network, given as an ONNX graph."""
 
     name = "semantic"
-    side = "meaning"
 
     def __init__(self, graph: bytes, config: SemanticConfig, threads: int | None = None) -> None:
         self.config = config

@@ -1,0 +1,60 @@
+"""What is known about a language before any document is read.
+
+`wordlist` how common a word is (package wordfreq) · `spelling` what a misspelt word may have been · `letters` how words are
+spelled · `trigrams` which words follow which (package pocketsphinx, English) · `valence` praise and insult (package
+vaderSentiment, English). Nothing here is learned from a corpus. `SOURCES` names what each part comes from and its licence; a model
+folder records the versions, because other versions would give other scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+
+from difa.errors import ModelError
+
+ENGLISH = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A package that knowledge comes from."""
+
+    package: str
+    licence: str
+    credit: str
+
+
+SOURCES: Mapping[str, Source] = {
+    "words": Source(
+        "wordfreq",
+        "code Apache-2.0, data CC BY-SA 4.0",
+        "Word frequencies: wordfreq by Robyn Speer, data under CC BY-SA 4.0, compiled from many sources named in its NOTICE.",
+    ),
+    "trigrams": Source(
+        "pocketsphinx", "BSD-2-Clause", "English trigrams: the language model of CMU PocketSphinx, Carnegie Mellon University."
+    ),
+    "valence": Source(
+        "vaderSentiment", "MIT", "Valences: the lexicon of VADER by C.J. Hutto and Eric Gilbert (ICWSM 2014)."
+    ),
+}
+
+
+def versions(parts: Iterable[str]) -> dict[str, str]:
+    """The installed version of the package behind each part of the knowledge."""
+    return {SOURCES[part].package: metadata.version(SOURCES[part].package) for part in parts}
+
+
+def check_versions(expected: Mapping[str, str]) -> None:
+    """Refuse knowledge of another version than a model was fitted with: its scores would not be the model's."""
+    for package, version in expected.items():
+        try:
+            found = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found = "none"
+        if found != version:
+            raise ModelError(
+                f"expected {package} {version}, with which the model was fitted, got {found}: "
+                f"pip install {package}=={version}, or fit again"
+            )

@@ -1,0 +1,107 @@
+"""How common a word is in a language, from the package wordfreq; and which language a corpus is in.
+
+Frequencies are shares of running text: "the" is about .05 of English. Words that the list does not have count as 0. Digits are
+read by their number alone ("1984" as "0000"), as the list counts them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+_LEAST_COVER = 0.5  # share of a corpus' words that a language must know to be its language
+_CLEAR_COVER = 0.85  # share at which no other language needs to be looked at
+_LOOK_AT = 3000  # distinct words that decide
+
+
+class WordList:
+    """The words of one language with their frequencies; without a language it knows no word."""
+
+    def __init__(self, language: str | None) -> None:
+        self.language = language
+        self._frequencies = _frequencies(language) if language else {}
+
+    def frequency(self, word: str) -> float:
+        """Share of running text, 0 for unknown words; case does not matter."""
+        folded = plain(word)
+        known = self._frequencies.get(folded)
+        if known is None and self._frequencies and any(map(str.isdigit, folded)):
+            known = self._frequencies.get("".join("0" if c.isdigit() else c for c in folded))
+        return known or 0.0
+
+    def exact(self, folded: str) -> float:
+        """The same for a word that is in plain form already."""
+        return self._frequencies.get(folded, 0.0)
+
+    def common(self, count: int) -> tuple[str, ...]:
+        """The most frequent words made of letters, most frequent first."""
+        return _common(self.language, count) if self.language else ()
+
+    def __bool__(self) -> bool:
+        return bool(self._frequencies)
+
+
+def plain(word: str) -> str:
+    """A word as lists have it: lower case, straight apostrophes."""
+    return word.lower().replace("’", "'")
+
+
+@lru_cache(maxsize=8)
+def word_list(language: str | None) -> WordList:
+    """The list of a language, loaded once."""
+    return WordList(language)
+
+
+def find_language(words: Iterable[str]) -> str | None:
+    """The language that knows most of a corpus' words, or None if none knows half of them.
+
+    English is looked at first; where it knows nearly all words, the others are not loaded.
+    """
+    counts = Counter(folded for word in words if (folded := plain(word)).isalpha())
+    most = counts.most_common(_LOOK_AT)
+    if not most:
+        return None
+    best, best_cover = None, _LEAST_COVER
+    for language in _languages():
+        cover = _cover(most, language)
+        if cover >= best_cover:
+            best, best_cover = language, cover
+        if language == "en" and cover >= _CLEAR_COVER:
+            break
+    return best
+
+
+def _cover(counts: list[tuple[str, int]], language: str) -> float:
+    """Share of the words that a language has among its common ones."""
+    from wordfreq import get_frequency_dict
+
+    known = get_frequency_dict(language, "small")
+    return sum(count for word, count in counts if word in known) / sum(count for _, count in counts)
+
+
+def _languages() -> list[str]:
+    """Languages that there are lists for, English first."""
+    from wordfreq import available_languages
+
+    return sorted(available_languages("small"), key=lambda language: (language != "en", language))
+
+
+def _frequencies(language: str) -> Mapping[str, float]:
+    from wordfreq import get_frequency_dict
+
+    frequencies: Mapping[str, float] = get_frequency_dict(language, "best")
+    return frequencies
+
+
+@lru_cache(maxsize=8)
+def _common(language: str, count: int) -> tuple[str, ...]:
+    from wordfreq import iter_wordlist
+
+    common: list[str] = []
+    for word in iter_wordlist(language, "best"):
+        if len(common) == count:
+            break
+        if word.isalpha():
+            common.append(word)
+    return tuple(common)

@@ -1,0 +1,133 @@
+"""Critic view: does the word look like an error?
+
+Two small networks are taught to find the errors that were made on purpose in the corpus' own normal documents (`difa.perturb`): one
+sees plain statistics of a word (`statistics`), the other its vector as well. The first carries over to errors of any kind, the
+second sees meaning; the mean of their logits is the evidence. Both are blind to what they were not taught.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from difa.config import CriticConfig
+from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.perturb import Pseudo
+from difa.views.critic.network import Network, train
+from difa.views.critic.statistics import STATISTICS, Own, Statistics
+
+_NETWORKS = ("plain", "vector")
+
+
+@dataclass(frozen=True)
+class CriticView:
+    """Counts of normal text, and the networks that read them."""
+
+    statistics: Statistics
+    networks: Mapping[str, Network]
+
+    name = "critic"
+
+    @classmethod
+    def fit(
+        cls, documents: Sequence[Encoded], pseudos: Sequence[Pseudo], config: CriticConfig, language: str | None, seed: int
+    ) -> CriticView:
+        """Teach the networks on normal documents and on errors made in them; `source` of an error is a document's position."""
+        rng = np.random.default_rng(seed)
+        statistics = Statistics.count(documents, config.vocabulary, config.pairs, language)
+        shown = _within([len(document) for document in documents], config.words, rng)
+        normal = [documents[index] for index in shown]
+        wanted = {*shown, *(pseudo.source for pseudo in pseudos)}
+        own = {index: Own(documents[index]) for index in wanted}
+        plain = np.concatenate(
+            [
+                *(statistics.describe(documents[index], own[index]) for index in shown),
+                *(statistics.describe(pseudo.document, own[pseudo.source]) for pseudo in pseudos),
+            ]
+        )
+        vectors = np.concatenate([*(d.vectors for d in normal), *(pseudo.document.vectors for pseudo in pseudos)])
+        words = sum(map(len, normal))
+        labels = np.concatenate([np.zeros(words), *(pseudo.labels for pseudo in pseudos)])
+        plain_scale = plain[:words].std(axis=0) + 1e-6
+        vector_scale = np.full(vectors.shape[1], max(float(vectors[:words].std()), 1e-6))
+        networks = {
+            "plain": train(plain, labels, words, plain_scale, config.plain_hidden, config.plain_epochs, config.rate, seed),
+            "vector": train(
+                np.concatenate([plain, vectors], axis=1, dtype=np.float32),
+                labels,
+                words,
+                np.concatenate([plain_scale, vector_scale]),
+                config.vector_hidden,
+                config.vector_epochs,
+                config.rate,
+                seed,
+            ),
+        }
+        return cls(statistics, networks)
+
+    @classmethod
+    def restore(cls, tensors: Mapping[str, FloatArray], language: str | None) -> CriticView:
+        networks = {}
+        for name in _NETWORKS:
+            prefix = f"{name}."
+            networks[name] = Network(**{k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
+        return cls(Statistics.restore(tensors, language), networks)
+
+    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        """The softplus of the networks' mean logit."""
+        if not documents:
+            return []
+        plain = np.concatenate([self.statistics.describe(document) for document in documents])
+        vectors = np.concatenate([document.vectors for document in documents])
+        logits = (self.networks["plain"].logits(plain) + self._with_vectors(plain, vectors)) / 2
+        return split_by(map(len, documents), np.logaddexp(0.0, logits).round(9))
+
+    def explain(self, document: Encoded) -> list[list[Reason]]:
+        """What the word may have been, and which statistics speak against it."""
+        plain = self.statistics.describe(document)
+        network = self.networks["plain"]
+        rows = []
+        for at, word in enumerate(document.words):
+            # How much the logit falls when a statistic is put at its normal mean.
+            changed = np.repeat(plain[at : at + 1], len(STATISTICS) + 1, axis=0)
+            np.fill_diagonal(changed, network.mean)
+            logits = network.logits(changed)
+            falls = np.maximum(logits[-1] - logits[:-1], 0.0)
+            shares = falls / max(float(falls.sum()), 1e-9)
+            order = np.argsort(-shares, kind="stable")[:3]
+            rows.append([Reason(self._phrase(int(i), word), float(shares[i])) for i in order if shares[i] > 0] or [_NO_REASON])
+        return rows
+
+    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
+        nets = {f"{name}.{key}": value for name, network in self.networks.items() for key, value in network.tensors().items()}
+        return {**self.statistics.tensors(), **nets}
+
+    def graph(self) -> bytes | None:
+        return None
+
+    def _with_vectors(self, plain: FloatArray, vectors: FloatArray) -> FloatArray:
+        return self.networks["vector"].logits(np.concatenate([plain, vectors], axis=1))
+
+    def _phrase(self, statistic: int, word: str) -> str:
+        name = STATISTICS[statistic]
+        if name == "a common word is one letter away" and (slip := self.statistics.slip_of(word)):
+            return f"one letter from {slip!r}"
+        if name == "two words run together" and (halves := self.statistics.halves_of(word)):
+            return f"perhaps {halves[0]!r} and {halves[1]!r} run together"
+        return f"looks like an error: {name}"
+
+
+_NO_REASON = Reason("looks like no error", 0.0)
+
+
+def _within(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list[int]:
+    """Documents, drawn at random, that together have at most so many words; at least one."""
+    chosen, words = [], 0
+    for index in rng.permutation(len(lengths)).tolist():
+        if chosen and words + lengths[index] > most:
+            continue
+        chosen.append(index)
+        words += lengths[index]
+    return sorted(chosen)

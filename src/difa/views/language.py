@@ -1,0 +1,117 @@
+"""Language view: how surprising is the word itself, in this corpus and in its language?
+
+Three things add up to the raw evidence. How rare the word is: −log(.9·c(w)/N + .1·f(w)), for c of N corpus words and the share f
+of the language's running text that it makes up (at least 1e−9). How strangely it is spelled: half its surprise per square root
+of its length, under a model of the letters of the corpus' distinct words, which decides among words unknown to both. And
+in how many pieces the encoder's tokenizer breaks it, beyond the first. Case is folded and every digit is the same digit: a new
+number is no news where numbers are common. Where no list covers the corpus, only the corpus counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from difa.config import LanguageConfig
+from difa.document import Encoded, FloatArray, IntArray, Reason
+from difa.knowledge.letters import Letters, fold
+from difa.knowledge.spelling import FLOOR
+from difa.knowledge.wordlist import word_list
+from difa.views.strings import pack, unpack
+
+_MEMO = 1 << 17
+CORPUS_SHARE = 0.9
+"""How much the corpus counts in the frequency of a word; the language has the rest."""
+
+
+class LanguageView:
+    """The words of normal text with their counts, the letters they are made of, and the language's own list."""
+
+    name = "language"
+
+    def __init__(self, config: LanguageConfig, words: Sequence[str], counts: IntArray, language: str | None) -> None:
+        self.config = config
+        self._known = word_list(language)
+        self._counts = dict(zip(words, counts.tolist(), strict=True))
+        self._total = sum(self._counts.values())
+        self._letters = Letters(words, config.order)
+        self._memo: dict[str, float] = {}
+
+    @classmethod
+    def fit(cls, documents: Sequence[Encoded], config: LanguageConfig, language: str | None) -> LanguageView:
+        """Count the words; of a very large vocabulary the most frequent are kept."""
+        counted = Counter(fold(word) for document in documents for word in document.words)
+        kept = sorted(counted.items(), key=lambda item: (-item[1], item[0]))[: config.vocabulary]
+        return cls(config, [word for word, _ in kept], np.array([count for _, count in kept], dtype=np.int64), language)
+
+    @classmethod
+    def restore(cls, config: LanguageConfig, tensors: Mapping[str, FloatArray], language: str | None) -> LanguageView:
+        return cls(config, unpack(tensors["bytes"], tensors["lengths"]), tensors["counts"].astype(np.int64), language)
+
+    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        """Rarity, strange spelling, and pieces beyond the first."""
+        return [
+            np.array([self.surprise(word) for word in document.words], dtype=float)
+            + self.config.piece_weight * (document.pieces - 1)
+            for document in documents
+        ]
+
+    def surprise(self, word: str) -> float:
+        """Rarity and strange spelling of a word."""
+        known = self._memo.get(word)
+        if known is None:
+            known = self._rarity(word) + self._strangeness(fold(word))
+            if len(self._memo) >= _MEMO:
+                self._memo.clear()
+            self._memo[word] = known
+        return known
+
+    def explain(self, document: Encoded) -> list[list[Reason]]:
+        """Whether the word is known, how it is spelled, and how many pieces it falls into."""
+        return [self._reasons(word, int(pieces)) for word, pieces in zip(document.words, document.pieces, strict=True)]
+
+    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
+        return {**pack(list(self._counts)), "counts": np.array(list(self._counts.values()), dtype=np.int64)}
+
+    def graph(self) -> bytes | None:
+        return None
+
+    def share(self, word: str) -> float:
+        """How much of running text the word makes up, here and in the language."""
+        here = self._counts.get(fold(word), 0) / self._total
+        if not self._known:
+            return max(here, 0.5 / self._total)
+        return CORPUS_SHARE * here + (1 - CORPUS_SHARE) * max(self._known.frequency(word), FLOOR)
+
+    def _rarity(self, word: str) -> float:
+        return max(0.0, -math.log(self.share(word)))
+
+    def _strangeness(self, folded: str) -> float:
+        return self.config.spelling_weight * sum(self._letters.surprises(folded)) / math.sqrt(len(folded) + 1)
+
+    def _reasons(self, word: str, pieces: int) -> list[Reason]:
+        folded = fold(word)
+        count = self._counts.get(folded, 0)
+        seen = "never seen" if count == 0 else "seen once" if count == 1 else f"seen {count} times"
+        extra = self.config.piece_weight * (pieces - 1)
+        total = max(self.surprise(word) + extra, 1e-12)
+        rarity = f"{seen} among {self._total} normal words"
+        frequency = self._known.frequency(word) if self._known else None
+        if count == 0 and frequency is not None:
+            rarity += ", and not a known word" if frequency == 0 else f", {_commonness(frequency)} in general"
+        reasons = [Reason(rarity, self._rarity(word) / total)]
+        if count == 0 and folded and not frequency:
+            surprises = self._letters.surprises(folded)
+            at = int(np.argmax(surprises))
+            place = f"{folded[max(0, at - 2) : at + 1]!r}" if at < len(folded) else f"it ends in {folded[-2:]!r}"
+            reasons.append(Reason(f"unusual spelling: {place}", self._strangeness(folded) / total))
+        if pieces > 1:
+            reasons.append(Reason(f"falls into {pieces} pieces", extra / total))
+        return sorted(reasons, key=lambda reason: -reason.weight)
+
+
+def _commonness(frequency: float) -> str:
+    return "common" if frequency > 1e-5 else "uncommon" if frequency > 3e-7 else "rare"

@@ -1,0 +1,65 @@
+"""Phrase view: does the word fit between its neighbours in general English?
+
+How much likelier the words around it become when it is left out, less its own rarity, by the trigrams of the language. Doubled
+words, missing ones and wrong function words show here, in any corpus. A word that the trigrams do not have, and every word of
+a corpus in another language, has no evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from difa.document import Encoded, FloatArray, IntArray, Reason
+from difa.knowledge import ENGLISH
+from difa.knowledge.trigrams import trigrams
+
+_LOWEST = -30.0  # gains below this are all the same: raw evidence starts here
+
+
+@dataclass(frozen=True)
+class PhraseView:
+    """Nothing is learned; it speaks English or is silent."""
+
+    language: str | None
+
+    name = "phrase"
+
+    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        """The gain when the word is left out, from the lowest possible on."""
+        return [np.where(known, gain - _LOWEST, 0.0).clip(0.0) for gain, known in map(self._gains, documents)]
+
+    def explain(self, document: Encoded) -> list[list[Reason]]:
+        """What the neighbours say."""
+        if self.language != ENGLISH:
+            return [[Reason("silent: the corpus is not in English", 0.0)] for _ in document.words]
+        numbers = trigrams().describe(document.words)
+        return [
+            [_reason(document.words, at, *numbers[at].tolist())] if not numbers[at, 3] else [Reason("unknown to the trigrams", 0.0)]
+            for at in range(len(document))
+        ]
+
+    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
+        return {}
+
+    def graph(self) -> bytes | None:
+        return None
+
+    def _gains(self, document: Encoded) -> tuple[FloatArray, FloatArray]:
+        """The gain of each word, and whether the trigrams know it."""
+        if self.language != ENGLISH or not len(document):
+            return np.zeros(len(document)), np.zeros(len(document), dtype=bool)
+        numbers = trigrams().describe(document.words)
+        return numbers[:, 2], numbers[:, 3] == 0
+
+
+def _reason(words: Sequence[str], at: int, left: float, right: float, gain: float, unknown: float) -> Reason:
+    if at and words[at].lower() == words[at - 1].lower():
+        return Reason("repeats the word before it", 1.0)
+    before = repr(words[at - 1]) if at else "the start"
+    after = repr(words[at + 1]) if at + 1 < len(words) else "the end"
+    if gain > 0:
+        return Reason(f"reads better without it, between {before} and {after}", 1.0)
+    return Reason(f"unusual {f'after {before}' if left <= right else f'before {after}'} in English", 1.0)
