@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from difa.weigh import DocumentView, describe, trait_names
 
 from difa.config import DocumentConfig
-from difa.weigh import DocumentView, describe, trait_names
 
 
 def test_traits_by_hand():

@@ -10,6 +10,9 @@ from difa.calibrate import benjamini_hochberg
 from difa.detector import Detector, Scored
 from difa.document import Document, Result, WordScore
 
+UNUSUAL = 0.05
+"""P-value up to which a word is looked at for what it may have been meant to be, flagged or not."""
+
 
 def decide(
     detector: Detector, documents: Sequence[Document], scored: Sequence[Scored], rate: float, *, over_batch: bool
@@ -34,8 +37,17 @@ def decide(
         end = at + len(document.words)
         columns = (item.word_scores.tolist(), p_values[at:end], word_flags[at:end], item.evidence.tolist())
         words = tuple(
-            WordScore(word.text, word.start, word.end, score, word_p_value, is_anomaly, dict(zip(names, evidence, strict=True)))
-            for word, score, word_p_value, is_anomaly, evidence in zip(document.words, *columns, strict=True)
+            WordScore(
+                word.text,
+                word.start,
+                word.end,
+                score,
+                word_p_value,
+                is_anomaly,
+                dict(zip(names, evidence, strict=True)),
+                detector.suggest(document, place) if word_p_value <= UNUSUAL or is_anomaly else None,
+            )
+            for place, (word, score, word_p_value, is_anomaly, evidence) in enumerate(zip(document.words, *columns, strict=True))
         )
         at = end
         traits = dict(zip(traits_of, item.document_evidence.tolist(), strict=True))

@@ -19,6 +19,7 @@ from difa.encoders.threads import core_count
 from difa.fuse import gate, power_mean
 from difa.learn import Heads
 from difa.views import View
+from difa.views.critic import CriticView
 
 _ENOUGH_WORDS = 512  # words for which threads are worth their start
 
@@ -70,6 +71,11 @@ class Detector:
         """Names of the document's traits, in the order of their evidence."""
         return trait_names(self.config.views.names) if self.document_score is not None else []
 
+    def suggest(self, document: Document, place: int) -> str | None:
+        """What the word at a place may have been meant to be, if it looks like a slip; only a critic can say."""
+        critic = next((view for view in self.views if isinstance(view, CriticView)), None)
+        return critic.statistics.suggest([word.text for word in document.words], place) if critic else None
+
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores, some documents at a time."""
         chunks = list(cut_chunks(documents))
@@ -94,9 +100,7 @@ class Detector:
         else:
             document_scores = pool_words(fused, lengths, self.config, self.heads)
         word_scores = feed_back(fused, lengths, self.document_reference.evidence(document_scores, 0.0), self.config)
-        parts = zip(
-            split_by(lengths, evidence), split_by(lengths, word_scores), document_scores.tolist(), traits, strict=True
-        )
+        parts = zip(split_by(lengths, evidence), split_by(lengths, word_scores), document_scores.tolist(), traits, strict=True)
         return [Scored(*part) for part in parts]
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
+_NAMED = 5  # words that a summary names at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class WordScore:
     p_value: float
     is_anomaly: bool
     evidence: Mapping[str, float] = field(default_factory=dict)
+    suggestion: str | None = None
+    """What an unusual word may have been meant to be, if it looks like a slip."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,17 @@ class Result:
     id: str | None = None
     evidence: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def summary(self) -> str:
+        """What a flagged document is flagged for: its words, or the text as a whole; empty if it is not flagged."""
+        if not self.is_anomaly:
+            return ""
+        flagged = sorted((word for word in self.words if word.is_anomaly), key=lambda word: word.p_value)
+        if flagged:
+            named = list(dict.fromkeys(word.text for word in flagged))[:_NAMED]
+            return f"unusual word{'s' if len(named) > 1 else ''}: {', '.join(named)}"
+        return "no single word stands out: the text as a whole is unlike the normal ones"
+
     def to_dict(self) -> dict[str, Any]:
         """The fields of the command line's JSON, in its order."""
         return {
@@ -81,6 +95,7 @@ class Result:
             "score": self.score,
             "p_value": self.p_value,
             "is_anomaly": self.is_anomaly,
+            "summary": self.summary,
             "evidence": dict(self.evidence),
             "words": [
                 {
@@ -90,6 +105,7 @@ class Result:
                     "score": word.score,
                     "p_value": word.p_value,
                     "is_anomaly": word.is_anomaly,
+                    "suggestion": word.suggestion,
                     "evidence": dict(word.evidence),
                 }
                 for word in self.words

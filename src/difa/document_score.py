@@ -1,10 +1,10 @@
 """Evidence of all words of a document -> document score, ranked among normal documents trait by trait.
 
-Anomalies show in a document in different ways: one word stands out, a few do, or all are a little off. So the highest evidence and
-the mean of the three highest are traits, of the fused words and of the views that see what others do not (tone, critic);
-and so is the mean distance to normal words, for text that is foreign as a whole. Each trait is ranked among normal
-documents, which lets all speak the same language, and the root mean square is the score: a strong one is not drowned, and several
-that agree add up.
+Anomalies show in a document in different ways: one word stands out, a few do, or all are a little off. So the highest evidence
+and the mean of the three highest are traits, of the fused words and of the views that see what others do not (tone,
+critic); and so is the mean distance to normal words, for text that is foreign as a whole. Each trait is ranked among normal
+documents, which lets all speak the same language, and the root mean square is the score: several that agree add up. One word can
+make a document: the score is never below a fixed share of the evidence of its highest word.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from difa.document import FloatArray, IntArray
 _PEAKS_OF = ("tone", "critic")
 _MEANS_OF = ("neighbour",)
 _TOP = 3
+_ONE_WORD = 0.7  # share of the highest word's evidence that a document's score has at least
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class DocumentScore:
 
     def score(self, evidence: FloatArray) -> FloatArray:
         """Document scores, never below zero."""
-        return np.asarray(np.sqrt((evidence**2).mean(axis=1)))
+        return np.asarray(np.maximum(np.sqrt((evidence**2).mean(axis=1)), _ONE_WORD * evidence[:, 0]))
 
     def tensors(self) -> Mapping[str, FloatArray]:
         return {"references": np.stack([reference.values for reference in self.references])}

@@ -126,7 +126,7 @@ def _learn_normal(lesson: Lesson, config: Config, encoder: Encoder, rng: np.rand
 
 
 def _learn_heads(found: _Normal, config: Config, encoder: Encoder, rng: np.random.Generator, report: Report) -> Heads:
-    """The paper's gates and mixture, on pseudo anomalies: by views that did not see their source, or, as in the paper, that did."""
+    """The paper's gates and mixture, on pseudo anomalies, by views that did not see their source or, as in the paper, did."""
     report("make pseudo anomalies", 0.0)
     pseudos = make_pseudo_anomalies(found.documents, encoder, config.perturb, rng)
     changed, sources = [pseudo.document for pseudo in pseudos], [pseudo.source for pseudo in pseudos]

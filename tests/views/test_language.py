@@ -2,10 +2,10 @@ import math
 
 import numpy as np
 import pytest
+from difa.views.lexical import Letters, LexicalView, fold
 
 from difa.config import LexicalConfig
 from difa.document import Encoded
-from difa.views.lexical import Letters, LexicalView, fold
 
 
 def document(*words, pieces=1):

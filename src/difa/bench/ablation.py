@@ -23,7 +23,7 @@ from difa.bench.pseudo import PseudoTest, make_pseudo_test
 from difa.bench.render_parts import ablation_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, split
-from difa.config import PAPER_KINDS, VIEW_NAMES, Config
+from difa.config import ERROR_KINDS, FULL_VIEWS, Config
 from difa.document import FloatArray
 from difa.errors import ConfigError
 from difa.estimator import DiFA
@@ -39,33 +39,32 @@ class Variant:
     """Whether a preset has what is changed: nothing can be taken away that is not there."""
 
 
-def _has_all_views(config: Config) -> bool:
-    return config.views.names == VIEW_NAMES
+def _is_full(config: Config) -> bool:
+    return config.views.names == FULL_VIEWS
 
 
-def _weighs_documents(config: Config) -> bool:
-    return config.document.view
+def _has_gates(config: Config) -> bool:
+    return config.fusion.rule == "gates"
+
+
+def _without(name: str) -> Variant:
+    return Variant(f"without the {name} view", {"views": {"names": tuple(o for o in FULL_VIEWS if o != name)}}, _is_full)
 
 
 WHOLE = Variant("as it is", {})
 VARIANTS = (
-    Variant("without the student term", {"semantic": {"student_weight": 0.0}}),
-    Variant("without the agreement gate", {"fusion": {"agreement": False}}),
-    Variant("with the agreement gate", {"fusion": {"agreement": True}}),
+    *(_without(name) for name in FULL_VIEWS),
+    Variant("with the collocation view", {"views": {"names": (*FULL_VIEWS, "collocation")}}, _is_full),
+    Variant("with the semantic view", {"views": {"names": (*FULL_VIEWS, "semantic")}}, _is_full),
+    Variant("plain mean of the views", {"fusion": {"power": 1.0}, "document": {"feedback": 0.0}}, _is_full),
+    Variant("power of 4", {"fusion": {"power": 4.0}}, _is_full),
+    Variant("without feedback to words", {"document": {"feedback": 0.0}}),
+    Variant("errors of the first ten kinds", {"perturb": {"kinds": ERROR_KINDS[:10]}}, _is_full),
     Variant("in-sample calibration", {"calibration": {"reference": "in-sample"}}),
     Variant("unseen calibration", {"calibration": {"reference": "unseen"}}),
-    *(
-        Variant(f"without the {name} view", {"views": {"names": tuple(o for o in VIEW_NAMES if o != name)}}, _has_all_views)
-        for name in VIEW_NAMES[2:]
-    ),
-    Variant("views of the paper alone", {"views": {"names": VIEW_NAMES[:2]}}),
-    Variant("plain mean of both sides", {"fusion": {"power": 1.0}}),
-    Variant("gates held at one half", {"learn": {"shrinkage": 1e3}}),
-    Variant("gates that look at the word", {"fusion": {"hidden": 8}}),
-    Variant("pseudo anomalies of the paper", {"perturb": {"kinds": PAPER_KINDS}}),
-    Variant("without the document view", {"document": {"view": False}}),
-    Variant("without the length", {"document": {"length_weight": 0.0}}, _weighs_documents),
-    Variant("without feedback to words", {"document": {"feedback": 0.0}}),
+    Variant("without the student term", {"semantic": {"student_weight": 0.0}}, _has_gates),
+    Variant("without the agreement gate", {"fusion": {"agreement": False}}, _has_gates),
+    Variant("gates held at one half", {"learn": {"shrinkage": 1e3}}, _has_gates),
 )
 
 JUDGES = ("labels", "pseudo")
@@ -156,7 +155,7 @@ def _pooled(model: DiFA, words: Sequence[FloatArray]) -> dict[str, FloatArray]:
     """Document scores of the fused words under each rule that the aggregation mixes, and the mean."""
     fitted = model.detector_
     config: Config = fitted.config
-    sharpness = fitted.heads.aggregation["log_sharpness"]
+    sharpness = fitted.heads.aggregation["log_sharpness"] if fitted.heads else np.array(np.log(0.5))
     columns = [DESCRIPTOR.index(rule) for rule in POOLING]
     rows = [
         pool(scores[None], np.ones((1, len(scores))), sharpness, config.aggregation)[0, columns]

@@ -14,16 +14,16 @@ import numpy as np
 
 from difa.bench.methods import quiet_rates
 from difa.bench.split import Split
+from difa.calibrate import tail_evidence
 from difa.config import EncoderConfig
-from difa.detector import calibrate, raw_evidence
-from difa.document import Document, split_by
+from difa.detector import fuse_words, raw_evidence
+from difa.document import Document
+from difa.document_score import describe
 from difa.encoders import Encoder
 from difa.encoders.source import find
 from difa.engines.local import Job, Silent, score_inputs
 from difa.estimator import DiFA
 from difa.formats.write import to_json_line
-from difa.fuse import fuse
-from difa.weigh import describe
 
 Part = Callable[[], object]
 _ROWS = 1024  # rows of a product: as many as the encoder has subwords in a batch
@@ -65,9 +65,9 @@ def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dic
     raw = raw_evidence(fitted.views, encoded)
 
     def decide() -> None:
-        sides = fitted.sides.evidence(calibrate(np.concatenate(raw), fitted.references, fitted.config))
-        fuse(sides, fitted.heads.fusion, fitted.config.fusion)
-        describe(split_by(map(len, encoded), sides))
+        lengths = [len(document) for document in encoded]
+        evidence = tail_evidence(np.concatenate(raw), fitted.references, fitted.config.calibration.epsilon)
+        describe(fuse_words(evidence, lengths, fitted.config, fitted.heads), evidence, lengths, fitted.config.views.names)
 
     timed("calibration, fusion, documents", decide)
     with quiet_rates():

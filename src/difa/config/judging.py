@@ -44,8 +44,8 @@ class CalibrationConfig:
 class PerturbConfig:
     """Pseudo anomalies made from normal documents."""
 
-    documents: int = 2400
-    """Pseudo-anomalous documents at most: the critic learns from a hundred of each kind. 600 in the paper's preset."""
+    documents: int = 1500
+    """Pseudo-anomalous documents at most: the critic learns from some sixty of each kind. 600 in the paper's preset."""
     per_document: int = 20
     """Of them, made from one normal document at most; 3 in the paper's preset."""
     excerpt: int = 64
@@ -75,7 +75,7 @@ class FusionConfig:
     rule: FusionRule = "mean"
     """`mean`: the power mean of any number of views. `gates`: the learned gates of the paper, for two views."""
     power: float = 2.0
-    """Power of the mean. At 1 a view that is certain is drowned by those that see nothing; above 3, chance in any view is heard."""
+    """Power of the mean. At 1 one certain view is drowned by those that see nothing; above 3, chance in any view is heard."""
     hidden: int = 8
     """Width of the gates' network q."""
     agreement: bool = True

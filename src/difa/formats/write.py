@@ -22,6 +22,7 @@ def to_json_line(result: Result) -> str:
 def from_json_line(line: str | bytes) -> Result:
     """The result that such a line was made from."""
     record = json.loads(line)
+    del record["summary"]  # follows from the rest
     return Result(**record | {"words": tuple(WordScore(**word) for word in record["words"])})
 
 

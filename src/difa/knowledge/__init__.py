@@ -2,8 +2,8 @@
 
 `wordlist` how common a word is (package wordfreq) · `spelling` what a misspelt word may have been · `letters` how words are
 spelled · `trigrams` which words follow which (package pocketsphinx, English) · `valence` praise and insult (package
-vaderSentiment, English). Nothing here is learned from a corpus. `SOURCES` names what each part comes from and its licence; a model
-folder records the versions, because other versions would give other scores.
+vaderSentiment, English). Nothing here is learned from a corpus. `SOURCES` names where each part comes from and its licence. A
+model folder records the versions, because others would give other scores.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ SOURCES: Mapping[str, Source] = {
     "trigrams": Source(
         "pocketsphinx", "BSD-2-Clause", "English trigrams: the language model of CMU PocketSphinx, Carnegie Mellon University."
     ),
-    "valence": Source(
-        "vaderSentiment", "MIT", "Valences: the lexicon of VADER by C.J. Hutto and Eric Gilbert (ICWSM 2014)."
-    ),
+    "valence": Source("vaderSentiment", "MIT", "Valences: the lexicon of VADER by C.J. Hutto and Eric Gilbert (ICWSM 2014)."),
 }
 
 

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 import string
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+
+from difa.knowledge.wordlist import word_list
 
 Known = Callable[[str], float]
 
 FLOOR = 1e-9
 """The frequency of a word that no list has."""
-_COMMON = 1e-5  # more frequent words are not taken for slips
-_RARE = 1e-6  # only rarer words are taken for two in one
-_TWO_WORDS = 9.0  # −log of what a second word of ordinary frequency costs
 _LONGEST = 24  # longer words are not compared letter by letter
 
 
@@ -33,36 +34,62 @@ def slips(word: str, letters: str = string.ascii_lowercase) -> Iterator[str]:
             yield head + letter + tail
 
 
-def nearest(word: str, known: Known) -> str | None:
-    """The most common word one slip away, if it is more common than the word itself."""
-    if not word.isalpha() or not 3 <= len(word) <= _LONGEST or known(word) >= _COMMON:
-        return None
-    alphabet = string.ascii_lowercase if word.isascii() else "".join(sorted({*string.ascii_lowercase, *word}))
-    best = max((candidate for candidate in slips(word, alphabet) if candidate != word), key=known)
-    return best if known(best) > max(known(word), FLOOR) else None
+@lru_cache(maxsize=1 << 15)
+def known_slips(word: str, language: str | None) -> tuple[str, ...]:
+    """Words of a language one slip away from a word in plain form."""
+    if not is_comparable(word):
+        return ()
+    known = word_list(language).exact
+    alphabet = "".join(sorted({*string.ascii_lowercase, *word}))
+    return tuple({candidate for candidate in slips(word, alphabet) if known(candidate) > 0} - {word})
 
 
-def torn_apart(word: str, known: Known) -> tuple[str, str] | None:
-    """The two words that a rare word may be, run together: the most common pair."""
-    if not word.isalpha() or not 4 <= len(word) <= _LONGEST or known(word) >= _RARE:
+def is_comparable(word: str) -> bool:
+    """Whether a word is compared letter by letter."""
+    return 3 <= len(word) <= _LONGEST and word.replace("'", "").isalpha()
+
+
+class SlipIndex:
+    """Words by what is left of them when a letter is left out: finds those one slip away from any string."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._by_rest: dict[str, list[str]] = defaultdict(list)
+        for word in words:
+            if is_comparable(word):
+                for rest in _rests(word):
+                    self._by_rest[rest].append(word)
+
+    def find(self, word: str) -> set[str]:
+        """Words one slip away; a letter changed, added or left out, or two neighbours exchanged."""
+        if not is_comparable(word) or not self._by_rest:
+            return set()
+        found = {other for rest in _rests(word) for other in self._by_rest.get(rest, ())}
+        return {other for other in found if other != word and _is_slip(word, other)}
+
+
+def _rests(word: str) -> set[str]:
+    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
+
+
+def _is_slip(word: str, other: str) -> bool:
+    """Whether two strings that have a rest in common are one slip apart."""
+    if len(word) != len(other):
+        shorter, longer = sorted((word, other), key=len)
+        return len(longer) - len(shorter) == 1 and shorter in _rests(longer)
+    wrong = [at for at, (a, b) in enumerate(zip(word, other, strict=True)) if a != b]
+    if len(wrong) == 2:
+        first, second = wrong
+        return second == first + 1 and word[first] == other[second] and word[second] == other[first]
+    return len(wrong) == 1
+
+
+def run_together(word: str, known: Known) -> tuple[str, str] | None:
+    """The two words that a word may be, written as one: the most common pair, if there is any."""
+    if not word.isalpha() or not 4 <= len(word) <= _LONGEST:
         return None
     pairs = [(word[:at], word[at:]) for at in range(1, len(word))]
     best = max(pairs, key=lambda pair: log_known(pair[0], known) + log_known(pair[1], known))
     return best if min(map(known, best)) > 0 else None
-
-
-def slip_gain(word: str, known: Known) -> float:
-    """By how much (in nats) the most common word one slip away is more common; 0 if none is."""
-    other = nearest(word, known)
-    return log_known(other, known) - log_known(word, known) if other else 0.0
-
-
-def split_gain(word: str, known: Known) -> float:
-    """By how much two words are likelier than this one; 0 if they are not."""
-    pair = torn_apart(word, known)
-    if pair is None:
-        return 0.0
-    return max(0.0, log_known(pair[0], known) + log_known(pair[1], known) + _TWO_WORDS - log_known(word, known))
 
 
 def join_gain(one: str, other: str, known: Known) -> float:

@@ -14,6 +14,7 @@ from difa.perturb.changes import STEM, Changed, Error, Material, pick, places, p
 from difa.perturb.language import LANGUAGE_ERRORS
 from difa.perturb.strings import MARKS, Mutation, leet, mash, miscase, misdigit, misread, mojibake, pepper, typo
 
+
 def _spelling(mutate: Mutation) -> Error:
     return lambda words, count, material, rng: replace_words(words, count, rng, lambda word: mutate(word, rng))
 

@@ -6,7 +6,6 @@ the error cannot be made.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
@@ -160,7 +159,7 @@ LANGUAGE_ERRORS: dict[str, Error] = {
 
 
 def _forms_of_one(word: str, other: str) -> bool:
-    shared = len(os.path.commonprefix([word, other]))
+    shared = next((at for at, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
     return other != word and shared >= max(3, min(len(word), len(other)) - 2) and abs(len(word) - len(other)) <= 3
 
 

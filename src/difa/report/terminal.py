@@ -40,7 +40,8 @@ def document_line(result: Result) -> Text:
     """A result as a verdict and its text."""
     verdict = Text("▲ anomalous " if result.is_anomaly else "  normal    ", style="bold red" if result.is_anomaly else "green")
     head = Text(f"p={result.p_value:<8.2g}", style="dim")
-    return Text.assemble(verdict, head, " ", marked_text(result))
+    whole = result.is_anomaly and not any(word.is_anomaly for word in result.words)
+    return Text.assemble(verdict, head, " ", marked_text(result), Text("  (as a whole)", style="dim") if whole else "")
 
 
 def explanation(explained: Explanation, most: int = 6) -> RenderableType:
@@ -60,8 +61,16 @@ def explanation(explained: Explanation, most: int = 6) -> RenderableType:
         for name, value in word.evidence.items():
             table.add_row(*heads, name, f"{_bar(value)} {value:4.1f}", _why(value, explained.reasons[t][name]))
             heads = [Text(), Text()]
+    suggested = [
+        Text(f"did you mean {result.words[t].suggestion!r}? ({_visible(result.words[t].text)})", style="cyan")
+        for t in sorted(shown)
+        if result.words[t].suggestion
+    ]
     verdict = f"document score {result.score:.2f}, p={result.p_value:.2g}: " + ("anomalous" if result.is_anomaly else "normal")
-    return Group(marked_text(result), Text(verdict, style="bold red" if result.is_anomaly else "green"), Text(""), table)
+    if result.is_anomaly:
+        verdict += f"; {_visible(result.summary)}"
+    head = Text(verdict, style="bold red" if result.is_anomaly else "green")
+    return Group(marked_text(result), head, *suggested, Text(""), table)
 
 
 def _why(evidence: float, reasons: tuple[Reason, ...]) -> Text:

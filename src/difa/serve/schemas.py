@@ -90,6 +90,7 @@ class Word(BaseModel):
     score: float
     p_value: float
     is_anomaly: bool
+    suggestion: Annotated[str | None, Field(description="What the word may have been meant to be.")] = None
     evidence: dict[str, float] | None = None
     reasons: dict[str, list[Reason]] | None = None
 
@@ -102,6 +103,7 @@ class Scored(BaseModel):
     score: float
     p_value: float
     is_anomaly: bool
+    summary: Annotated[str, Field(description="What a flagged document is flagged for; empty if it is not flagged.")]
     evidence: dict[str, float] | None = None
     words: list[Word] | None = None
 

@@ -67,7 +67,7 @@ class Lesson:
 
     def without(self, left_out: Sequence[bool]) -> Lesson:
         """The same without some of the documents, and without what was made of them."""
-        place = {}
+        place: dict[int, int] = {}
         for index, is_out in enumerate(left_out):
             if not is_out:
                 place[index] = len(place)

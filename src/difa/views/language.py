@@ -81,7 +81,7 @@ class LanguageView:
 
     def share(self, word: str) -> float:
         """How much of running text the word makes up, here and in the language."""
-        here = self._counts.get(fold(word), 0) / self._total
+        here = float(self._counts.get(fold(word), 0) / self._total)
         if not self._known:
             return max(here, 0.5 / self._total)
         return CORPUS_SHARE * here + (1 - CORPUS_SHARE) * max(self._known.frequency(word), FLOOR)

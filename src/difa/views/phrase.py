@@ -37,7 +37,9 @@ class PhraseView:
             return [[Reason("silent: the corpus is not in English", 0.0)] for _ in document.words]
         numbers = trigrams().describe(document.words)
         return [
-            [_reason(document.words, at, *numbers[at].tolist())] if not numbers[at, 3] else [Reason("unknown to the trigrams", 0.0)]
+            [_reason(document.words, at, *numbers[at].tolist())]
+            if not numbers[at, 3]
+            else [Reason("unknown to the trigrams", 0.0)]
             for at in range(len(document))
         ]
 
@@ -56,6 +58,8 @@ class PhraseView:
 
 
 def _reason(words: Sequence[str], at: int, left: float, right: float, gain: float, unknown: float) -> Reason:
+    if unknown:
+        return Reason("unknown to the trigrams", 0.0)
     if at and words[at].lower() == words[at - 1].lower():
         return Reason("repeats the word before it", 1.0)
     before = repr(words[at - 1]) if at else "the start"

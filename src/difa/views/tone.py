@@ -82,7 +82,7 @@ class ToneView:
             return np.zeros((len(vectors), 2))
         middle = self.quantiles[len(_QUANTILES) // 2]
         reach = np.array([np.interp(unit, _QUANTILES, self.quantiles[:, side]) for side, unit in enumerate(_UNITS)])
-        return (_measure(vectors, self.directions) - middle) / np.maximum(reach - middle, 1e-9)
+        return np.asarray((_measure(vectors, self.directions) - middle) / np.maximum(reach - middle, 1e-9))
 
 
 def learn_directions(encoder: Encoder) -> FloatArray:

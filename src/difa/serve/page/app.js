@@ -185,7 +185,9 @@ function tellVerdict(result, rate) {
   const some = `Normal as a whole, but ${count === 1 ? "one word stands out" : `${count} words stand out`}`;
   byId("verdict").textContent = bad ? "This text stands out" : count ? some : "This text looks normal";
   const rank = `${percent(result.p_value)} of normal documents are as unusual (p = ${rarity(result.p_value)}).`;
-  byId("verdict-why").textContent = `${rank} ${count || "No"} of ${result.words.length} words ${count === 1 ? "is" : "are"} flagged.`;
+  const words = `${count || "No"} of ${result.words.length} words ${count === 1 ? "is" : "are"} flagged.`;
+  const whole = bad && !count ? " No single word stands out: the text as a whole is unlike the normal ones." : "";
+  byId("verdict-why").textContent = `${rank} ${words}${whole}`;
 }
 
 function summarise() {

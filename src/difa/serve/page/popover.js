@@ -68,9 +68,16 @@ function describe(word, rate) {
   return [
     element("h3", {}, name),
     element("p", {}, line),
+    word.suggestion ? element("p", { class: "suggestion" }, "Did you mean ", suggested(word.suggestion), "?") : null,
     hidden.length ? element("p", {}, `Contains invisible characters: ${hidden.join(", ")}`) : null,
     element("div", { class: "views" }, ...views),
   ].filter(Boolean);
+}
+
+function suggested(text) {
+  const name = element("bdi");
+  name.textContent = text;
+  return name;
 }
 
 // A bar in the view's colour; the class of an element around it says which.

@@ -1,7 +1,6 @@
 """Critic view: does the word look like an error?
 
-Two small networks are taught to find the errors that were made on purpose in the corpus' own normal documents (`difa.perturb`): one
-sees plain statistics of a word (`statistics`), the other its vector as well. The first carries over to errors of any kind, the
+Two small networks are taught to find the errors that were made on purpose in the corpus' own documents (`difa.perturb`): one sees plain statistics of a word (`statistics`), the other its vector as well. The first carries over to errors of any kind, the
 second sees meaning; the mean of their logits is the evidence. Both are blind to what they were not taught.
 """
 
@@ -124,7 +123,8 @@ _NO_REASON = Reason("looks like no error", 0.0)
 
 def _within(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list[int]:
     """Documents, drawn at random, that together have at most so many words; at least one."""
-    chosen, words = [], 0
+    chosen: list[int] = []
+    words = 0
     for index in rng.permutation(len(lengths)).tolist():
         if chosen and words + lengths[index] > most:
             continue

@@ -67,7 +67,7 @@ def train(
     """
     rng = np.random.default_rng(seed)
     mean = inputs[:normal].mean(axis=0, dtype=np.float64)
-    standard = standardise(inputs, mean, scale).astype(np.float32)
+    standard = standardise(inputs.astype(np.float32), mean.astype(np.float32), scale.astype(np.float32))
     targets = labels.astype(np.float32)
     count = standard.shape[1]
     weights = [
@@ -111,5 +111,5 @@ def _gradients(inputs: FloatArray, targets: FloatArray, weights: list[FloatArray
 def _cycle(done: float) -> float:
     """Share of the highest learning rate after a share of the steps: up, then down, along cosines."""
     if done < _WARM:
-        return 0.04 + 0.96 * 0.5 * (1 - np.cos(np.pi * done / _WARM))
+        return float(0.04 + 0.96 * 0.5 * (1 - np.cos(np.pi * done / _WARM)))
     return float(0.5 * (1 + np.cos(np.pi * (done - _WARM) / (1 - _WARM))))

@@ -1,7 +1,7 @@
 """Words of a document -> plain statistics of each: what the critic sees beside the vector.
 
-Counts come from normal documents, the rest from knowledge of the language. A document that was counted itself is described without
-its own counts, as if it were new: otherwise no normal word would ever look rare. Edges of a document count as neighbours.
+Counts come from normal documents, the rest from knowledge of the language. A document that was counted itself is described
+without its own counts, as if it were new: otherwise no normal word would ever look rare. Edges of a document count as neighbours.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from difa.document import Encoded, FloatArray, IntArray
 from difa.knowledge import ENGLISH
 from difa.knowledge.letters import Letters, fold
-from difa.knowledge.spelling import FLOOR, join_gain, nearest, torn_apart
+from difa.knowledge.spelling import FLOOR, SlipIndex, join_gain, known_slips, run_together
 from difa.knowledge.trigrams import FEATURES, trigrams
 from difa.knowledge.wordlist import plain, word_list
 from difa.views.language import CORPUS_SHARE
@@ -44,6 +44,10 @@ STATISTICS = (
 _EDGE = "\x00"
 _LONGEST = 25  # letters beyond which a word is just long
 _NO_SLIP = 1e-5  # words as common as this are no slips of others
+_NO_PAIR = 1e-6  # words as common as this are not two words in one
+_SECOND_WORD = 9.0  # what a second word of ordinary frequency costs, in nats
+_FAR = 3.0  # nats by which a suggestion must be more common than the word
+_LEAST = -16.0  # log share that a suggestion must have
 _LETTERS_OF = 20_000  # words of the language whose letters are learned
 _MEMO = 1 << 16
 
@@ -81,6 +85,7 @@ class Statistics:
             self._before[right] += count
             self._before_kinds[right] += 1
         self._known = word_list(language)
+        self._index = SlipIndex(word for word in words if not self._known.exact(word))
         self._english = language == ENGLISH
         self._letters = _letters(language) if self._known else Letters(sorted(words), 4)
         self._spelled: dict[str, tuple[float, ...]] = {}
@@ -136,11 +141,40 @@ class Statistics:
 
     def slip_of(self, word: str) -> str | None:
         """The word one slip away that it may have been meant to be."""
-        return nearest(plain(word), self._share)
+        folded = plain(word)
+        candidates = self._slips_of(folded)
+        return max(sorted(candidates), key=self._share) if candidates else None
 
     def halves_of(self, word: str) -> tuple[str, str] | None:
         """The two words that it may be, run together."""
-        return torn_apart(plain(word), self._share)
+        return run_together(plain(word), self._share)
+
+    def suggest(self, words: Sequence[str], place: int) -> str | None:
+        """What a word may have been meant to be: a word one slip away, or two words, far more common and at home here."""
+        word = words[place]
+        folded = plain(word)
+        own = max(self._share(folded), (1 - CORPUS_SHARE) * FLOOR)
+        if own >= _NO_SLIP or not any(map(str.isalpha, folded)):
+            return None
+        candidates = {slip: math.log(self._share(slip)) for slip in self._slips_of(folded)}
+        if halves := run_together(folded, self._share):
+            candidates[" ".join(halves)] = sum(math.log(self._share(half)) for half in halves) + _SECOND_WORD
+        likely = {text: log for text, log in candidates.items() if log > max(math.log(own) + _FAR, _LEAST)}
+        if not likely:
+            return None
+        best = max(sorted(likely), key=lambda text: likely[text] + self._at_home(text, words, place))
+        return best.capitalize() if word[:1].isupper() else best
+
+    def _slips_of(self, folded: str) -> set[str]:
+        return {*known_slips(folded, self._known.language), *self._index.find(folded)}
+
+    def _at_home(self, text: str, words: Sequence[str], place: int) -> float:
+        """How well a text fits between the neighbours of a place, by the trigrams."""
+        if not self._english:
+            return 0.0
+        changed = (*words[max(0, place - 2) : place], *text.split(), *words[place + 1 : place + 3])
+        at = min(place, 2)
+        return float(trigrams().describe(changed)[at : at + len(text.split()), :2].mean())
 
     def _share(self, folded: str) -> float:
         """How much of running text a word makes up, here and in the language; 0 if it is unknown to both."""
@@ -167,7 +201,7 @@ class Statistics:
             min(len(word), _LONGEST),
             letters,
             oddest,
-            max(0.0, slip - log_share) if is_new and general < _NO_SLIP else 0.0,
+            max(0.0, slip - log_share) if is_new else 0.0,
             max(0.0, split - log_share) if is_new else 0.0,
             -math.log((max(shapes, 0) + 0.5) / total),
         )
@@ -180,15 +214,16 @@ class Statistics:
         """
         known = self._spelled.get(word)
         if known is None:
-            folded = plain(word)
             surprises = self._letters.surprises(fold(word)[: 2 * _LONGEST])
-            slip, halves = self.slip_of(word), self.halves_of(word)
+            general = self._known.frequency(word)
+            slip = self.slip_of(word) if general < _NO_SLIP else None
+            halves = self.halves_of(word) if general < _NO_PAIR else None
             known = (
-                self._known.frequency(word),
+                general,
                 sum(surprises) / len(surprises),
                 max(surprises),
-                math.log(self._share(slip)) if slip and slip != folded else -math.inf,
-                sum(math.log(max(self._share(half), FLOOR)) for half in halves) + 9.0 if halves else -math.inf,
+                math.log(self._share(slip)) if slip else -math.inf,
+                sum(math.log(max(self._share(half), FLOOR)) for half in halves) + _SECOND_WORD if halves else -math.inf,
             )
             if len(self._spelled) >= _MEMO:
                 self._spelled.clear()
@@ -199,16 +234,18 @@ class Statistics:
         """What neighbours say of each word."""
         folded = [_EDGE, *(fold(word) for word in document.words), _EDGE]
         lowered = [plain(word) for word in document.words]
-        rows = []
+        rows: list[tuple[float, ...]] = []
         for at, word in enumerate(document.words):
             here, left, right = folded[at + 1], folded[at], folded[at + 2]
-            joins = [join_gain(a, b, self._known.exact) for a, b in pairwise(lowered[max(0, at - 1) : at + 2])] if self._known else []
+            joins = (
+                [join_gain(a, b, self._known.exact) for a, b in pairwise(lowered[max(0, at - 1) : at + 2])] if self._known else []
+            )
             rows.append(
                 (
                     self._ratio(here, (left, here), left, self._after, self._after_kinds, own),
                     self._ratio(here, (here, right), right, self._before, self._before_kinds, own),
                     float(at > 0 and word.isalpha() and lowered[at] == lowered[at - 1]),
-                    max(joins, default=0.0),
+                    max((join_gain(one, other, self._known.exact) for one, other in pairwise(near)), default=0.0),
                     float(at == 0),
                 )
             )
