@@ -83,8 +83,8 @@ class LanguageView:
         """How much of running text the word makes up, here and in the language."""
         here = float(self._counts.get(fold(word), 0) / self._total)
         if not self._known:
-            return max(here, 0.5 / self._total)
-        return CORPUS_SHARE * here + (1 - CORPUS_SHARE) * max(self._known.frequency(word), FLOOR)
+            return float(max(here, 0.5 / self._total))
+        return float(CORPUS_SHARE * here + (1 - CORPUS_SHARE) * max(self._known.frequency(word), FLOOR))
 
     def _rarity(self, word: str) -> float:
         return max(0.0, -math.log(self.share(word)))

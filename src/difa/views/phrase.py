@@ -36,12 +36,7 @@ class PhraseView:
         if self.language != ENGLISH:
             return [[Reason("silent: the corpus is not in English", 0.0)] for _ in document.words]
         numbers = trigrams().describe(document.words)
-        return [
-            [_reason(document.words, at, *numbers[at].tolist())]
-            if not numbers[at, 3]
-            else [Reason("unknown to the trigrams", 0.0)]
-            for at in range(len(document))
-        ]
+        return [[_reason(document.words, at, *row)] for at, row in enumerate(numbers.tolist())]
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
         return {}

@@ -237,9 +237,7 @@ class Statistics:
         rows: list[tuple[float, ...]] = []
         for at, word in enumerate(document.words):
             here, left, right = folded[at + 1], folded[at], folded[at + 2]
-            joins = (
-                [join_gain(a, b, self._known.exact) for a, b in pairwise(lowered[max(0, at - 1) : at + 2])] if self._known else []
-            )
+            near = lowered[max(0, at - 1) : at + 2] if self._known else []
             rows.append(
                 (
                     self._ratio(here, (left, here), left, self._after, self._after_kinds, own),
