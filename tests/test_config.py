@@ -16,9 +16,9 @@ def test_the_paper_preset_is_the_papers():
     assert paper["views"]["names"] == ("semantic", "form")
     assert paper["calibration"]["reference"] == "in-sample"
     assert paper["perturb"]["kinds"] == ("form", "semantic", "mixed")
-    assert paper["fusion"] == {"hidden": 8, "agreement": True, "power": 1.0}
-    assert (paper["document"]["view"], paper["document"]["feedback"], paper["learn"]["worst"]) == (False, 0.0, 0.0)
-    differing = {"views", "calibration", "perturb", "fusion", "document", "learn"}
+    assert (paper["fusion"]["rule"], paper["fusion"]["hidden"], paper["fusion"]["agreement"]) == ("gates", 8, True)
+    assert paper["document"] == {"rule": "mixture", "feedback": 0.0}
+    differing = {"views", "calibration", "perturb", "fusion", "document"}
     assert {name for name in full if full[name] != paper[name]} == differing
 
 
@@ -37,8 +37,9 @@ def test_the_paper_preset_is_the_papers():
         (lambda: CalibrationConfig(reference="none"), "expected one of unseen, in-sample, got 'none'"),
         (lambda: PerturbConfig(kinds=()), "kinds"),
         (lambda: ViewsConfig(names=("form", "form")), "each once, got"),
-        (lambda: ViewsConfig(names=("sound",)), "some of semantic, form, lexical, neighbour, collocation"),
+        (lambda: ViewsConfig(names=("sound",)), "some of language, phrase, tone, critic, form, neighbour, semantic, collocation"),
         (lambda: FusionConfig(power=0.5), "power"),
+        (lambda: Config(fusion=FusionConfig(rule="gates")), "expected mean for more than two views, got gates for 6"),
         (lambda: Config(form=SemanticConfig()), "form: expected a FormConfig, got SemanticConfig"),
     ],
 )

@@ -4,7 +4,7 @@ import warnings
 import numpy as np
 import pytest
 
-from difa import DiFA, detector
+from difa import DiFA, fitting
 from difa.errors import ConfigError, DifaError, InputError, NotFittedError
 from difa.words import from_tokens
 
@@ -28,7 +28,7 @@ def test_finds_the_word_that_does_not_belong(model):
     assert worst.is_anomaly
     assert worst.p_value < 0.01
     assert result.text[worst.start : worst.end] == worst.text
-    assert set(worst.evidence) == {"semantic", "form", "lexical", "neighbour", "collocation"}
+    assert set(worst.evidence) == {"language", "phrase", "tone", "critic", "form", "neighbour"}
     assert result.score > np.median(model.decision_scores_)
 
 
@@ -118,19 +118,20 @@ def test_normal_documents_keep_the_false_alarm_rate(model, corpus):
 
 def test_views_never_see_the_documents_whose_scores_set_the_p_values(quick, corpus, monkeypatch):
     fitted_on, scored = {}, []
-    original_fit, original_raw = detector.fit_view, detector.raw_evidence
+    original_fit, original_raw = fitting.fit_view, fitting.raw_evidence
 
-    def fit_view(name, documents, config, seed):
-        view = original_fit(name, documents, config, seed)
-        fitted_on[id(view)] = (view, {document.words for document in documents})
+    def fit_view(name, lesson, config, seed, encoder):
+        view = original_fit(name, lesson, config, seed, encoder)
+        assert all(pseudo.source < len(lesson.documents) for pseudo in lesson.pseudos)
+        fitted_on[id(view)] = (view, {document.words for document in lesson.documents})
         return view
 
     def raw_evidence(views, documents):
         scored.extend((id(view), document.words) for view in views for document in documents)
         return original_raw(views, documents)
 
-    monkeypatch.setattr(detector, "fit_view", fit_view)
-    monkeypatch.setattr(detector, "raw_evidence", raw_evidence)
+    monkeypatch.setattr(fitting, "fit_view", fit_view)
+    monkeypatch.setattr(fitting, "raw_evidence", raw_evidence)
     quick().fit(corpus[:40])
     assert len(scored) >= 80
     assert all(words not in fitted_on[view][1] for view, words in scored)

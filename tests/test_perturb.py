@@ -3,9 +3,10 @@ import pytest
 
 from difa.config import ERROR_KINDS, PAPER_KINDS, PerturbConfig
 from difa.perturb import choose_positions, make_pseudo_anomalies, mutate_at
-from difa.perturb.errors import ERRORS, Material
+from difa.perturb.changes import Material
+from difa.perturb.errors import ERRORS
 from difa.perturb.strings import MUTATIONS
-from difa.words import from_text
+from difa.words import from_text, from_tokens
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +16,7 @@ def documents(tiny_encoder, corpus):
 
 def make(documents, encoder, count=60, seed=0, **settings):
     config = PerturbConfig(documents=count, **({"kinds": PAPER_KINDS} | settings))
-    return make_pseudo_anomalies(documents, encoder, config, np.random.default_rng(seed))
+    return make_pseudo_anomalies(documents, encoder, config, np.random.default_rng(seed), "en")
 
 
 def test_labels_mark_exactly_the_changed_words(documents, tiny_encoder):
@@ -75,13 +76,25 @@ def test_hard_words_still_change(word):
 @pytest.mark.parametrize("kind", ERROR_KINDS)
 def test_errors_of_real_text(kind, documents, tiny_encoder):
     pseudos = make(documents, tiny_encoder, kinds=(kind,), count=40)
-    assert len(pseudos) > 20
+    assert len(pseudos) > (3 if kind == "digit" else 20)  # few messages have a number
     for pseudo in pseudos:
         assert len(pseudo.labels) == len(pseudo.document.words) == len(pseudo.document.vectors) == len(pseudo.document.pieces)
         assert pseudo.labels.any()
         assert pseudo.document.words != documents[pseudo.source].words
         unchanged = [word for word, label in zip(pseudo.document.words, pseudo.labels, strict=True) if not label]
         assert set(unchanged) <= set(documents[pseudo.source].words)
+
+
+def test_long_documents_are_read_in_excerpts(documents, tiny_encoder):
+    long = tiny_encoder.encode([from_tokens([word for document in documents for word in document.words])])
+    made = make(long * 12, tiny_encoder, kinds=("typo", "case"), excerpt=20, count=24)
+    assert max(len(pseudo.document) for pseudo in made) == 20
+    assert len({pseudo.document.words[0].lower() for pseudo in made}) > 5  # from different places
+
+
+def test_errors_that_need_a_language_are_not_made_without_it(documents, tiny_encoder):
+    config = PerturbConfig(documents=40, kinds=("confused", "insult", "lookalike", "stranger", "ending"))
+    assert make_pseudo_anomalies(documents, tiny_encoder, config, np.random.default_rng(0), None) == []
 
 
 def material():
@@ -106,4 +119,10 @@ def test_errors_by_name():
     assert sum(dropped.labels) == 1
     assert ERRORS["inflection"](["parcel"], 1, material(), rng).words == ["parcels"]
     assert ERRORS["topic"](["parcel"], 1, material(), np.random.default_rng(1)).words.count("banana") >= 1
+    glued = ERRORS["glued"](["my", "parcel"], 1, material(), rng)
+    assert (glued.words, glued.labels) == (["myparcel"], [1])
+    torn = ERRORS["torn"](["parcel"], 1, material(), rng)
+    assert ("".join(torn.words), torn.labels) == ("parcel", [1, 1])
+    assert ERRORS["swapped"](["late", "parcel"], 1, material(), rng).words == ["parcel", "late"]
+    assert ERRORS["digit"](["parcel"], 1, material(), rng).labels == [0]
     assert ERRORS["drop"](["one", "two"], 1, material(), rng).labels == [0, 0]  # too short for it

@@ -61,13 +61,13 @@ def test_variants_are_settings_that_exist(quick):
 def test_a_preset_has_nothing_taken_away_that_it_lacks(start):
     labels = [variant.label for variant in ablation.different(start().bench, "paper")]
     assert labels == [
+        "unseen calibration",
         "without the student term",
         "without the agreement gate",
-        "unseen calibration",
         "gates held at one half",
     ]
     full = [variant.label for variant in ablation.different(start().bench, "full")]
-    assert {"without the lexical view", "without the length", "views of the paper alone"} <= set(full)
+    assert {"without the language view", "without the critic view", "plain mean of the views"} <= set(full)
 
 
 def test_efficiency_measures_in_processes_of_their_own(start):

@@ -2,10 +2,12 @@ import math
 
 import numpy as np
 import pytest
-from difa.views.lexical import Letters, LexicalView, fold
 
-from difa.config import LexicalConfig
+from difa.config import LanguageConfig
 from difa.document import Encoded
+from difa.knowledge.letters import Letters, fold
+from difa.knowledge.wordlist import word_list
+from difa.views.language import LanguageView
 
 
 def document(*words, pieces=1):
@@ -32,13 +34,13 @@ def test_probabilities_of_letters_sum_to_at_most_one():
 
 
 def test_a_known_word_by_hand():
-    view = LexicalView(LexicalConfig(), ["aa"], np.array([9]))
-    rarity = -math.log((9 + 0.5) / (9 + 0.5 * 2))
+    view = LanguageView(LanguageConfig(), ["aa", "b"], np.array([9, 1]), "en")
+    rarity = -math.log(0.9 * 9 / 10 + 0.1 * word_list("en").frequency("aa"))
     assert view.surprise("aa") == pytest.approx(rarity + 0.5 * sum(view._letters.surprises("aa")) / math.sqrt(3))
 
 
 def test_frequent_below_rare_below_unknown_below_gibberish():
-    view = LexicalView.fit([document(*["the"] * 50, *["order"] * 9, "parcel", "delivery")], LexicalConfig())
+    view = LanguageView.fit([document(*["the"] * 50, *["order"] * 9, "parcel", "delivery")], LanguageConfig(), None)
     surprises = [view.surprise(word) for word in ("the", "order", "parcel", "orders", "xqzwvkj")]
     assert surprises == sorted(surprises)
 
@@ -46,27 +48,34 @@ def test_frequent_below_rare_below_unknown_below_gibberish():
 def test_numbers_and_names_the_corpus_is_full_of_are_no_surprise():
     rng = np.random.default_rng(0)
     numbers = [str(number) for number in rng.integers(1000, 9999, 200)]
-    plain = LexicalView.fit([document(*["order"] * 200, *["number"] * 200)], LexicalConfig())
-    numeric = LexicalView.fit([document(*["order"] * 200, *numbers)], LexicalConfig())
+    plain = LanguageView.fit([document(*["order"] * 200, *["number"] * 200)], LanguageConfig(), None)
+    numeric = LanguageView.fit([document(*["order"] * 200, *numbers)], LanguageConfig(), None)
     assert numeric.surprise("1234") < 0.5 * plain.surprise("1234")
     names = ["Anna", "Hanna", "Joanna", "Johanna", "Susanna", "Rosanna", "Marianna", "Brianna"]
-    named = LexicalView.fit([document(*["order"] * 200, *names)], LexicalConfig())
+    named = LanguageView.fit([document(*["order"] * 200, *names)], LanguageConfig(), None)
     assert named.surprise("Lianna") < plain.surprise("Lianna")
 
 
+def test_a_new_word_of_the_language_is_less_of_a_surprise_than_no_word():
+    documents = [document(*["the"] * 50, *["order"] * 9, "parcel", "delivery")]
+    english, corpus_alone = (LanguageView.fit(documents, LanguageConfig(spelling_weight=0), name) for name in ("en", None))
+    assert english.surprise("people") < english.surprise("haberdasher") < english.surprise("peopel")
+    assert corpus_alone.surprise("people") == corpus_alone.surprise("peopel")
+
+
 def test_pieces_count():
-    view = LexicalView.fit([document("parcel", "order")], LexicalConfig(piece_weight=2.0))
+    view = LanguageView.fit([document("parcel", "order")], LanguageConfig(piece_weight=2.0), None)
     whole, broken = (view.raw([document("parcel", pieces=pieces)])[0][0] for pieces in (1, 3))
     assert broken - whole == pytest.approx(4.0)
 
 
 def test_very_long_words_stay_finite():
-    view = LexicalView.fit([document("parcel", "order")], LexicalConfig())
+    view = LanguageView.fit([document("parcel", "order")], LanguageConfig(), None)
     assert np.isfinite(view.raw([document("x" * 20_000)])[0]).all()
 
 
 def test_reasons_name_what_is_odd():
-    view = LexicalView.fit([document("parcel", "parcel", "order")], LexicalConfig())
+    view = LanguageView.fit([document("parcel", "parcel", "order")], LanguageConfig(), None)
     texts = [reason.text for reason in view.explain(document("parqel", pieces=3))[0]]
     assert any("never seen among 3 normal words" in text for text in texts)
     assert any("3 pieces" in text for text in texts)
@@ -74,5 +83,5 @@ def test_reasons_name_what_is_odd():
 
 
 def test_the_vocabulary_is_bounded():
-    view = LexicalView.fit([document(*(f"word{chr(97 + i)}" for i in range(20)))], LexicalConfig(vocabulary=5))
+    view = LanguageView.fit([document(*(f"word{chr(97 + i)}" for i in range(20)))], LanguageConfig(vocabulary=5), None)
     assert len(view.tensors()["counts"]) == 5

@@ -1,8 +1,9 @@
 """Where the labelled documents are -> the sets of a run.
 
 A folder given by `--data` or `DIFA_DATA`, or found at `../shared/data`, either has the benchmark sets below `tokenad/` (or
-directly: `original/spam.jsonl` and so on), or is a folder of labelled files of one's own, each of them a set: JSON lines or
-Label Studio exports. Without a folder, the sets come from the Hugging Face hub.
+directly: `original/spam.jsonl` and so on) and, where there is one, a folder `dev/` of further sets beside them, or is a folder of
+labelled files of one's own, each of them a set: JSON lines or Label Studio exports. Without a folder, the three public sets
+come from the Hugging Face hub.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from difa.errors import InputError
 from difa.formats import read_documents
 
 SETS = ("spam", "review", "grammar")
+"""The public sets, in both forms."""
+DEV_SETS = ("essays", "toxic", "reports", "opinions", "nonsense")
+"""Sets for development, in the clean form alone."""
 FORMS = ("original", "clean")
 OWN = "own"
 """The form of a set that is not one of the benchmark's."""
@@ -58,16 +62,28 @@ def load_sets(
     root = None if place is None else _benchmark_root(place)
     if place is not None and root is None:
         return _own_sets(place, names)
-    unknown = set(names) - set(SETS)
+    dev = _dev_files(root)
+    known = (*SETS, *dev)
+    unknown = set(names) - set(known)
     if unknown:
-        raise InputError(f"set: expected one of {', '.join(SETS)}, got {', '.join(sorted(unknown))}")
-    return [
+        raise InputError(f"set: expected one of {', '.join(known)}, got {', '.join(sorted(unknown))}")
+    chosen = [form for form in FORMS if not forms or form in forms]
+    public = [
         DataSet(name, form, _labelled(_read(root / form / f"{name}.jsonl") if root else fetch(name, form, revision), name))
-        for form in FORMS
-        if not forms or form in forms
+        for form in chosen
         for name in SETS
         if not names or name in names
     ]
+    further = [(name, path) for name, path in dev.items() if "clean" in chosen and (not names or name in names)]
+    return [*public, *(DataSet(name, "clean", _labelled(_read(path), name)) for name, path in further)]
+
+
+def _dev_files(root: Path | None) -> dict[str, Path]:
+    """The sets for development that lie beside the public ones."""
+    folder = None if root is None else next((f for f in (root / "dev", root.parent / "dev") if f.is_dir()), None)
+    if folder is None:
+        return {}
+    return {name: path for name in DEV_SETS if (path := folder / f"{name}.jsonl").is_file()}
 
 
 def find_folder(folder: Path | None) -> Path | None:

@@ -1,8 +1,8 @@
 """Critic view: does the word look like an error?
 
 Two small networks are taught to find the errors that were made on purpose in the corpus' own documents (`difa.perturb`). One
-sees plain statistics of a word (`statistics`) and carries over to errors of any kind; the other sees its vector as well, and so its
-meaning. The mean of their logits is the evidence. Both are blind to what they were not taught.
+sees plain statistics of a word (`statistics`) and carries over to errors of any kind; the other sees its vector as well, and
+so its meaning. The mean of their logits is the evidence. Both are blind to what they were not taught.
 """
 
 from __future__ import annotations
