@@ -206,7 +206,7 @@ def test_explanation_names_what_is_wrong(model):
     explained = model.explain(ODD)
     at = [word.text for word in explained.result.words].index("xkcdqwrtplk")
     assert "consonants" in explained.reasons[at]["form"][0].text
-    assert explained.reasons[at]["semantic"]
+    assert "not a known word" in explained.reasons[at]["language"][0].text
     assert numbers([explained.result]) == numbers(model.score([ODD]))
 
 

@@ -2,9 +2,9 @@
 
 Learned from normal documents alone. The stages, in the order in which the data walks through them:
 `words` text -> words · `encoders` words -> vectors · `views` words + vectors -> raw evidence · `calibrate` raw -> tail
-evidence and p-values · `perturb` normal documents -> pseudo anomalies · `sides` views -> two sides · `fuse` sides -> word
-scores · `aggregate`, `weigh` words -> document score · `learn` trains what is learned.
-`detector` knows their order, `decide` flags, `estimator` is what you use, `persist` keeps it.
+evidence and p-values · `fuse` evidence -> word scores · `document_score` (the paper's: `aggregate`) words -> document score.
+Beside them: `knowledge` of the language, `perturb` makes errors to learn from, `learn` trains the paper's gates, `fitting` learns
+all of it, `detector` scores with it, `decide` flags, `estimator` is what you use, `persist` keeps it.
 """
 
 from __future__ import annotations

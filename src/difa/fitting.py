@@ -35,6 +35,7 @@ Report = Callable[[str, float], None]
 """Called with the name of the stage under way and the share of it that is done."""
 
 LEAST_DOCUMENTS = 10
+_TELLING = ("language", "form", "neighbour")  # views that misfits among the training documents are found by
 _ERRORS = 2  # beside the seed: the errors that are made must not depend on other draws
 
 
@@ -102,14 +103,16 @@ def _learn_normal(lesson: Lesson, config: Config, encoder: Encoder, rng: np.rand
     view_seed = _draw_seed(rng)
     documents = lesson.documents
     cross, views = _CrossFit.fit(lesson, config, view_seed, encoder, rng, report)
-    misfit = misfits(cross.raw(documents, cross.folds)) if config.calibration.trim else np.zeros(len(documents), dtype=bool)
+    misfit = np.zeros(len(documents), dtype=bool)
+    if config.calibration.trim:
+        misfit = misfits(_telling(cross.raw(documents, cross.folds), config), _means(config))
     if misfit.any():
         kept, doubtful = lesson.without(misfit.tolist()), np.flatnonzero(misfit)
         cross, views = _CrossFit.fit(kept, config, view_seed, encoder, rng, report)
         folds = rng.integers(config.calibration.folds, size=len(documents))  # those that no view has seen go into any fold
         folds[~misfit] = cross.folds
-        raw = cross.raw(documents, folds)
-        misfit[doubtful[merely_rare(_pick(raw, ~misfit), _pick(raw, misfit))]] = False
+        raw = _telling(cross.raw(documents, folds), config)
+        misfit[doubtful[merely_rare(_pick(raw, ~misfit), _pick(raw, misfit), _means(config))]] = False
         cross = replace(cross, folds=folds[~misfit])
     chosen = _pick(documents, ~misfit)
     epsilon = config.calibration.epsilon
@@ -247,6 +250,17 @@ def _fit_side_by_side(
         for done, _ in enumerate(as_completed(futures), 1):
             report("learn normal text", done / len(futures))
     return [future.result() for future in futures]
+
+
+def _telling(raw: Sequence[FloatArray], config: Config) -> list[FloatArray]:
+    """Evidence of the views that misfits are found by: a critic that was taught with them would take their side."""
+    names = config.views.names
+    columns = [names.index(name) for name in _TELLING if name in names] or list(range(len(names)))
+    return [item[:, columns] for item in raw]
+
+
+def _means(config: Config) -> tuple[int, ...]:
+    return (0,) if "language" in config.views.names else ()
 
 
 def _references(raw: FloatArray) -> tuple[TailReference, ...]:

@@ -207,7 +207,8 @@ def _knowledge(detector: Detector) -> list[str]:
 
 def _language(detector: Detector) -> str:
     if detector.language is None:
-        return "not found: only the corpus counts"
+        silent = [view for view in ENGLISH_ONLY if view in detector.config.views.names]
+        return "not found: only the corpus counts" + (f"; silent: {', '.join(silent)}" if silent else "")
     silent = [] if detector.language == ENGLISH else [view for view in ENGLISH_ONLY if view in detector.config.views.names]
     return f"`{detector.language}`" + (f"; silent in it: {', '.join(silent)}" if silent else "")
 

@@ -3,8 +3,8 @@
 A training corpus may hold a few documents of the very kind that one wants to find. Learned as normal, they hide all that are
 like them. They show as a second hump in the tail: in each view, a document's highest raw evidence is measured in halvings,
 the number of times that the tail would have to halve to get there, if it fell on as it does from the median to
-the quartile. The second and third strongest view count, since one view may have a heavy tail by nature, and their mean
-is measured in halvings again. A tail that falls on like this leaves a share of 2^−5 beyond five halvings; where clearly more lie
+the quartile; of some views the mean over the document counts as well. The second and third strongest count, since one may have a
+heavy tail by nature, and their mean is measured in halvings again. A tail that falls on like this leaves a share of 2^−5 beyond five halvings; where clearly more lie
 there, all beyond four are left out. Where those would be many, the corpus is a mixture, and all of it is kept.
 
 Views that have not learned from what was left out see it more clearly: what turns out to be merely rare comes back.
@@ -27,21 +27,26 @@ _LEAST_DOCUMENTS = 200  # fewer have no tail to speak of
 _LARGEST_SHARE = 0.15  # more than these are a part of the corpus in their own right
 
 
-def misfits(raw: Sequence[FloatArray]) -> NDArray[np.bool_]:
-    """Which documents to leave out, from the raw evidence of their words by views that did not see them: (T, views) each."""
+def misfits(raw: Sequence[FloatArray], means: Sequence[int] = ()) -> NDArray[np.bool_]:
+    """Which documents to leave out.
+
+    Args:
+        raw: evidence of their words by views that did not see them: (T, views) each.
+        means: views whose mean over the document counts beside their highest evidence.
+    """
     none = np.zeros(len(raw), dtype=bool)
     if len(raw) < _LEAST_DOCUMENTS:
         return none
-    beyond = _beyond(raw, len(raw))
+    beyond = _beyond(raw, len(raw), means)
     expected = len(raw) * 2**-_ALARM
     alarm = np.sum(beyond > _ALARM) > expected + np.sqrt(expected)
     chosen = beyond > _CUT
     return chosen if alarm and np.mean(chosen) <= _LARGEST_SHARE else none
 
 
-def merely_rare(kept: Sequence[FloatArray], left_out: Sequence[FloatArray]) -> NDArray[np.bool_]:
+def merely_rare(kept: Sequence[FloatArray], left_out: Sequence[FloatArray], means: Sequence[int] = ()) -> NDArray[np.bool_]:
     """Which of the documents left out may come back, from raw evidence by views fitted on those that were kept."""
-    return _beyond([*kept, *left_out], len(kept))[len(kept) :] <= _BACK
+    return _beyond([*kept, *left_out], len(kept), means)[len(kept) :] <= _BACK
 
 
 def halvings(values: FloatArray, among: int | None = None) -> FloatArray:
@@ -51,8 +56,8 @@ def halvings(values: FloatArray, among: int | None = None) -> FloatArray:
     return np.asarray(1 + (values - median) / step if step > 0 else np.ones(len(values)))
 
 
-def _beyond(raw: Sequence[FloatArray], among: int) -> FloatArray:
+def _beyond(raw: Sequence[FloatArray], among: int, means: Sequence[int]) -> FloatArray:
     """How far out each document lies, in halvings of the first `among` documents: (documents,)."""
-    peaks = np.stack([item.max(axis=0) for item in raw])  # (documents, views)
-    heights = np.sort(np.clip(np.stack([halvings(column, among) for column in peaks.T]), 0.0, _MOST), axis=0)
+    traits = np.stack([np.concatenate([item.max(axis=0), item[:, list(means)].mean(axis=0)]) for item in raw])
+    heights = np.sort(np.clip(np.stack([halvings(column, among) for column in traits.T]), 0.0, _MOST), axis=0)
     return halvings(heights[-3:-1].mean(axis=0) if len(heights) >= 3 else heights.mean(axis=0), among)

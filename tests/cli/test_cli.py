@@ -61,8 +61,8 @@ def test_score_writes_json_lines(folder, tmp_path):
     assert run.stdout == ""
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [record["id"] for record in records] == [f"{source}:1", f"{source}:3"]
-    assert list(records[0]) == ["id", "text", "score", "p_value", "is_anomaly", "evidence", "words"]
-    assert list(records[0]["words"][0]) == ["text", "start", "end", "score", "p_value", "is_anomaly", "evidence"]
+    assert list(records[0]) == ["id", "text", "score", "p_value", "is_anomaly", "summary", "evidence", "words"]
+    assert list(records[0]["words"][0]) == ["text", "start", "end", "score", "p_value", "is_anomaly", "suggestion", "evidence"]
     assert records[1]["text"][records[1]["words"][2]["start"]] == "👍"
     piped = difa("score", folder, "-", "--quiet", "--fpr", "0.05", input=source.read_text(encoding="utf-8"))
     assert piped.stderr == ""
@@ -88,7 +88,7 @@ def test_explain_says_why(folder):
     run = difa("explain", folder, "Where is my xkcdqwrtplk order?", env=os.environ | {"COLUMNS": "160"})
     assert run.returncode == 0, run.stderr
     assert "longest run of consonants" in run.stdout
-    assert "semantic" in run.stdout
+    assert "critic" in run.stdout
     assert "document score" in run.stdout
 
 

@@ -44,11 +44,11 @@ def test_a_false_discovery_rate_looks_at_all_documents_of_the_request(client, mo
 
 def test_less_on_request(client):
     result = client.score(text=TEXTS[0], return_words=False)[1]["results"][0]
-    assert list(result) == ["id", "text", "score", "p_value", "is_anomaly", "evidence"]
+    assert list(result) == ["id", "text", "score", "p_value", "is_anomaly", "summary", "evidence"]
     bare = client.score(text=TEXTS[0], return_evidence=False)[1]["results"][0]
-    assert list(bare) == ["id", "text", "score", "p_value", "is_anomaly", "words"]
+    assert list(bare) == ["id", "text", "score", "p_value", "is_anomaly", "summary", "words"]
     word = bare["words"][0]
-    assert list(word) == ["text", "start", "end", "score", "p_value", "is_anomaly"]
+    assert list(word) == ["text", "start", "end", "score", "p_value", "is_anomaly", "suggestion"]
 
 
 def test_reasons_for_unusual_words_only(client, model):
@@ -71,7 +71,8 @@ def test_allowed_words_are_never_flagged_in_capitals_or_not(client):
     assert "xkcdqwrtplk" in flagged(plain)
     allowed = client.score(text=TEXTS[0], fpr=0.05, allow_list=["XKCDqwrtplk"])[1]["results"][0]
     assert flagged(allowed) == [text for text in flagged(plain) if text != "xkcdqwrtplk"]
-    assert without_word_flags(allowed) == without_word_flags(plain)
+    assert "xkcdqwrtplk" not in allowed["summary"]
+    assert {**without_word_flags(allowed), "summary": ""} == {**without_word_flags(plain), "summary": ""}
 
 
 def test_a_broken_document_costs_only_itself(client):

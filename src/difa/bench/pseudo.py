@@ -16,6 +16,7 @@ from difa.bench.split import Split
 from difa.config import PerturbConfig
 from difa.document import Document, Encoded
 from difa.encoders import EncoderSpec, Progress
+from difa.knowledge.wordlist import find_language
 from difa.perturb import make_pseudo_anomalies
 from difa.words import from_tokens
 
@@ -53,7 +54,8 @@ def make_pseudo_test(training: Sequence[Document], seed: int, bench: Workbench) 
     held = [training[index] for index in sorted(order[len(order) // 2 :])]
     normal = [replace(document, id=f"normal-{number}", labels=(0,) * len(document.words)) for number, document in enumerate(held)]
     vectors = bench.encode(normal)
-    pseudos = make_pseudo_anomalies(vectors, bench.encoder, PerturbConfig(), rng)
+    language = find_language(word for document in vectors for word in document.words)
+    pseudos = make_pseudo_anomalies(vectors, bench.encoder, PerturbConfig(), rng, language)
     changed = [
         from_tokens(pseudo.document.words, id=f"pseudo-{number}", labels=[int(label) for label in pseudo.labels])
         for number, pseudo in enumerate(pseudos)

@@ -95,6 +95,10 @@ class Config:
             if not isinstance(getattr(self, stage.name), expected):  # type: ignore[arg-type]
                 got = type(getattr(self, stage.name)).__name__
                 raise ConfigError(f"{stage.name}: expected a {expected.__name__}, got {got}")  # type: ignore[union-attr]
+        if self.document.rule == "mixture" and self.fusion.rule != "gates":
+            raise ConfigError(
+                f"document.rule: expected traits beside fusion.rule={self.fusion.rule}, got mixture: it learns with gates"
+            )
         if self.fusion.rule == "gates" and len(self.views.names) > 2:
             raise ConfigError(f"fusion.rule: expected mean for more than two views, got gates for {len(self.views.names)}")
 

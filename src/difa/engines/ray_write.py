@@ -56,9 +56,12 @@ def _parquet(stream: Any) -> Iterator[Write]:
     from pyarrow import parquet
 
     evidence = pa.map_(pa.string(), pa.float64())
-    scored = {"score": pa.float64(), "p_value": pa.float64(), "is_anomaly": pa.bool_(), "evidence": evidence}
-    word = pa.struct({"text": pa.string(), "start": pa.int64(), "end": pa.int64(), **scored})
-    schema = pa.schema({"id": pa.string(), "text": pa.string(), **scored, "words": pa.list_(word)})
+    scored = {"score": pa.float64(), "p_value": pa.float64(), "is_anomaly": pa.bool_()}
+    place = {"text": pa.string(), "start": pa.int64(), "end": pa.int64()}
+    word = pa.struct({**place, **scored, "suggestion": pa.string(), "evidence": evidence})
+    schema = pa.schema(
+        {"id": pa.string(), "text": pa.string(), **scored, "summary": pa.string(), "evidence": evidence, "words": pa.list_(word)}
+    )
 
     with parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
         waiting: list[Any] = []

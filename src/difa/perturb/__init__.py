@@ -1,4 +1,4 @@
-"""Normal documents -> pseudo anomalies with word labels, to teach fusion and aggregation.
+"""Normal documents -> pseudo anomalies with word labels, to teach the critic, and the paper's fusion and aggregation.
 
 The paper's three kinds: `form` mutates the string of a word (its vectors are then computed anew), `semantic` puts the vector of a
 word of another document in its place, `mixed` does both. The other kinds are errors of real text, made from words alone

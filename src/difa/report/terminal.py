@@ -75,6 +75,8 @@ def explanation(explained: Explanation, most: int = 6) -> RenderableType:
 
 def _why(evidence: float, reasons: tuple[Reason, ...]) -> Text:
     share = math.exp(-evidence)
+    if reasons and reasons[0].text.startswith("silent"):
+        return Text(reasons[0].text, style="dim")
     if evidence < -math.log(0.2):
         return Text("nothing unusual", style="dim")
     rarity = f"as rare as {share:.1%} of normal words" if share >= 0.001 else "rarer than 1 in 1000 normal words"

@@ -1,0 +1,34 @@
+import pytest
+
+from difa.knowledge.spelling import SlipIndex, join_gain, known_slips, run_together, slips
+from difa.knowledge.wordlist import word_list
+
+known = word_list("en").exact
+
+
+def test_slips_of_a_short_word_by_hand():
+    assert set(slips("ab", "c")) == {"b", "a", "cb", "ac", "ba", "cab", "acb", "abc"}
+
+
+@pytest.mark.parametrize(("word", "meant"), [("recieved", "received"), ("hadnle", "handle"), ("dosen't", "doesn't")])
+def test_words_one_slip_away_are_found(word, meant):
+    assert meant in known_slips(word, "en")
+    assert word not in known_slips(word, "en")
+
+
+def test_what_is_not_a_word_is_not_compared():
+    assert known_slips("12:45", "en") == known_slips("a", "en") == known_slips("x" * 500, "en") == ()
+
+
+def test_an_index_finds_what_generating_all_slips_finds():
+    words = ["brattice", "lattice", "crosscut", "spad", "abc"]
+    index = SlipIndex(words)
+    for query in ("bratttice", "latice", "corsscut", "spade", "acb", "xyz", "brattice"):
+        assert index.find(query) == {word for word in words if word != query and word in set(slips(query))}
+
+
+def test_words_run_together_and_torn_apart():
+    assert run_together("traveledabout", known) == ("traveled", "about")
+    assert run_together("xqzvw", known) is None
+    assert join_gain("k", "nee", known) > 0
+    assert join_gain("the", "parcel", known) == 0

@@ -1,0 +1,41 @@
+import pytest
+
+from difa.errors import ModelError
+from difa.knowledge import SOURCES, check_versions, versions
+from difa.knowledge.wordlist import find_language, word_list
+
+GERMAN = "Der Hund und die Katze sind nicht hier, sondern im Garten bei der alten Dame, die so gern Kuchen isst"
+FRENCH = "Je voudrais savoir si le colis que vous avez envoyé la semaine dernière est déjà arrivé chez nous"
+
+
+def test_frequencies_are_shares_of_text_whatever_the_case():
+    english = word_list("en")
+    assert 0.03 < english.frequency("The") == english.frequency("the") < 0.1
+    assert english.frequency("received") > 100 * english.frequency("recieved")
+    assert english.frequency("xkcdqwrtplk") == 0
+    assert english.frequency("1984") == english.frequency("2024") > 0
+
+
+def test_without_a_language_no_word_is_known():
+    nothing = word_list(None)
+    assert not nothing
+    assert nothing.frequency("the") == 0
+    assert nothing.common(10) == ()
+
+
+@pytest.mark.parametrize(("text", "language"), [(GERMAN, "de"), (FRENCH, "fr"), ("qzx wvk ppl rrt", None), ("12 34 !", None)])
+def test_the_language_is_the_one_that_knows_the_words(text, language):
+    assert find_language(text.replace(",", "").split()) == language
+
+
+def test_english_is_found(corpus):
+    assert find_language(word for text in corpus[:20] for word in text.split()) == "en"
+
+
+def test_other_versions_are_refused_in_one_line():
+    installed = versions(SOURCES)
+    check_versions(installed)
+    with pytest.raises(ModelError, match=r"expected wordfreq 0\.1, .* got 3.*pip install wordfreq==0\.1"):
+        check_versions({"wordfreq": "0.1"})
+    with pytest.raises(ModelError, match="expected no-such-package 1, .* got none"):
+        check_versions({"no-such-package": "1"})

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from difa.document import Encoded
+from difa.views.critic.network import train
+from difa.views.critic.statistics import STATISTICS, Own, Statistics, shape_of
+
+TEXTS = ["the parcel came on friday", "the parcel was late", "the brattice is on the left", "we like the parcel"]
+
+
+def document(text):
+    words = tuple(text.split())
+    return Encoded(words, np.zeros((len(words), 2), np.float32), np.ones(len(words), int))
+
+
+@pytest.fixture(scope="module")
+def statistics():
+    return Statistics.count([document(text) for text in TEXTS], 1000, 1000, "en")
+
+
+def column(table, name):
+    return table[:, STATISTICS.index(name)]
+
+
+def test_rarity_by_hand(statistics):
+    table = statistics.describe(document("parcel xkcdq"))
+    total = sum(len(text.split()) for text in TEXTS)
+    assert column(table, "often seen here") == pytest.approx([np.log1p(3), 0])
+    assert column(table, "rare here and in the language")[1] == pytest.approx(-np.log(0.1 * 1e-9))
+    assert 0 < column(table, "rare here and in the language")[0] < -np.log(0.9 * 3 / total) + 1e-9
+
+
+def test_a_counted_document_is_described_as_if_it_were_new():
+    documents = [document(text) for text in TEXTS]
+    whole = Statistics.count(documents, 1000, 1000, "en")
+    without = Statistics.count(documents[1:], 1000, 1000, "en")
+    seen, unseen = whole.describe(documents[0], Own(documents[0])), without.describe(documents[0])
+    exact = [at for at, name in enumerate(STATISTICS) if "the word" not in name]  # smoothing knows a different vocabulary
+    assert seen[:, exact] == pytest.approx(unseen[:, exact])
+    assert (np.abs(seen - unseen) < 0.5).all()
+
+
+def test_slips_joins_and_repetitions_show(statistics):
+    table = statistics.describe(document("the the parcle traveledabout k nee bratice"))
+    assert column(table, "repeats the word before it").tolist() == [0, 1, 0, 0, 0, 0, 0]
+    assert column(table, "a common word is one letter away")[[2, 6]].min() > 3
+    assert column(table, "two words run together")[3] > 3
+    assert column(table, "part of a word torn apart")[[4, 5]].min() > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "meant"),
+    [
+        ("the Parcle came", 1, "Parcel"),
+        ("the bratice is here", 1, "brattice"),  # known from the corpus alone
+        ("it traveledabout the house", 1, "traveled about"),
+        ("i recieved it", 1, "received"),
+        ("the parcel came", 1, None),
+        ("the xkcdqwrtplk came", 1, None),
+        ("order 0932 came", 1, None),
+    ],
+)
+def test_suggestions(statistics, text, place, meant):
+    assert statistics.suggest(text.split(), place) == meant
+
+
+def test_shapes():
+    assert [shape_of(word) for word in ("Mar-2024", "USA", "hello", "")] == ["Xx-0", "X", "x", ""]
+
+
+def test_a_network_learns_what_no_line_can_tell_apart():
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(4000, 2))
+    labels = (inputs[:, 0] * inputs[:, 1] > 0).astype(float)
+    network = train(inputs, labels, 4000, np.ones(2), hidden=16, epochs=20, rate=0.01, seed=1)
+    assert ((network.logits(inputs) > 0) == labels).mean() > 0.95
+    again = train(inputs, labels, 4000, np.ones(2), hidden=16, epochs=20, rate=0.01, seed=1)
+    assert (again.w1 == network.w1).all()
+    assert network.logits(inputs[:3]) == pytest.approx(network.logits(inputs)[:3], abs=1e-12)

@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+
+from difa.views.phrase import PhraseView
+from difa.views.tone import ToneView
+from difa.words import from_text
+
+
+@pytest.fixture(scope="module")
+def normal(encoder, corpus):
+    return encoder.encode([from_text(text) for text in corpus[:150]])
+
+
+def read(encoder, text):
+    return encoder.encode([from_text(text)])[0]
+
+
+def test_a_doubled_word_stands_out_and_is_named(encoder):
+    view, document = PhraseView("en"), read(encoder, "I would like to know if the the warranty covers it")
+    raw = view.raw([document])[0]
+    assert set(np.argsort(raw)[-2:]) == {6, 7}
+    assert view.explain(document)[7][0].text == "repeats the word before it"
+
+
+def test_insults_stand_out_by_their_tone(encoder, normal):
+    view = ToneView.fit(normal, encoder, "en")
+    document = read(encoder, "The parcel came on Friday, you stupid idiots")
+    raw = view.raw([document])[0]
+    assert {document.words[at] for at in np.argsort(raw)[-2:]} == {"stupid", "idiots"}
+    assert "more negative than" in view.explain(document)[-1][0].text
+    assert raw[document.words.index("idiots")] > 1  # beyond what one normal word in a hundred reaches
+
+
+def test_other_languages_are_met_with_silence(encoder, normal):
+    document = read(encoder, "The parcel came on Friday, you stupid idiots")
+    for view in (PhraseView("de"), ToneView.fit(normal, encoder, "de"), PhraseView(None)):
+        assert not view.raw([document])[0].any()
+        assert all("silent" in reasons[0].text for reasons in view.explain(document))
+
+
+def test_directions_are_learned_once(encoder, normal, monkeypatch):
+    first = ToneView.fit(normal, encoder, "en")
+    monkeypatch.setattr("difa.views.tone.valences", None)  # would fail if it were read again
+    assert (ToneView.fit(normal, encoder, "en").directions == first.directions).all()
