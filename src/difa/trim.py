@@ -2,10 +2,10 @@
 
 A training corpus may hold a few documents of the very kind that one wants to find. Learned as normal, they hide all that are
 like them. They show as a second hump in the tail: in each view, a document's highest raw evidence is measured in halvings,
-the number of times that the tail would have to halve to get there, if it fell on as it does from the median to
-the quartile; of some views the mean over the document counts as well. The second and third strongest count, since one may have a
-heavy tail by nature, and their mean is measured in halvings again. A tail that falls on like this leaves a share of 2^−5 beyond five halvings; where clearly more lie
-there, all beyond four are left out. Where those would be many, the corpus is a mixture, and all of it is kept.
+the number of times that the tail would have to halve to get there, if it fell on as it does from the median to the quartile. Of
+some views the mean over the document counts as well. The second and third strongest count, since one may have a heavy tail by
+nature, and their mean is measured in halvings again. A tail that falls on like this leaves a share of 2^−5 beyond five halvings;
+where clearly more lie there, all beyond four are left out. Where those would be many, the corpus is a mixture, and all is kept.
 
 Views that have not learned from what was left out see it more clearly: what turns out to be merely rare comes back.
 """

@@ -32,7 +32,7 @@ def test_ablation_by_labels(start, quick_model, monkeypatch):
     figures = {figure["part"]: figure["auroc"] for figure in records[0]["figures"] if figure["level"] == "document"}
     assert len(set(figures.values())) > 2, "the parts are not the same thing under other names"
     text = (run.store.folder / "ablation.md").read_text()
-    assert "fusion, without the phrase view" in text
+    assert "fusion without the phrase view" in text
     assert "not calibrated, plain mean of views" in text
 
 
