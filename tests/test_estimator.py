@@ -231,3 +231,30 @@ def test_anomalies_among_the_training_documents_are_left_out_and_said(corpus):
     # Learned as normal, they would not be flagged.
     assert model.predict(bad).mean() > 0.9
     assert model.predict(corpus[222:300]).mean() < 0.2
+
+
+@pytest.mark.parametrize(
+    ("text", "odd", "meant"),
+    [
+        ("My parcel was banana to the wrong address", "banana", None),
+        ("Is the wpdlkrt garden bench in stock?", "wpdlkrt", None),
+        ("Could you tell me when my refnud will reach my account?", "refnud", "refund"),
+        ("You are complete idiots, and I want to know where it is.", "idiots", None),
+    ],
+)
+def test_the_sentences_of_the_readme_are_found(model, text, odd, meant):
+    result = model.score([text], fpr=0.05)[0]
+    worst = min(result.words, key=lambda word: word.p_value)
+    assert worst.text == odd
+    assert worst.is_anomaly
+    assert worst.suggestion == meant
+
+
+def test_a_flagged_document_always_says_for_what(model, corpus):
+    results = model.score([*corpus[300:], ODD], fpr=0.3)
+    assert any(result.is_anomaly for result in results)
+    for result in results:
+        assert bool(result.summary) == result.is_anomaly
+    flagged = model.score([ODD], fpr=0.05)[0]
+    assert flagged.is_anomaly
+    assert flagged.summary.startswith("unusual word: xkcdqwrtplk")

@@ -56,6 +56,9 @@ def test_slips_joins_and_repetitions_show(statistics):
         ("it traveledabout the house", 1, "traveled about"),
         ("i recieved it", 1, "received"),
         ("the parcel came", 1, None),
+        ("that brainless moron again", 1, None),  # real words, however rare here, are not slips
+        ("that brainless moron again", 2, None),
+        ("i am sick of it", 2, None),
         ("the xkcdqwrtplk came", 1, None),
         ("order 0932 came", 1, None),
     ],

@@ -97,7 +97,7 @@ def trigrams() -> Trigrams:
     return Trigrams()
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _remembered(words: tuple[str, ...]) -> FloatArray:
     features = trigrams()._describe(words)
     features.setflags(write=False)

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 _LEAST_COVER = 0.5  # share of a corpus' words that a language must know to be its language
 _CLEAR_COVER = 0.85  # share at which no other language needs to be looked at
+_IN_SMALL_LIST = 5000  # words that the small list of every language has
 _LOOK_AT = 3000  # distinct words that decide
 
 
@@ -36,7 +37,7 @@ class WordList:
 
     def common(self, count: int) -> tuple[str, ...]:
         """The most frequent words made of letters, most frequent first."""
-        return _common(self.language, count) if self.language else ()
+        return common_words(self.language, count) if self.language else ()
 
     def __bool__(self) -> bool:
         return bool(self._frequencies)
@@ -94,12 +95,13 @@ def _frequencies(language: str) -> Mapping[str, float]:
     return frequencies
 
 
-@lru_cache(maxsize=8)
-def _common(language: str, count: int) -> tuple[str, ...]:
+@lru_cache(maxsize=16)
+def common_words(language: str, count: int) -> tuple[str, ...]:
+    """The most frequent words of a language that are made of letters, without loading its whole list."""
     from wordfreq import iter_wordlist
 
     common: list[str] = []
-    for word in iter_wordlist(language, "best"):
+    for word in iter_wordlist(language, "small" if count <= _IN_SMALL_LIST else "best"):
         if len(common) == count:
             break
         if word.isalpha():

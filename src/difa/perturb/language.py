@@ -16,7 +16,7 @@ from difa.errors import MissingExtraError
 from difa.knowledge import ENGLISH
 from difa.knowledge.spelling import slips
 from difa.knowledge.valence import valences
-from difa.knowledge.wordlist import word_list
+from difa.knowledge.wordlist import common_words, word_list
 from difa.perturb.changes import Changed, Error, Material, like, pick, places, put_in, replace_words
 
 _STEM = 4  # letters that two forms of a word share at least
@@ -183,5 +183,5 @@ def _harsh() -> Sequence[str]:
 @lru_cache(maxsize=16)
 def _foreign(tongue: str, language: str | None) -> Sequence[str]:
     own = word_list(language)
-    common = word_list(tongue).common(3000)
+    common = common_words(tongue, 3000)
     return tuple(word for word in common if own.frequency(word) < 2e-6) or common

@@ -46,7 +46,9 @@ _LONGEST = 25  # letters beyond which a word is just long
 _NO_SLIP = 1e-5  # words as common as this are no slips of others
 _NO_PAIR = 1e-6  # words as common as this are not two words in one
 _SECOND_WORD = 9.0  # what a second word of ordinary frequency costs, in nats
-_FAR = 3.0  # nats by which a suggestion must be more common than the word
+_REAL_WORD = 2e-6  # words that common are never taken for slips of others by a suggestion
+_FAR = 3.0  # nats by which a suggestion must be more common than an unknown word
+_FARTHER = 5.0  # and than a known one: common misspellings are in the lists too
 _LEAST = -16.0  # log share that a suggestion must have
 _LETTERS_OF = 20_000  # words of the language whose letters are learned
 _MEMO = 1 << 16
@@ -153,13 +155,14 @@ class Statistics:
         """What a word may have been meant to be: a word one slip away, or two words, far more common and at home here."""
         word = words[place]
         folded = plain(word)
-        own = max(self._share(folded), (1 - CORPUS_SHARE) * FLOOR)
-        if own >= _NO_SLIP or not any(map(str.isalpha, folded)):
+        own, general = max(self._share(folded), (1 - CORPUS_SHARE) * FLOOR), self._known.exact(folded)
+        if general >= _REAL_WORD or own >= _NO_SLIP or not any(map(str.isalpha, folded)):
             return None
         candidates = {slip: math.log(self._share(slip)) for slip in self._slips_of(folded)}
-        if halves := run_together(folded, self._share):
+        if not general and (halves := run_together(folded, self._share)):
             candidates[" ".join(halves)] = sum(math.log(self._share(half)) for half in halves) + _SECOND_WORD
-        likely = {text: log for text, log in candidates.items() if log > max(math.log(own) + _FAR, _LEAST)}
+        least = max(math.log(own) + (_FARTHER if general else _FAR), _LEAST)
+        likely = {text: log for text, log in candidates.items() if log > least}
         if not likely:
             return None
         best = max(sorted(likely), key=lambda text: likely[text] + self._at_home(text, words, place))
