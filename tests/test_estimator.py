@@ -257,4 +257,4 @@ def test_a_flagged_document_always_says_for_what(model, corpus):
         assert bool(result.summary) == result.is_anomaly
     flagged = model.score([ODD], fpr=0.05)[0]
     assert flagged.is_anomaly
-    assert flagged.summary.startswith("unusual word: xkcdqwrtplk")
+    assert "xkcdqwrtplk" in flagged.summary

@@ -109,7 +109,7 @@ class DocumentConfig:
 
     rule: DocumentRule = "traits"
     """`traits`: peaks and means of evidence, each ranked among normal documents. `mixture`: the paper's learned aggregation."""
-    feedback: float = 0.15
+    feedback: float = 0.1
     """Share of the document's evidence that is added to the score of each of its words; 0 in the paper."""
 
     def __post_init__(self) -> None:
