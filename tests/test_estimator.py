@@ -258,3 +258,19 @@ def test_a_flagged_document_always_says_for_what(model, corpus):
     flagged = model.score([ODD], fpr=0.05)[0]
     assert flagged.is_anomaly
     assert "xkcdqwrtplk" in flagged.summary
+
+
+def test_another_language_is_found_and_what_cannot_speak_it_is_silent(quick, tmp_path):
+    nouns = ("Hund", "Katze", "Dame", "Nachbarin", "Schwester", "Lehrer", "Kinder", "Mutter", "Vater", "Bruder")
+    places = ("im Garten", "in der Küche", "auf der Straße", "am Fenster")
+    texts = [f"Der {noun} ist heute nicht hier, sondern {place} bei der alten Frau." for noun in nouns for place in places]
+    model = quick().fit(texts)
+    assert model.detector_.language == "de"
+    result = model.score(["Der Hund ist heute nicht hier, sondern im xkqwv bei der alten Frau."])[0]
+    assert max(result.words, key=lambda word: word.score).text == "xkqwv"
+    assert all(word.evidence["phrase"] == word.evidence["tone"] == 0 for word in result.words)
+    model.save(tmp_path / "model")
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert "| language | `de`; silent in it: phrase, tone |" in card
+    assert "CC BY-SA 4.0" in card
+    assert DiFA.load(tmp_path / "model").score(texts[:3]) == model.score(texts[:3])

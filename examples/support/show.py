@@ -7,14 +7,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from difa.document import Result, WordScore
+from difa.formats.write import from_json_line
 from difa.report.terminal import document_line
 
 scores, labelled = (Path(name).read_text(encoding="utf-8").splitlines() for name in sys.argv[1:3])
 kinds = {record["id"]: record["kind"] for record in map(json.loads, labelled)}
 console = Console(highlight=False)
 for line in scores:
-    record = json.loads(line)
-    words = tuple(WordScore(**word) for word in record.pop("words"))
-    kind = Text(f"{kinds[record['id']]:<10}", style="dim")
-    console.print(Text.assemble(kind, document_line(Result(words=words, **record))), soft_wrap=True)
+    result = from_json_line(line)
+    kind = Text(f"{kinds[result.id]:<10}", style="dim")
+    console.print(Text.assemble(kind, document_line(result)), soft_wrap=True)
