@@ -2,7 +2,7 @@
 
 One fit gives each view alone, their fusion, each pooling rule against the learned aggregation, and plain means of the views
 with and without calibration. Each line of `VARIANTS` is a further fit with other settings. Judged by labels, or by pseudo
-anomalies of held-out normal documents, which is how settings are chosen.
+anomalies of held-out normal documents.
 """
 
 from __future__ import annotations

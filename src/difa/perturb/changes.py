@@ -88,6 +88,11 @@ def like(word: str, other: str) -> str:
     return word.capitalize() if other[:1].isupper() else word
 
 
+def shared_start(word: str, other: str) -> int:
+    """How many letters two words have in common from the first on."""
+    return next((at for at, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
+
+
 def _same_stem(word: str, other: str) -> bool:
-    shared = next((at for at, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
+    shared = shared_start(word, other)
     return shared >= STEM and max(len(word), len(other)) - shared <= _ENDING

@@ -17,7 +17,7 @@ from difa.knowledge import ENGLISH
 from difa.knowledge.spelling import slips
 from difa.knowledge.valence import valences
 from difa.knowledge.wordlist import common_words, word_list
-from difa.perturb.changes import Changed, Error, Material, like, pick, places, put_in, replace_words
+from difa.perturb.changes import Changed, Error, Material, like, pick, places, put_in, replace_words, shared_start
 
 _STEM = 4  # letters that two forms of a word share at least
 _REAL = 3e-7  # frequency from which a string counts as a real word
@@ -159,7 +159,7 @@ LANGUAGE_ERRORS: dict[str, Error] = {
 
 
 def _forms_of_one(word: str, other: str) -> bool:
-    shared = next((at for at, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
+    shared = shared_start(word, other)
     return other != word and shared >= max(3, min(len(word), len(other)) - 2) and abs(len(word) - len(other)) <= 3
 
 
