@@ -8,12 +8,11 @@ import pytest
 from difa.bench import ablation, contamination, efficiency, examples, sparsity
 from difa.bench.cells import Store, fingerprint_of
 from difa.bench.methods import merge_stages
-from difa.bench.pseudo import make_pseudo_test
+from difa.bench.pseudo import LEFT_OUT, TAUGHT, make_pseudo_test
 from difa.bench.report import write_report
 from difa.bench.run import open_run
 from difa.bench.split import is_anomalous, split
 from difa.bench.table import run_table
-from difa.config import ERROR_KINDS
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
 
@@ -47,8 +46,9 @@ def test_ablation_by_pseudo_anomalies_never_sees_the_test_half(start, monkeypatc
     fitted = [tuple(word.text for word in document.words) for document in made.halves.training]
     assert sorted(held + fitted) == sorted(words_of)
     records = ablation.run_ablation(run, judge="pseudo")
-    assert {figure["kind"] for figure in records[0]["figures"]} >= {"", *ERROR_KINDS} - {"digit"}  # few messages have a number
-    assert "judged by typo pseudo anomalies" in (run.store.folder / "ablation.md").read_text()
+    assert {figure["kind"] for figure in records[0]["figures"]} == {"", *LEFT_OUT}
+    assert not set(LEFT_OUT) & set(TAUGHT)
+    assert "judged by ocr pseudo anomalies" in (run.store.folder / "ablation.md").read_text()
     with pytest.raises(ConfigError, match="judge: expected labels or pseudo"):
         ablation.run_ablation(run, judge="taste")
 

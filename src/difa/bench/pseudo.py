@@ -13,7 +13,7 @@ import numpy as np
 
 from difa.bench.methods import Workbench
 from difa.bench.split import Split
-from difa.config import PerturbConfig
+from difa.config import ERROR_KINDS, PerturbConfig
 from difa.document import Document, Encoded
 from difa.encoders import EncoderSpec, Progress
 from difa.knowledge.wordlist import find_language
@@ -46,8 +46,12 @@ class PseudoTest:
     encoder: GivenVectors
 
 
+TAUGHT, LEFT_OUT = ERROR_KINDS[::2], ERROR_KINDS[1::2]
+"""Kinds of errors that models are taught, and kinds that they are tested on: a critic is always good at what it was taught."""
+
+
 def make_pseudo_test(training: Sequence[Document], seed: int, bench: Workbench) -> PseudoTest:
-    """Cut normal documents in two, and make pseudo anomalies of the second part."""
+    """Cut normal documents in two, and make pseudo anomalies of the second part, of the kinds that are left out."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(training)).tolist()
     fitted = [training[index] for index in sorted(order[: len(order) // 2])]
@@ -55,7 +59,7 @@ def make_pseudo_test(training: Sequence[Document], seed: int, bench: Workbench) 
     normal = [replace(document, id=f"normal-{number}", labels=(0,) * len(document.words)) for number, document in enumerate(held)]
     vectors = bench.encode(normal)
     language = find_language(word for document in vectors for word in document.words)
-    pseudos = make_pseudo_anomalies(vectors, bench.encoder, PerturbConfig(), rng, language)
+    pseudos = make_pseudo_anomalies(vectors, bench.encoder, PerturbConfig(kinds=LEFT_OUT), rng, language)
     changed = [
         from_tokens(pseudo.document.words, id=f"pseudo-{number}", labels=[int(label) for label in pseudo.labels])
         for number, pseudo in enumerate(pseudos)
