@@ -115,7 +115,7 @@ class Config:
                 calibration=replace(config.calibration, reference="in-sample", trim=False),
                 perturb=replace(config.perturb, kinds=PAPER_KINDS, documents=600, per_document=3, excerpt=0),
                 fusion=replace(config.fusion, rule="gates"),
-                document=replace(config.document, rule="mixture", feedback=0.0),
+                document=replace(config.document, rule="mixture"),
             )
         return config
 

@@ -109,8 +109,9 @@ class DocumentConfig:
 
     rule: DocumentRule = "traits"
     """`traits`: peaks and means of evidence, each ranked among normal documents. `mixture`: the paper's learned aggregation."""
-    feedback: float = 0.1
-    """Share of the document's evidence that is added to the score of each of its words; 0 in the paper."""
+    feedback: float = 0.0
+    """Share of the document's evidence that is added to the score of each of its words. It helps where anomalous words come
+    several to a document, and costs where they stand alone."""
 
     def __post_init__(self) -> None:
         check(self.rule in get_args(DocumentRule), self, "rule", f"one of {', '.join(get_args(DocumentRule))}")
