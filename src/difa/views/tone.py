@@ -1,9 +1,9 @@
 """Tone view: does the word praise, insult or complain more than normal text does?
 
-A valence lexicon gives a direction in the encoder's space along which words turn negative, and one along which they turn positive
-(ridge regression on the lexicon's words, each read in a short phrase). A word in its context is measured along both, in units
-of what one normal word in a hundred reaches; praise must be three times as rare to count as much, since most people look
-for the other. Lexicon and phrase are English: in other languages the view is silent.
+Lexicons of valence and of insults give a direction in the encoder's space along which words turn negative or hostile, and one along
+which they turn positive (ridge regression on the lexicons' words, each read in a short phrase). A word in its context is measured
+along both, in units of what one normal word in a hundred reaches. Praise must be ten times as rare to count as much, since most
+people look for the other. Lexicons and phrase are English: in other languages the view is silent.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.encoders import Encoder
 from difa.encoders.export import cache_folder
 from difa.knowledge import ENGLISH
+from difa.knowledge.insults import insults
 from difa.knowledge.valence import valences
 from difa.knowledge.wordlist import word_list
 from difa.words import from_tokens
@@ -25,10 +26,10 @@ from difa.words import from_tokens
 _PHRASE = "is"  # stands before each word of the lexicon
 _KNOWN = 1e-7  # rarer words of the lexicon are left out
 _NEUTRAL = 12_000  # common words, of which every fifth that the lexicon does not have counts as neutral
-_SHRINKAGE = 300.0
-_UNITS = (0.99, 1 - 0.01 / 3)  # the quantile that is one unit: of complaint, of praise
+_SHRINKAGE = 1000.0
+_UNITS = (0.99, 0.999)  # the quantile that is one unit: of complaint, of praise
 _QUANTILES = np.linspace(0, 1, 1001)
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,9 @@ def learn_directions(encoder: Encoder) -> FloatArray:
             return np.asarray(kept)
     except (OSError, ValueError, EOFError):
         pass
-    known, lexicon = word_list(ENGLISH), valences()
-    rated = {word: valence for word, valence in lexicon.items() if known.frequency(word) >= _KNOWN}
-    neutral = [word for word in known.common(_NEUTRAL) if word not in lexicon and len(word) > 1][::5]
-    words = [*rated, *neutral]
-    vectors = np.stack([item.vectors[1] for item in encoder.encode([from_tokens([_PHRASE, word]) for word in words])])
-    valence = np.array([*rated.values(), *(0.0 for _ in neutral)])
-    directions = _ridge(vectors.astype(np.float64), np.stack([np.maximum(-valence, 0), np.maximum(valence, 0)], axis=1))
+    rated = _rated_words()
+    vectors = np.stack([item.vectors[1] for item in encoder.encode([from_tokens([_PHRASE, word]) for word in rated])])
+    directions = _ridge(vectors.astype(np.float64), np.array(list(rated.values())))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}.part")
@@ -111,6 +108,17 @@ def learn_directions(encoder: Encoder) -> FloatArray:
     except OSError:
         pass  # a cache that cannot be written only costs the next fit some seconds
     return directions
+
+
+def _rated_words() -> dict[str, tuple[float, float]]:
+    """Words with how negative and how positive they are: those of the lexicons that are not too rare, and common neutral ones."""
+    known, lexicon, hostile = word_list(ENGLISH), valences(), insults()
+    rated = [word for word in lexicon if known.frequency(word) >= _KNOWN]
+    insulting = [word for word in hostile if word not in lexicon]
+    neutral = [word for word in known.common(_NEUTRAL) if word not in lexicon and len(word) > 1][::5]
+    words = dict.fromkeys([*rated, *insulting, *neutral])
+    valence = {word: lexicon.get(word, 0.0) for word in words}
+    return {word: (max(-valence[word], 0.0) + hostile.get(word, 0.0), max(valence[word], 0.0)) for word in words}
 
 
 def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
