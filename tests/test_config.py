@@ -17,7 +17,7 @@ def test_the_paper_preset_is_the_papers():
     assert paper["calibration"]["reference"] == "in-sample"
     assert paper["perturb"]["kinds"] == ("form", "semantic", "mixed")
     assert (paper["fusion"]["rule"], paper["fusion"]["hidden"], paper["fusion"]["agreement"]) == ("gates", 8, True)
-    assert paper["document"] == {"rule": "mixture", "feedback": 0.0}
+    assert paper["document"] == {"rule": "mixture"}
     differing = {"views", "calibration", "perturb", "fusion", "document"}
     assert {name for name in full if full[name] != paper[name]} == differing
 

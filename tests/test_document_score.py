@@ -19,6 +19,12 @@ def test_traits_by_hand():
     assert describe(fused, evidence[:, :1], [5], ["form"]).tolist() == [[7.0, 16 / 3]]
 
 
+def test_of_phrases_only_several_count():
+    fused, evidence = np.array([1.0, 5.0]), np.array([[6.0], [2.0]])
+    assert trait_names(["phrase"]) == ["words: highest", "words: three highest", "phrase: three highest"]
+    assert describe(fused, evidence, [2], ["phrase"]).tolist() == [[5.0, 3.0, 4.0]]
+
+
 def test_scores_by_hand():
     # Three normal documents with traits 1, 2, 3; the newcomer is above all of them in one trait: p = 1/4, and below in the other.
     score = DocumentScore.fit(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))

@@ -42,8 +42,9 @@ def test_numpy_and_torch_agree(rng):
 
 
 def test_a_power_mean_by_hand():
-    assert power_mean(np.array([[3.0, 4.0, 0.0]]), 2.0) == pytest.approx([np.sqrt(25 / 3)])
-    assert power_mean(np.array([[3.0, 4.0, 2.0]]), 1.0) == pytest.approx([3.0])
+    assert power_mean(np.array([[3.0, 4.0, 0.0]]), 2.0, [1, 1, 1]) == pytest.approx([np.sqrt(25 / 3)])
+    assert power_mean(np.array([[3.0, 4.0, 2.0]]), 1.0, [1, 1, 1]) == pytest.approx([3.0])
+    assert power_mean(np.array([[3.0, 4.0]]), 2.0, [1, 0.5]) == pytest.approx([np.sqrt((9 + 8) / 1.5)])
 
 
 def test_no_evidence_lowers_a_score(rng):
@@ -51,16 +52,16 @@ def test_no_evidence_lowers_a_score(rng):
     for view in range(5):
         more = words.copy()
         more[:, view] += rng.exponential(1, 200)
-        assert (power_mean(more, 2.0) >= power_mean(words, 2.0)).all()
+        assert (power_mean(more, 2.0, [1, 1, 1, 0.5, 0.5]) >= power_mean(words, 2.0, [1, 1, 1, 0.5, 0.5])).all()
 
 
 def test_one_certain_view_beats_many_that_are_a_little_surprised():
     certain, mild = np.array([[9.0, 0, 0, 0, 0, 0]]), np.full((1, 6), 2.0)
-    assert power_mean(certain, 2.0) > power_mean(mild, 2.0)
-    assert power_mean(certain, 1.0) < power_mean(mild, 1.0)  # which is why the default is not the plain mean
+    assert power_mean(certain, 2.0, [1] * 6) > power_mean(mild, 2.0, [1] * 6)
+    assert power_mean(certain, 1.0, [1] * 6) < power_mean(mild, 1.0, [1] * 6)  # which is why the default is not the plain mean
 
 
 def test_a_single_view_is_the_score(rng):
     words = rng.exponential(2, (5, 1))
     assert (gate(words, {}, CONFIG) == words[:, 0]).all()
-    assert power_mean(words, 2.0) == pytest.approx(words[:, 0])
+    assert power_mean(words, 2.0, [1.0]) == pytest.approx(words[:, 0])

@@ -99,15 +99,15 @@ class Detector:
             document_scores = self.document_score.score(traits)
         else:
             document_scores = pool_words(fused, lengths, self.config, self.heads)
-        word_scores = feed_back(fused, lengths, self.document_reference.evidence(document_scores, 0.0), self.config)
-        parts = zip(split_by(lengths, evidence), split_by(lengths, word_scores), document_scores.tolist(), traits, strict=True)
+        parts = zip(split_by(lengths, evidence), split_by(lengths, fused), document_scores.tolist(), traits, strict=True)
         return [Scored(*part) for part in parts]
 
 
 def fuse_words(evidence: FloatArray, lengths: Sequence[int], config: Config, heads: Heads | None) -> FloatArray:
-    """Scores of the words of all documents, before any feedback: (T, views) -> (T,)."""
+    """Scores of the words of all documents: (T, views) -> (T,)."""
     if heads is None:
-        return power_mean(evidence, config.fusion.power)
+        weights = [0.5 if name in config.fusion.half else 1.0 for name in config.views.names]
+        return power_mean(evidence, config.fusion.power, weights)
     # How a matrix product rounds depends on its rows: each document by itself.
     parts = [gate(item, heads.fusion, config.fusion) for item in split_by(lengths, evidence)]
     return np.concatenate([np.empty(0), *parts])
@@ -116,11 +116,6 @@ def fuse_words(evidence: FloatArray, lengths: Sequence[int], config: Config, hea
 def pool_words(fused: FloatArray, lengths: Sequence[int], config: Config, heads: Heads | None) -> FloatArray:
     """Document scores by the paper's learned mixture."""
     return aggregate(split_by(lengths, fused), heads.aggregation if heads else {}, config.aggregation)
-
-
-def feed_back(fused: FloatArray, lengths: Sequence[int], document_evidence: FloatArray, config: Config) -> FloatArray:
-    """Word scores: anomalous words live in anomalous documents, so a document's evidence raises all its words alike."""
-    return np.asarray(fused + config.document.feedback * np.repeat(document_evidence, lengths))
 
 
 def raw_evidence(views: Sequence[View], documents: Sequence[Encoded], threads: int | None = 1) -> list[FloatArray]:

@@ -1,10 +1,10 @@
 """Evidence of all words of a document -> document score, ranked among normal documents trait by trait.
 
-Anomalies show in a document in different ways: one word stands out, a few do, or all are a little off. So the highest evidence
-and the mean of the three highest are traits, of the fused words and of the views that see what others do not (tone,
-critic); and so is the mean distance to normal words, for text that is foreign as a whole. Each trait is ranked among normal
-documents, which lets all speak the same language, and the root mean square is the score: several that agree add up. One word can
-make a document: the score is never below a fixed share of the evidence of its highest word.
+Anomalies show in a document in different ways: one word stands out, a few do, or all are a little off. So the highest
+evidence and the mean of the three highest are traits, of the fused words and of the views that see what others do not (tone,
+critic; of phrase the latter alone); and so is the mean distance to normal words, for text that is foreign as a whole. Each
+trait is ranked among normal documents, which lets all speak the same language, and the root mean square is the score: several
+that agree add up. One word can make a document: the score is never below a fixed share of the evidence of its highest word.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from difa.calibrate import TailReference
 from difa.document import FloatArray, IntArray
 
 _PEAKS_OF = ("tone", "critic")
+_THREE_OF = ("phrase",)  # one odd phrase is no news, several are
 _MEANS_OF = ("neighbour",)
 _TOP = 3
 _ONE_WORD = 0.7  # share of the highest word's evidence that a document's score has at least
@@ -55,7 +56,8 @@ def trait_names(views: Sequence[str]) -> list[str]:
     """What each trait is, for the views that there are."""
     peaks = ["words", *(name for name in _PEAKS_OF if name in views)]
     means = [f"{name}: mean" for name in _MEANS_OF if name in views]
-    return [*(f"{name}: highest" for name in peaks), *(f"{name}: three highest" for name in peaks), *means]
+    threes = [*peaks, *(name for name in _THREE_OF if name in views)]
+    return [*(f"{name}: highest" for name in peaks), *(f"{name}: three highest" for name in threes), *means]
 
 
 def describe(fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], views: Sequence[str]) -> FloatArray:
@@ -67,12 +69,13 @@ def describe(fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], vi
         lengths: words of each document.
         views: names of the views.
     """
-    columns = [fused, *(evidence[:, views.index(name)] for name in _PEAKS_OF if name in views)]
+    columns = [fused, *(evidence[:, views.index(name)] for name in (*_PEAKS_OF, *_THREE_OF) if name in views)]
+    peaks = 1 + sum(name in views for name in _PEAKS_OF)
     stacked, counts = np.stack(columns, axis=-1), np.array(lengths, dtype=np.int64)
     means = [_sums(evidence[:, views.index(name)], counts) / np.maximum(counts, 1) for name in _MEANS_OF if name in views]
     highest = _highest(stacked, counts)  # (documents, columns, 3)
     shown = np.minimum(np.maximum(counts, 1), _TOP)[:, None]
-    return np.concatenate([highest[..., 0], highest.sum(axis=-1) / shown, *(mean[:, None] for mean in means)], axis=1)
+    return np.concatenate([highest[:, :peaks, 0], highest.sum(axis=-1) / shown, *(mean[:, None] for mean in means)], axis=1)
 
 
 def _sums(values: FloatArray, counts: IntArray) -> FloatArray:

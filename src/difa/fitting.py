@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
-from difa.detector import Detector, feed_back, fuse_words, pool_words, raw_evidence
+from difa.detector import Detector, fuse_words, pool_words, raw_evidence
 from difa.document import Document, Encoded, FloatArray, IntArray
 from difa.document_score import DocumentScore, describe
 from difa.encoders import Encoder
@@ -168,8 +168,7 @@ def _judge(found: _Normal, config: Config, heads: Heads | None) -> _Judged:
         document_scores = document_score.score(document_score.evidence(traits, members=True))
     else:
         document_scores = pool_words(fused, found.lengths, config, heads)
-    document_evidence = TailReference.of(document_scores).evidence(document_scores, 0.0, members=True)
-    return _Judged(document_score, document_scores, feed_back(fused, found.lengths, document_evidence, config))
+    return _Judged(document_score, document_scores, fused)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 """Evidences of the views -> one score per word.
 
-By default their power mean, over any number of views: nothing is learned, no score falls where evidence rises, a view that is
-certain is not drowned by those that see nothing, and several that agree add up. The paper's form, for two views: α, β = σ(q(u))
-with u = log evidences, their difference, agreement, maximum, and s = α·e_sem + (1−α)·e_form + β·√(e_sem·e_form). Its formulas
-are written once, over `xp`: NumPy when scoring, torch when learning.
+By default their weighted power mean, over any number of views: nothing is learned, no score falls where evidence rises, a
+view that is certain is not drowned by those that see nothing, and several that agree add up. The paper's form, for two views:
+α, β = σ(q(u)) with u = log evidences, their difference, agreement, maximum, and s = α·e_sem + (1−α)·e_form +
+β·√(e_sem·e_form). Its formulas are written once, over `xp`: NumPy when scoring, torch when learning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,10 @@ _UNIT = 0.2  # brings evidences, 0 to about 12, to the scale of the network
 _TINY = 1e-12
 
 
-def power_mean(evidence: FloatArray, power: float) -> FloatArray:
-    """Word scores from the evidences of the views: (T, views) -> (T,)."""
-    return np.asarray(np.mean(evidence**power, axis=-1) ** (1 / power))
+def power_mean(evidence: FloatArray, power: float, weights: Sequence[float]) -> FloatArray:
+    """Word scores from the evidences of the views, each with its weight: (T, views) -> (T,)."""
+    share = np.array(weights) / np.sum(weights)
+    return np.asarray(np.sum(share * evidence**power, axis=-1) ** (1 / power))
 
 
 def initial_weights(config: FusionConfig, rng: np.random.Generator) -> dict[str, Array]:

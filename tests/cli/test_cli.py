@@ -41,7 +41,7 @@ def test_fit_writes_a_model_and_shows_progress(tiny_folder, corpus, tmp_path):
     normal.write_text("\n".join(corpus[:120]), encoding="utf-8")
     run = difa(
         *("fit", normal, "--out", tmp_path / "m", "--encoder", tiny_folder, "--layer", 1, "--seed", 3),
-        *("--set", "document.feedback=0.2", "--set", 'views.names=["semantic", "form"]', "--set", "calibration.reference=unseen"),
+        *("--set", "learn.steps=20", "--set", 'views.names=["semantic", "form"]', "--set", "calibration.reference=unseen"),
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout == ""
@@ -49,7 +49,7 @@ def test_fit_writes_a_model_and_shows_progress(tiny_folder, corpus, tmp_path):
     assert "fitted on 120 documents" in run.stderr
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     assert (config["seed"], config["encoder"]["layer"], config["training"]["documents"]) == (3, 1, 120)
-    assert config["stages"]["document"]["feedback"] == 0.2
+    assert config["stages"]["learn"]["steps"] == 20
     assert config["stages"]["views"]["names"] == ["semantic", "form"]
 
 
@@ -128,7 +128,7 @@ def test_bad_lines_stop_the_run_and_leave_nothing(folder, tmp_path):
         (("fit", "-", "--out", "{tmp}/new"), "expected at least 10 normal documents"),
         (("fit", "-", "--out", "{tmp}/new", "--preset", "best"), "preset: expected one of full, paper"),
         (("fit", "-", "--out", "{tmp}/new", "--encoder", "no-such/encoder"), "Hugging Face hub could not deliver it"),
-        (("fit", "-", "--out", "{tmp}/new", "--set", "feedback=0"), "expected STAGE.KEY=VALUE such as document.feedback=0"),
+        (("fit", "-", "--out", "{tmp}/new", "--set", "power=3"), "expected STAGE.KEY=VALUE such as fusion.power=3"),
         (("fit", "-", "--out", "{tmp}/new", "--set", "document.weight=0"), "unknown key of document 'weight'"),
         (("fit", "-", "--out", "{tmp}/new", "--set", "encoder.name=mine"), "there is an option for it, --encoder"),
         (("fit", "-", "--out", "{tmp}/taken"), "found other files"),

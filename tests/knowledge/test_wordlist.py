@@ -16,6 +16,14 @@ def test_frequencies_are_shares_of_text_whatever_the_case():
     assert english.frequency("1984") == english.frequency("2024") > 0
 
 
+def test_a_compound_is_as_common_as_its_parts_allow():
+    english = word_list("en")
+    assert 0 < english.frequency("custom-designed") < english.frequency("designed") / 10
+    assert english.frequency("and/or") > english.frequency("or/custom")
+    assert english.frequency("custom-xkcdqwrtplk") == 0
+    assert english.frequency("a-b-c-d-e-f") == 0
+
+
 def test_without_a_language_no_word_is_known():
     nothing = word_list(None)
     assert not nothing

@@ -23,7 +23,7 @@ difa fit texts/ more.jsonl --out model --seed 7
 
 difa fit normal.txt --out model --encoder bert-base-uncased --preset paper
 
-difa fit normal.txt --out model --set document.feedback=0 --set semantic.epochs=3
+difa fit normal.txt --out model --set fusion.power=3 --set critic.words=20000
 """
 
 
@@ -88,7 +88,7 @@ def settings_of(changes: Sequence[str]) -> dict[str, dict[str, Any]] | None:
         path, equals, text = change.partition("=")
         stage, dot, key = path.strip().partition(".")
         if not (equals and dot and stage and key):
-            raise ConfigError(f"--set: expected STAGE.KEY=VALUE such as document.feedback=0, got {change!r}")
+            raise ConfigError(f"--set: expected STAGE.KEY=VALUE such as fusion.power=3, got {change!r}")
         if stage == "encoder" and key in ("name", "layer", "threads"):
             raise ConfigError(f"--set {path.strip()}: there is an option for it, --{key.replace('name', 'encoder')}")
         try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from difa.config.checks import check, number, whole
+from difa.config.looking import VIEW_NAMES
 
 ERROR_KINDS = (
     *("typo", "ocr", "gibberish", "leet", "double", "drop", "function", "inflection", "topic", "splice"),
@@ -76,6 +77,8 @@ class FusionConfig:
     """`mean`: the power mean of any number of views. `gates`: the learned gates of the paper, for two views."""
     power: float = 2.0
     """Power of the mean. At 1 one certain view is drowned by those that see nothing; above 3, chance in any view is heard."""
+    half: tuple[str, ...] = ("form", "neighbour")
+    """Views that count half in the mean: what is merely new in its form or meaning alarms them more often than the others."""
     hidden: int = 8
     """Width of the gates' network q."""
     agreement: bool = True
@@ -84,6 +87,8 @@ class FusionConfig:
     def __post_init__(self) -> None:
         check(self.rule in get_args(FusionRule), self, "rule", f"one of {', '.join(get_args(FusionRule))}")
         number(self, "power", 1, 16)
+        object.__setattr__(self, "half", tuple(self.half))
+        check(set(self.half) <= set(VIEW_NAMES), self, "half", f"some of {', '.join(VIEW_NAMES)}")
         whole(self, "hidden", 1)
 
 
@@ -105,17 +110,13 @@ class AggregationConfig:
 
 @dataclass(frozen=True)
 class DocumentConfig:
-    """Documents as a whole, and what they say of their words."""
+    """Documents as a whole."""
 
     rule: DocumentRule = "traits"
     """`traits`: peaks and means of evidence, each ranked among normal documents. `mixture`: the paper's learned aggregation."""
-    feedback: float = 0.0
-    """Share of the document's evidence that is added to the score of each of its words. It helps where anomalous words come
-    several to a document, and costs where they stand alone."""
 
     def __post_init__(self) -> None:
         check(self.rule in get_args(DocumentRule), self, "rule", f"one of {', '.join(get_args(DocumentRule))}")
-        number(self, "feedback", 0)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ read by their number alone ("1984" as "0000"), as the list counts them.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -14,6 +15,9 @@ _LEAST_COVER = 0.5  # share of a corpus' words that a language must know to be i
 _CLEAR_COVER = 0.85  # share at which no other language needs to be looked at
 _IN_SMALL_LIST = 5000  # words that the small list of every language has
 _LOOK_AT = 3000  # distinct words that decide
+_JOINTS = re.compile(r"[^\w']+|_")  # what joins the parts of a compound
+_MOST_PARTS = 4
+_COMPOUND = 0.1  # how much rarer a compound is than its parts allow
 
 
 class WordList:
@@ -24,12 +28,23 @@ class WordList:
         self._frequencies = _frequencies(language) if language else {}
 
     def frequency(self, word: str) -> float:
-        """Share of running text, 0 for unknown words; case does not matter."""
+        """Share of running text, 0 for unknown words; case does not matter, and a compound is as common as its parts allow."""
         folded = plain(word)
+        return self._single(folded) or (self._compound(folded) if self._frequencies else 0.0)
+
+    def _single(self, folded: str) -> float:
         known = self._frequencies.get(folded)
         if known is None and self._frequencies and any(map(str.isdigit, folded)):
             known = self._frequencies.get("".join("0" if c.isdigit() else c for c in folded))
         return known or 0.0
+
+    def _compound(self, folded: str) -> float:
+        """Share of "well-known" or "and/or" by that of their parts, 0 if one of them is unknown."""
+        parts = [part for part in _JOINTS.split(folded) if part]
+        if not 2 <= len(parts) <= _MOST_PARTS:
+            return 0.0
+        shares = [self._single(part) for part in parts]
+        return _COMPOUND / sum(1 / share for share in shares) if min(shares) > 0 else 0.0
 
     def exact(self, folded: str) -> float:
         """The same for a word that is in plain form already."""

@@ -1,9 +1,9 @@
 """Tone view: does the word praise, insult or complain more than normal text does?
 
-Lexicons of valence and of insults give a direction in the encoder's space along which words turn negative or hostile, and one along
-which they turn positive (ridge regression on the lexicons' words, each read in a short phrase). A word in its context is measured
-along both, in units of what one normal word in a hundred reaches. Praise must be ten times as rare to count as much, since most
-people look for the other. Lexicons and phrase are English: in other languages the view is silent.
+Lexicons of valence and of insults give a direction in the encoder's space along which words turn negative or hostile, and one
+along which they turn positive (ridge regression on the lexicons' words, each read in a short phrase). A word in its context
+is measured along both, in units of what one normal word in a hundred reaches. Praise must be ten times as rare to count as
+much, since most people look for the other. Lexicons and phrase are English: in other languages the view is silent.
 """
 
 from __future__ import annotations
