@@ -92,13 +92,6 @@ def run_together(word: str, known: Known) -> tuple[str, str] | None:
     return best if min(map(known, best)) > 0 else None
 
 
-def join_gain(one: str, other: str, known: Known) -> float:
-    """By how much two neighbouring words are likelier as one word; 0 if they are not, or that word is rare."""
-    if not (one.isalpha() and other.isalpha()) or known(one + other) <= 1e-7:
-        return 0.0
-    return max(0.0, log_known(one + other, known) - min(log_known(one, known), log_known(other, known)))
-
-
 def log_known(word: str, known: Known) -> float:
     """Logarithm of a word's frequency."""
     return math.log(max(known(word), FLOOR))

@@ -16,8 +16,8 @@ import numpy as np
 
 from difa.config import FormConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.knowledge.remembered import Remembered
 from difa.views.context import CONTEXT, describe_context
-from difa.views.remembered import Remembered
 
 SURFACE = (
     "length",

@@ -13,9 +13,9 @@ import numpy as np
 
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.knowledge import ENGLISH
+from difa.knowledge.remembered import Remembered
 from difa.knowledge.valence import valences
 from difa.knowledge.wordlist import plain
-from difa.views.remembered import Remembered
 from difa.views.strings import pack, unpack
 
 _UNITS = (0.99, 1 - 0.01 / 3)  # the quantile that is one unit: of complaint, of praise

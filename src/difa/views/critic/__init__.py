@@ -42,11 +42,9 @@ class CriticView:
         normal = [documents[index] for index in shown]
         wanted = {*shown, *(pseudo.source for pseudo in pseudos)}
         own = {index: Own(documents[index]) for index in wanted}
-        plain = np.concatenate(
-            [
-                *(statistics.describe(documents[index], own[index]) for index in shown),
-                *(statistics.describe(pseudo.document, own[pseudo.source]) for pseudo in pseudos),
-            ]
+        plain = statistics.describe(
+            [*normal, *(pseudo.document for pseudo in pseudos)],
+            [own[index] for index in (*shown, *(pseudo.source for pseudo in pseudos))],
         )
         vectors = np.concatenate([*(d.vectors for d in normal), *(pseudo.document.vectors for pseudo in pseudos)])
         words = sum(map(len, normal))
@@ -81,7 +79,7 @@ class CriticView:
         """The softplus of the networks' mean logit."""
         if not documents:
             return []
-        plain = np.concatenate([self.statistics.describe(document) for document in documents])
+        plain = self.statistics.describe(documents)
         logits = self.networks["plain"].logits(plain)
         if "vector" in self.networks:
             vectors = np.concatenate([document.vectors for document in documents])
@@ -90,7 +88,7 @@ class CriticView:
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """What the word may have been, and which statistics speak against it."""
-        plain = self.statistics.describe(document)
+        plain = self.statistics.describe([document])
         network = self.networks["plain"]
         rows = []
         for at, word in enumerate(document.words):

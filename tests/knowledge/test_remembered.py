@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from difa.views import remembered
-from difa.views.remembered import Remembered
+from difa.knowledge import remembered
+from difa.knowledge.remembered import Remembered
 
 
 @pytest.fixture
