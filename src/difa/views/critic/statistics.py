@@ -56,6 +56,7 @@ _FAR = 3.0  # nats by which a suggestion must be more common than an unknown wor
 _FARTHER = 5.0  # and than a known one: common misspellings are in the lists too
 _LEAST = -16.0  # log share that a suggestion must have
 _LETTERS_OF = 20_000  # words of the language whose letters are learned
+_MEMO = 1 << 14  # words whose suggestions are remembered
 _REAL_JOIN = 1e-7  # rarer words are not what two neighbours are parts of
 _OF_WORD = (
     *("number", "general", "length", "letters", "oddest letter", "shape"),
@@ -107,6 +108,7 @@ class Statistics:
         self._letters = _letters(language) if self._known else Letters(sorted(words), 4)
         self._of_word = Remembered(self._describe_word, len(_OF_WORD))
         self._meant = Remembered(self._describe_meant, 2)
+        self._likely: dict[str, dict[str, float]] = {}
 
     @classmethod
     def count(cls, documents: Sequence[Encoded], vocabulary: int, most_pairs: int, language: str | None) -> Statistics:
@@ -175,30 +177,43 @@ class Statistics:
     def suggest(self, words: Sequence[str], place: int) -> str | None:
         """What a word may have been meant to be: a word one slip away, or two words, far more common and at home here."""
         word = words[place]
+        likely = self._likely.get(word)
+        if likely is None:
+            if len(self._likely) >= _MEMO:
+                self._likely.clear()
+            likely = self._likely[word] = self._suggestions(word)
+        if len(likely) < 2:
+            best = next(iter(likely), None)
+        else:
+            at_home = self._at_home(list(likely), words, place)
+            best = max(zip(at_home, likely, strict=True), key=lambda found: found[0] + likely[found[1]])[1]
+        return best.capitalize() if best and word[:1].isupper() else best
+
+    def _suggestions(self, word: str) -> dict[str, float]:
+        """What a word may have been meant to be anywhere, with its log share, in alphabetical order."""
         folded = plain(word)
         own, general = max(self._share(folded), (1 - CORPUS_SHARE) * FLOOR), self._known.exact(folded)
         if general >= _REAL_WORD or own >= _NO_SLIP or not any(map(str.isalpha, folded)):
-            return None
+            return {}
         candidates = {slip: math.log(self._share(slip)) for slip in self._slips_of(folded)}
         if not general and (halves := run_together(folded, self._share)):
             candidates[" ".join(halves)] = sum(math.log(self._share(half)) for half in halves) + _SECOND_WORD
         least = max(math.log(own) + (_FARTHER if general else _FAR), _LEAST)
-        likely = {text: log for text, log in candidates.items() if log > least}
-        if not likely:
-            return None
-        best = max(sorted(likely), key=lambda text: likely[text] + self._at_home(text, words, place))
-        return best.capitalize() if word[:1].isupper() else best
+        return {text: candidates[text] for text in sorted(candidates) if candidates[text] > least}
 
     def _slips_of(self, folded: str) -> set[str]:
         return {*known_slips(folded, self._known.language), *self._index.find(folded)}
 
-    def _at_home(self, text: str, words: Sequence[str], place: int) -> float:
-        """How well a text fits between the neighbours of a place, by the trigrams."""
+    def _at_home(self, texts: Sequence[str], words: Sequence[str], place: int) -> list[float]:
+        """How well each text fits between the neighbours of a place, by the trigrams."""
         if not self._english:
-            return 0.0
-        changed = (*words[max(0, place - 2) : place], *text.split(), *words[place + 1 : place + 3])
-        at = min(place, 2)
-        return float(trigrams().describe([changed])[at : at + len(text.split()), :2].mean())
+            return [0.0] * len(texts)
+        before, after = tuple(words[max(0, place - 2) : place]), tuple(words[place + 1 : place + 3])
+        changed = [(*before, *text.split(), *after) for text in texts]
+        ends = np.cumsum([len(words) for words in changed]).tolist()
+        support = trigrams().describe(changed)[:, :2]
+        at = [(end - len(words) + len(before), end - len(after)) for end, words in zip(ends, changed, strict=True)]
+        return [float(support[first:last].mean()) for first, last in at]
 
     def _share(self, folded: str) -> float:
         """How much of running text a word makes up, here and in the language; 0 if it is unknown to both."""
