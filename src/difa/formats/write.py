@@ -36,7 +36,7 @@ def _number(number: float) -> str:
 
 _NUMBERS = _Numbers()
 _FLAGS = {True: "true", False: "false"}
-_quote: Callable[[str], str] = json.encoder.encode_basestring  # type: ignore[attr-defined]
+_quote: Callable[[str], str] = json.encoder.encode_basestring
 
 
 def to_json_line(result: Result) -> str:
