@@ -39,9 +39,8 @@ def known_slips(word: str, language: str | None) -> tuple[str, ...]:
     """Words of a language one slip away from a word in plain form."""
     if not is_comparable(word):
         return ()
-    known = word_list(language).exact
     alphabet = "".join(sorted({*string.ascii_lowercase, *word}))
-    return tuple({candidate for candidate in slips(word, alphabet) if known(candidate) > 0} - {word})
+    return tuple(word_list(language).among(slips(word, alphabet)) - {word})
 
 
 def is_comparable(word: str) -> bool:

@@ -23,7 +23,7 @@ from difa.knowledge.letters import Letters, fold
 from difa.knowledge.remembered import Remembered
 from difa.knowledge.spelling import FLOOR, SlipIndex, known_slips, log_known, run_together
 from difa.knowledge.trigrams import FEATURES, trigrams
-from difa.knowledge.wordlist import plain, word_list
+from difa.knowledge.wordlist import WordList, plain, word_list
 from difa.views.language import CORPUS_SHARE
 from difa.views.pairs import Pairs
 from difa.views.strings import pack, unpack
@@ -58,11 +58,10 @@ _LEAST = -16.0  # log share that a suggestion must have
 _LETTERS_OF = 20_000  # words of the language whose letters are learned
 _MEMO = 1 << 14  # words whose suggestions are remembered
 _REAL_JOIN = 1e-7  # rarer words are not what two neighbours are parts of
-_OF_WORD = (
-    *("number", "general", "length", "letters", "oddest letter", "shape"),
-    *("letters only", "plain letters only", "log in the list"),
-)
-"""What a word says of itself: its number in the vocabulary, its frequency in the language, what its string is like."""
+_OF_STRING = ("general", "length", "letters", "oddest letter", "letters only", "plain letters only", "log in the list")
+_OF_WORD = ("number", "shape", *_OF_STRING)
+"""What a word says of itself: its number in the vocabulary, how often its shape was counted; its frequency in the language, and
+what its string is like."""
 
 
 class Own:
@@ -105,8 +104,9 @@ class Statistics:
         self._known = word_list(language)
         self._index = SlipIndex(word for word in words if not self._known.exact(word))
         self._english = language == ENGLISH
-        self._letters = _letters(language) if self._known else Letters(sorted(words), 4)
-        self._of_word = Remembered(self._describe_word, len(_OF_WORD))
+        spelling = _spelling(language) if self._known else _Spelling(self._known, Letters(sorted(words), 4))
+        self._strings = spelling.strings
+        self._of_word = Remembered(self._describe_word, 2)
         self._meant = Remembered(self._describe_meant, 2)
         self._likely: dict[str, dict[str, float]] = {}
 
@@ -131,7 +131,8 @@ class Statistics:
             own: for each of them, what it has counted itself.
         """
         words = [word for document in documents for word in document.words]
-        of_word = dict(zip(_OF_WORD, self._of_word.of(words).T, strict=True))
+        rows = np.concatenate([self._of_word.of(words), self._strings.of(words)], axis=1)
+        of_word = dict(zip(_OF_WORD, rows.T, strict=True))
         seen = _Seen.of(documents, own)
         if self._english:
             phrases = trigrams().describe([document.words for document in documents])
@@ -243,21 +244,9 @@ class Statistics:
             -np.log((np.maximum(of_word["shape"] - seen.shapes, 0) + 0.5) / total),
         ]
 
-    def _describe_word(self, word: str) -> tuple[float, ...]:
-        """The numbers of _OF_WORD: what does not depend on other words."""
-        surprises = self._letters.surprises(fold(word)[: 2 * _LONGEST])
-        lowered = plain(word)
-        return (
-            self._number.get(fold(word), self._unknown),
-            self._known.frequency(word),
-            min(len(word), _LONGEST),
-            sum(surprises) / len(surprises),
-            max(surprises),
-            self._shapes.get(shape_of(word), 0),
-            word.isalpha(),
-            lowered.isalpha(),
-            log_known(lowered, self._known.exact),
-        )
+    def _describe_word(self, word: str) -> tuple[int, int]:
+        """The word's number in the vocabulary, and how often its shape was counted."""
+        return self._number.get(fold(word), self._unknown), self._shapes.get(shape_of(word), 0)
 
     def _describe_meant(self, word: str) -> tuple[float, float]:
         """Log share of the commonest word one slip away, and of the two words that it may be, with what a second word costs."""
@@ -354,9 +343,32 @@ def shape_of(word: str) -> str:
     return "".join(kind for kind, _ in groupby(kinds))
 
 
+class _Spelling:
+    """What the string of a word says, whatever the corpus counts: the numbers of _OF_STRING."""
+
+    def __init__(self, known: WordList, letters: Letters) -> None:
+        self._known, self._letters = known, letters
+        self.strings = Remembered(self._describe, len(_OF_STRING))
+
+    def _describe(self, word: str) -> tuple[float, ...]:
+        surprises = self._letters.surprises(fold(word)[: 2 * _LONGEST])
+        lowered = plain(word)
+        return (
+            self._known.frequency(word),
+            min(len(word), _LONGEST),
+            sum(surprises) / len(surprises),
+            max(surprises),
+            word.isalpha(),
+            lowered.isalpha(),
+            log_known(lowered, self._known.exact),
+        )
+
+
 @lru_cache(maxsize=2)
-def _letters(language: str | None) -> Letters:
-    return Letters(word_list(language).common(_LETTERS_OF), 4)
+def _spelling(language: str | None) -> _Spelling:
+    """That of a language, shared by all that ask."""
+    known = word_list(language)
+    return _Spelling(known, Letters(known.common(_LETTERS_OF), 4))
 
 
 def _most(counts: Counter, most: int) -> dict:  # type: ignore[type-arg]
