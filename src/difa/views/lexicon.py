@@ -2,7 +2,7 @@
 
 A valence lexicon rates a few thousand English words. A word's valence is measured in units of what one normal word in a hundred
 reaches, at least 1; praise must be three times as rare to count as much, as in the tone view that sees vectors. Words that the
-lexicon does not have are neutral, and so is every word of a corpus in another language. The lexicon is stored in the model.
+lexicon has in no form are neutral, and so is every word of a corpus in another language. The lexicon is stored in the model.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from difa.knowledge.wordlist import plain
 from difa.views.strings import pack, unpack
 
 _UNITS = (0.99, 1 - 0.01 / 3)  # the quantile that is one unit: of complaint, of praise
+_ENDINGS = ("s", "es", "d", "ed", "ing", "ly")  # a word that the lexicon has without one of these is rated like that one
+_STEM = 4  # letters that such a word has at least without it
 _LEAST_UNIT = 1.0  # in normal text without any valence, a word of little still says little
 
 
@@ -65,7 +67,11 @@ class LexiconView:
 
     def _sides(self, word: str) -> tuple[float, float]:
         """Complaint and praise, 0 to 4 each."""
-        valence = self._valence.get(plain(word), 0.0)
+        folded = plain(word)
+        valence = self._valence.get(folded)
+        if valence is None:
+            stems = (folded.removesuffix(ending) for ending in _ENDINGS if folded.endswith(ending))
+            valence = next((self._valence[stem] for stem in stems if len(stem) >= _STEM and stem in self._valence), 0.0)
         return max(-valence, 0.0), max(valence, 0.0)
 
 
