@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import difa.knowledge.trigrams
 from difa.knowledge.trigrams import trigrams
 from difa.knowledge.valence import valences
 
@@ -27,6 +28,21 @@ def test_a_doubled_word_is_better_left_out():
 def test_long_documents_are_described_like_short_ones():
     words = ("where", "is", "my", "order") * 300
     assert trigrams().describe([words])[400:404] == pytest.approx(trigrams().describe([words[:500]])[400:404])
+
+
+def test_support_is_what_describing_says():
+    words = ("where", "is", "xkcdq", "the", "box", "now")
+    features = trigrams().describe([words])
+    for first, last in ((0, 1), (1, 3), (4, 6), (0, 6)):
+        assert trigrams().support(words, first, last) == pytest.approx(features[first:last, :2].mean())
+
+
+def test_many_documents_are_described_like_each_alone(monkeypatch):
+    documents = [("where", "is", "it"), (), ("the",), ("</s>", "a", "<s>"), ("zzqq", "the", "zzq", "qqz", "dog")] * 3
+    alone = np.concatenate([trigrams()._describe([document]) for document in documents])
+    assert np.array_equal(trigrams().describe(documents), alone)
+    monkeypatch.setattr(difa.knowledge.trigrams, "_TOGETHER", 4)
+    assert np.array_equal(trigrams().describe(documents), alone)
 
 
 def test_valences_have_both_signs():

@@ -22,6 +22,7 @@ from difa.document import Encoded, Result
 from difa.engines.chunks import Chunk, ReadAhead, cut_chunks
 from difa.engines.discoveries import Limits
 from difa.engines.layout import Layout, State
+from difa.engines.lines import lines_of
 from difa.engines.output import Output
 from difa.engines.processes import Workers, start_workers
 from difa.errors import ConfigError, InputError
@@ -125,7 +126,7 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
     if job.out is None:
         with tempfile.TemporaryDirectory(prefix="difa.") as folder:
             return run.score(Shown(show), Layout.file(Path(folder) / "results").spool())
-    with start_workers(model, job.fpr, job.fdr, size) as workers:
+    with start_workers(model, None if run.discovery_rate else job.fpr or model.fpr, size) as workers:
         return replace(run, workers=workers).score_to_files(job.out)
 
 
@@ -198,7 +199,10 @@ class _Run:
             for chunk, vectors in encoded:
                 scored = self.model.detector_.score_encoded(vectors)
                 del vectors  # a long document's are large, and not needed for its results
-                sink.write(self.model.decide(chunk.documents, scored, fpr=self.job.fpr, fdr=self.job.fdr))
+                if isinstance(sink, Output) and self.discovery_rate is None:
+                    sink.append(lines_of(self.model, chunk.documents, scored, self.job.fpr or self.model.fpr))
+                else:
+                    sink.write(self.model.decide(chunk.documents, scored, fpr=self.job.fpr, fdr=self.job.fdr))
                 yield chunk
 
     def _encoded(self, chunks: ReadAhead[Chunk]) -> Generator[tuple[Chunk, list[Encoded]], None, None]:

@@ -25,6 +25,7 @@ from typing import TypeAlias
 from difa.document import Document, Word
 from difa.encoders.threads import core_count
 from difa.engines.chunks import Chunk, ReadAhead
+from difa.engines.lines import lines_of
 from difa.engines.output import Lines
 from difa.errors import EngineError
 from difa.estimator import DiFA
@@ -62,15 +63,14 @@ class Workers:
 
 
 @contextmanager
-def start_workers(model: DiFA, fpr: float | None, fdr: float | None, size: int | None) -> Generator[Workers | None, None, None]:
+def start_workers(model: DiFA, fpr: float | None, size: int | None) -> Generator[Workers | None, None, None]:
     """Workers for a model without an encoder, where they help; None otherwise.
 
     To be called before files are opened and threads are started: a worker has all that is there when it starts.
 
     Args:
         model: the model.
-        fpr: rate to decide by, as `DiFA.decide` takes it.
-        fdr: the same.
+        fpr: false-alarm rate; None where flags are set in a second pass.
         size: bytes that are to be read, if that is known.
     """
     count = model.detector_.threads or core_count()
@@ -79,7 +79,7 @@ def start_workers(model: DiFA, fpr: float | None, fdr: float | None, size: int |
         yield None
         return
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(count, context, _begin, (model, fpr, fdr, os.getpid())) as pool:
+    with ProcessPoolExecutor(count, context, _begin, (model, fpr, os.getpid())) as pool:
         pool.submit(int).result()  # forks now
         try:
             yield Workers(pool, count)
@@ -92,11 +92,10 @@ class _Here:
 
     model: DiFA
     fpr: float | None
-    fdr: float | None
 
 
-def _begin(model: DiFA, fpr: float | None, fdr: float | None, parent: int) -> None:
-    _Here.model, _Here.fpr, _Here.fdr = model, fpr, fdr
+def _begin(model: DiFA, fpr: float | None, parent: int) -> None:
+    _Here.model, _Here.fpr = model, fpr
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted run is ended by the process that started it
     warnings.simplefilter("ignore")  # said already, once
     threading.Thread(target=_end_without, args=(parent,), daemon=True).start()
@@ -111,7 +110,9 @@ def _end_without(parent: int) -> None:
 def _score(sent: Iterable[_Sent]) -> Lines:
     documents = [_unpack(*item) for item in sent]
     scored = _Here.model.detector_.score(documents)
-    return Lines.of(_Here.model.decide(documents, scored, fpr=_Here.fpr, fdr=_Here.fdr))
+    if _Here.fpr is None:
+        return Lines.of(_Here.model.decide(documents, scored))
+    return lines_of(_Here.model, documents, scored, _Here.fpr)
 
 
 def _pack(document: Document) -> _Sent:

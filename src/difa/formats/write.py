@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -24,11 +24,12 @@ class _Numbers(dict[float, str]):
     def __missing__(self, number: float) -> str:
         if len(self) >= _MEMO:
             self.clear()
-        text = self[number] = _number(number)
+        text = self[number] = number_json(number)
         return text
 
 
-def _number(number: float) -> str:
+def number_json(number: float) -> str:
+    """Any number, as JSON has it."""
     if not math.isfinite(number):
         raise ValueError(f"expected a finite number, got {number}: JSON has no other")
     return float.__repr__(number or 0.0)  # −0.0 is 0.0, whichever comes first
@@ -43,21 +44,22 @@ def to_json_line(result: Result) -> str:
     """One result as one line of JSON: what `json.dumps` makes of `result.to_dict()`, in less time."""
     words = ", ".join([_word_json(word) for word in result.words])
     return (
-        f'{{"id": {_text(result.id)}, "text": {_quote(result.text)}, "score": {_number(result.score)}, '
-        f'"p_value": {_number(result.p_value)}, "is_anomaly": {_FLAGS[result.is_anomaly]}, '
-        f'"summary": {_quote(result.summary)}, "evidence": {_evidence(result.evidence)}, "words": [{words}]}}\n'
+        f'{{"id": {text_json(result.id)}, "text": {_quote(result.text)}, "score": {number_json(result.score)}, '
+        f'"p_value": {number_json(result.p_value)}, "is_anomaly": {_FLAGS[result.is_anomaly]}, '
+        f'"summary": {_quote(result.summary)}, "evidence": {traits_json(result.evidence)}, "words": [{words}]}}\n'
     )
 
 
 def _word_json(word: WordScore) -> str:
     return (
-        f'{{"text": {_quote(word.text)}, "start": {word.start}, "end": {word.end}, "score": {_number(word.score)}, '
+        f'{{"text": {_quote(word.text)}, "start": {word.start}, "end": {word.end}, "score": {number_json(word.score)}, '
         f'"p_value": {_NUMBERS[word.p_value]}, "is_anomaly": {_FLAGS[word.is_anomaly]}, '
-        f'"suggestion": {_text(word.suggestion)}, "evidence": {_evidence(word.evidence)}}}'
+        f'"suggestion": {text_json(word.suggestion)}, "evidence": {traits_json(word.evidence)}}}'
     )
 
 
-def _evidence(evidence: Mapping[str, float]) -> str:
+def traits_json(evidence: Mapping[str, float]) -> str:
+    """Numbers by name."""
     return _pattern(tuple(evidence)) % tuple(map(_NUMBERS.__getitem__, evidence.values()))
 
 
@@ -66,7 +68,13 @@ def _pattern(names: tuple[str, ...]) -> str:
     return "{" + ", ".join([f"{_quote(name).replace('%', '%%')}: %s" for name in names]) + "}"
 
 
-def _text(text: str | None) -> str:
+def ranks_json(numbers: Iterable[float]) -> Iterator[str]:
+    """Evidence or p-values, each as JSON has it."""
+    return map(_NUMBERS.__getitem__, numbers)
+
+
+def text_json(text: str | None) -> str:
+    """A text in quotes, or null."""
     return "null" if text is None else _quote(text)
 
 

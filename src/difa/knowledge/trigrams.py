@@ -59,6 +59,7 @@ class Trigrams:
         self._words = Remembered(self._describe_word, 2)
         self._answers = _Answers(self)
         self._lock = Lock()
+        self._end = self.chance("</s>")
 
     def name_of(self, word: str) -> str | None:
         """The word as the model has it, None if it does not."""
@@ -107,7 +108,7 @@ class Trigrams:
         words = self._words.of(chain.from_iterable(documents))
         number[place], alone[place] = words[:, 0].astype(np.int64), words[:, 1]
         number[first - 1], number[first + lengths] = _START, _END
-        alone[first + lengths] = self.chance("</s>")
+        alone[first + lengths] = self._end
         after = np.concatenate([place, first + lengths])
         here[after] = self._chances(number[after], number[after - 1], number[after - 2])
         following, before, earlier = number[place + 1], number[place - 1], number[place - 2]
@@ -122,11 +123,29 @@ class Trigrams:
         right = np.where(following == _NONE, 0.0, right)
         return np.stack([*(np.where(known, column, 0.0) for column in (left, right, gain)), ~known], axis=1)
 
+    def support(self, words: Sequence[str], first: int, last: int) -> float:
+        """The mean support of some words of a document, from the left and from the right: what `describe` says of few words."""
+        rows = self._words.of(words).tolist()
+        numbers = [_NONE, _START, *(int(number) for number, _ in rows), _END]
+        alone = [0.0, 0.0, *(chance for _, chance in rows), self._end]
+        total = 0.0
+        for at in range(first + 2, last + 2):
+            earlier, before, word, after = numbers[at - 2 : at + 2]
+            if word != _NONE:
+                total += self._answers[_key(word, before, earlier)] - alone[at]
+                total += self._answers[_key(after, word, _NONE)] - alone[at + 1] if after != _NONE else 0.0
+        return total / (2 * (last - first))
+
     def _chances(self, word: IntArray, before: IntArray, earlier: IntArray) -> FloatArray:
         """Log-probabilities of words by their numbers: (T,)."""
         context = np.where(before == _NONE, 0, (before << _BITS) | earlier)
         keys = np.where(word == _NONE, 0, (word << 2 * _BITS) | context)
         return np.fromiter(map(self._answers.__getitem__, keys.tolist()), np.float64, len(keys))
+
+
+def _key(word: int, before: int, earlier: int) -> int:
+    """What an answer is remembered by; beyond a missing word, nothing counts."""
+    return word << 2 * _BITS | (before << _BITS | earlier if before != _NONE else 0)
 
 
 @lru_cache(maxsize=1)

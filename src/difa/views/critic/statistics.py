@@ -209,12 +209,9 @@ class Statistics:
         """How well each text fits between the neighbours of a place, by the trigrams."""
         if not self._english:
             return [0.0] * len(texts)
-        before, after = tuple(words[max(0, place - 2) : place]), tuple(words[place + 1 : place + 3])
-        changed = [(*before, *text.split(), *after) for text in texts]
-        ends = np.cumsum([len(words) for words in changed]).tolist()
-        support = trigrams().describe(changed)[:, :2]
-        at = [(end - len(words) + len(before), end - len(after)) for end, words in zip(ends, changed, strict=True)]
-        return [float(support[first:last].mean()) for first, last in at]
+        before, after = words[max(0, place - 2) : place], words[place + 1 : place + 3]
+        changed = [[*before, *text.split(), *after] for text in texts]
+        return [trigrams().support(words, len(before), len(words) - len(after)) for words in changed]
 
     def _share(self, folded: str) -> float:
         """How much of running text a word makes up, here and in the language; 0 if it is unknown to both."""
