@@ -79,12 +79,12 @@ def start_workers(model: DiFA, fpr: float | None, size: int | None) -> Generator
         yield None
         return
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(count, context, _begin, (model, fpr, os.getpid())) as pool:
+    pool = ProcessPoolExecutor(count, context, _begin, (model, fpr, os.getpid()))
+    try:
         pool.submit(int).result()  # forks now
-        try:
-            yield Workers(pool, count)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        yield Workers(pool, count)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 class _Here:
