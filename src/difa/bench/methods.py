@@ -105,7 +105,8 @@ class Workbench:
         """What decides the scores of a method beside its settings, the documents and the seed."""
         if name in DIFA:
             packages = ["torch", "onnxruntime"]
-            return fingerprint_of((CORE, *_JUDGING), packages, encoder=self.encoder_key, stages=repr(self.stages))
+            key = self.encoder_key if has_encoder(name.removeprefix("difa-")) else NO_ENCODER
+            return fingerprint_of((CORE, *_JUDGING), packages, encoder=key, stages=repr(self.stages))
         known = method(name)
         return fingerprint_of(
             ("baselines", "encoders", *_JUDGING), known.packages, encoder=self.encoder_key if known.needs_vectors else "none"
