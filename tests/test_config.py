@@ -25,7 +25,7 @@ def test_the_paper_preset_is_the_papers():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Config.preset("best"), "preset: expected one of full, paper, got 'best'"),
+        (lambda: Config.preset("best"), "preset: expected one of full, fast, paper, got 'best'"),
         (lambda: Config.from_dict({"form": {"windw": 2}}), "unknown key of form 'windw'"),
         (lambda: Config.from_dict({"forms": {}}), "unknown stage 'forms'"),
         (lambda: Config.from_dict({"form": 3}), "form: expected a FormConfig or a mapping, got int"),

@@ -137,8 +137,8 @@ def test_views_never_see_the_documents_whose_scores_set_the_p_values(quick, corp
     assert all(words not in fitted_on[view][1] for view, words in scored)
 
 
-@pytest.mark.parametrize("preset", ["full", "paper"])
-def test_both_presets_fit_and_score(quick, corpus, preset):
+@pytest.mark.parametrize("preset", ["full", "paper", "fast"])
+def test_all_presets_fit_and_score(quick, corpus, preset):
     fitted = quick(preset=preset).fit(corpus[:40])
     assert len({result.score for result in fitted.score(corpus[40:60])}) > 15
     assert len(fitted.decision_scores_) == 40

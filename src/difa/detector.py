@@ -63,8 +63,8 @@ class Detector:
 
     @property
     def has_threads(self) -> bool:
-        """Whether it may use more than one core."""
-        return (self.threads or core_count()) > 1
+        """Whether it may use more than one core; without vectors there is nothing that threads could do side by side."""
+        return self.encoder.spec.dimension > 0 and (self.threads or core_count()) > 1
 
     @property
     def traits(self) -> list[str]:
@@ -89,9 +89,8 @@ class Detector:
         if not documents:
             return []
         lengths = [len(document) for document in documents]
-        evidence = tail_evidence(
-            stack_evidence(self.views, documents, self.threads), self.references, self.config.calibration.epsilon
-        )
+        raw = stack_evidence(self.views, documents, self.threads if self.has_threads else 1)
+        evidence = tail_evidence(raw, self.references, self.config.calibration.epsilon)
         fused = fuse_words(evidence, lengths, self.config, self.heads)
         traits: FloatArray = np.zeros((len(documents), 0))
         if self.document_score is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -131,4 +132,5 @@ class Explanation:
 
 def split_by(lengths: Iterable[int], values: FloatArray) -> list[FloatArray]:
     """Cut one array over all words back into one array per document."""
-    return np.split(values, np.cumsum(list(lengths))[:-1]) if len(values) else [values[:0] for _ in lengths]
+    ends = accumulate(lengths, initial=0)
+    return [values[start:end] for start, end in pairwise(ends)]

@@ -36,7 +36,7 @@ class DiFA:
     """Detector of anomalous words and documents, learned from normal documents alone.
 
     Args:
-        preset: `full` (default) or `paper`.
+        preset: `full` (default), `fast` (no encoder) or `paper`.
         encoder: `minilm` (embedded), a Hugging Face hub name or a local folder.
         layer: hidden layer to read; None takes the encoder's default.
         fpr: share of normal documents, and of normal words, that may be flagged.

@@ -1,9 +1,9 @@
 """A fitted detector <-> a model folder.
 
 config.json (format, library, encoder, seed, counts, settings, checksums), weights.safetensors (references and small
-weights), encoder.onnx and tokenizer.json, one graph per view that has one, and a short model card. An encoder without graph is
-named in config.json instead. No pickle. A folder is written beside its place and then renamed: it is there whole or not at
-all. Loading checks the sums of all that it reads.
+weights), encoder.onnx and tokenizer.json if there is an encoder, one graph per view that has one, and a short model card. An
+encoder without graph is named in config.json instead. No pickle. A folder is written beside its place and then renamed: it
+is there whole or not at all. Loading checks the sums of all that it reads.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from difa.config import Config, check_threads
 from difa.detector import Detector
 from difa.document import FloatArray, IntArray
 from difa.document_score import DocumentScore
-from difa.encoders import Encoder, EncoderSpec, with_cache
-from difa.encoders.cache import CachedEncoder
-from difa.encoders.export import ExportedEncoder
-from difa.encoders.onnx import OnnxEncoder
+from difa.encoders import EncoderSpec, stored, with_cache
 from difa.errors import ConfigError, ModelError
 from difa.knowledge import ENGLISH, SOURCES, check_versions, versions
 from difa.learn import Heads
@@ -71,8 +68,7 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
         spec = EncoderSpec(**config_file["encoder"])
         tensors, training = _tensors(content["weights.safetensors"]), config_file["training"]
         origin = config_file.get("encoder_origin", "")
-        graph = b"" if origin else content["encoder.onnx"]
-        exported = ExportedEncoder(graph, content["tokenizer.json"].decode(), spec, origin)
+        encoder = stored.restore(spec, content, origin, config.encoder.batch_tokens, threads)
         views = tuple(
             restore_view(name, _part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, language, threads)
             for name in config.views.names
@@ -80,7 +76,7 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
         detector = Detector(
             config=config,
             seed=config_file["seed"],
-            encoder=with_cache(OnnxEncoder(exported, config.encoder.batch_tokens, threads), cache),
+            encoder=with_cache(encoder, cache),
             language=language,
             views=views,
             references=tuple(TailReference(tensors[f"reference.{name}"]) for name in config.views.names),
@@ -124,7 +120,6 @@ def is_model(folder: Path) -> bool:
 def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
     from safetensors.numpy import save as serialise
 
-    exported = _exported(detector.encoder)
     tensors: dict[str, FloatArray | IntArray] = {
         "reference.word": detector.word_reference.values,
         "reference.document": detector.document_reference.values,
@@ -135,9 +130,7 @@ def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
         tensors |= {f"aggregation.{name}": value for name, value in detector.heads.aggregation.items()}
     if detector.document_score is not None:
         tensors |= {f"document.{name}": value for name, value in detector.document_score.tensors().items()}
-    files = {"tokenizer.json": exported.tokenizer.encode()}
-    if exported.graph:
-        files["encoder.onnx"] = exported.graph
+    files = stored.files_of(detector.encoder)
     for view, reference in zip(detector.views, detector.references, strict=True):
         tensors[f"reference.{view.name}"] = reference.values
         tensors |= {f"view.{view.name}.{name}": value for name, value in view.tensors().items()}
@@ -154,7 +147,7 @@ def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, byt
         "difa_version": __version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "encoder": detector.encoder.spec.to_dict(),
-        **({"encoder_origin": origin} if (origin := _exported(detector.encoder).origin) else {}),
+        **({"encoder_origin": origin} if (origin := stored.origin_of(detector.encoder)) else {}),
         "seed": detector.seed,
         "language": detector.language,
         "knowledge": versions(_knowledge(detector)),
@@ -182,7 +175,7 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         "| | |",
         "|---|---|",
         f"| library | difa {__version__}, preset `{parameters['preset']}` |",
-        f"| encoder | `{spec.name}`, layer {spec.layer}, {spec.dimension} dimensions |",
+        f"| encoder | {f'`{spec.name}`, layer {spec.layer}, {spec.dimension} dimensions' if spec.dimension else 'none'} |",
         f"| fitted on | {_extent(detector)} |",
         f"| left out | {detector.left_out} documents that do not belong among the others |",
         f"| language | {_language(detector)} |",
@@ -227,13 +220,6 @@ def _extent(detector: Detector) -> str:
     if len(detector.training_scores) == detector.seen_documents:
         return used
     return f"{used}, a uniform sample of {detector.seen_documents} documents, {detector.seen_words} words"
-
-
-def _exported(encoder: Encoder) -> ExportedEncoder:
-    inner = encoder.inner if isinstance(encoder, CachedEncoder) else encoder
-    if not isinstance(inner, OnnxEncoder):
-        raise ModelError(f"expected an exported encoder to save, got {type(inner).__name__}")
-    return inner.exported
 
 
 def _read_config(folder: Path) -> dict[str, Any]:

@@ -19,13 +19,14 @@ def test_every_part_is_measured_and_reported(start, tmp_path):
     record = run_speed(run, documents=6, rounds=1, many=40)[0]
     assert record["documents"] == 6
     parts = {"end to end", "score", "encoder", "matrix", "peer", "command", "four times", "one line", "help", "import difa"}
+    parts |= {"fast", "counting", "fast one line", "fast command"}
     assert parts <= set(record["seconds"])
     assert all(seconds > 0 for seconds in record["seconds"].values())
     assert {"encoder", "neighbour view", "form view", "JSON"} <= set(record["stages"])
     assert record["many"]["documents"] == 40
     assert record["many"]["peak"] >= record["many"]["quarter"] > 0
     names = [name for name, _ in ratios(record)]
-    assert len(names) == 10
+    assert len(names) == 14
     text = (run.store.folder / "speed.md").read_text(encoding="utf-8")
     assert all(name in text for name in names)
     page = tmp_path / "page.md"

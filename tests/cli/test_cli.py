@@ -126,7 +126,7 @@ def test_bad_lines_stop_the_run_and_leave_nothing(folder, tmp_path):
         (("score", "{model}", "-", "--fpr", "0.1", "--fdr", "0.1"), "expected one of fpr and fdr"),
         (("explain", "{model}", " "), "expected a text, got an empty one"),
         (("fit", "-", "--out", "{tmp}/new"), "expected at least 10 normal documents"),
-        (("fit", "-", "--out", "{tmp}/new", "--preset", "best"), "preset: expected one of full, paper"),
+        (("fit", "-", "--out", "{tmp}/new", "--preset", "best"), "preset: expected one of full, fast, paper"),
         (("fit", "-", "--out", "{tmp}/new", "--encoder", "no-such/encoder"), "Hugging Face hub could not deliver it"),
         (("fit", "-", "--out", "{tmp}/new", "--set", "power=3"), "expected STAGE.KEY=VALUE such as fusion.power=3"),
         (("fit", "-", "--out", "{tmp}/new", "--set", "document.weight=0"), "unknown key of document 'weight'"),

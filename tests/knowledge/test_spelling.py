@@ -1,6 +1,6 @@
 import pytest
 
-from difa.knowledge.spelling import SlipIndex, join_gain, known_slips, run_together, slips
+from difa.knowledge.spelling import SlipIndex, known_slips, run_together, slips
 from difa.knowledge.wordlist import word_list
 
 known = word_list("en").exact
@@ -30,5 +30,3 @@ def test_an_index_finds_what_generating_all_slips_finds():
 def test_words_run_together_and_torn_apart():
     assert run_together("traveledabout", known) == ("traveled", "about")
     assert run_together("xqzvw", known) is None
-    assert join_gain("k", "nee", known) > 0
-    assert join_gain("the", "parcel", known) == 0

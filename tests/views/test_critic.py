@@ -23,7 +23,7 @@ def column(table, name):
 
 
 def test_rarity_by_hand(statistics):
-    table = statistics.describe(document("parcel xkcdq"))
+    table = statistics.describe([document("parcel xkcdq")])
     total = sum(len(text.split()) for text in TEXTS)
     assert column(table, "often seen here") == pytest.approx([np.log1p(3), 0])
     assert column(table, "rare here and in the language")[1] == pytest.approx(-np.log(0.1 * 1e-9))
@@ -34,14 +34,14 @@ def test_a_counted_document_is_described_as_if_it_were_new():
     documents = [document(text) for text in TEXTS]
     whole = Statistics.count(documents, 1000, 1000, "en")
     without = Statistics.count(documents[1:], 1000, 1000, "en")
-    seen, unseen = whole.describe(documents[0], Own(documents[0])), without.describe(documents[0])
+    seen, unseen = whole.describe(documents[:1], [Own(documents[0])]), without.describe(documents[:1])
     exact = [at for at, name in enumerate(STATISTICS) if "the word" not in name]  # smoothing knows a different vocabulary
     assert seen[:, exact] == pytest.approx(unseen[:, exact])
     assert (np.abs(seen - unseen) < 0.5).all()
 
 
 def test_slips_joins_and_repetitions_show(statistics):
-    table = statistics.describe(document("the the parcle traveledabout k nee bratice"))
+    table = statistics.describe([document("the the parcle traveledabout k nee bratice")])
     assert column(table, "repeats the word before it").tolist() == [0, 1, 0, 0, 0, 0, 0]
     assert column(table, "a common word is one letter away")[[2, 6]].min() > 3
     assert column(table, "two words run together")[3] > 3

@@ -5,7 +5,7 @@ import pytest
 
 from difa.config import FormConfig
 from difa.document import Encoded
-from difa.views import context, form
+from difa.views import context
 from difa.views.context import CONTEXT, describe_context
 from difa.views.form import SURFACE, FormView, describe, describe_surface
 
@@ -93,12 +93,6 @@ def test_odd_words_stand_out_and_are_explained(encoder, corpus):
     assert "longest run of consonants" in reasons[0].text
     assert reasons[0].text.startswith("high")
     assert sum(reason.weight for reason in reasons) <= 1 + 1e-9
-
-
-def test_long_words_are_not_remembered():
-    before = form._remembered_surface.cache_info().currsize
-    describe_surface("x" * 10_000)
-    assert form._remembered_surface.cache_info().currsize == before
 
 
 def test_long_documents_are_looked_at_in_blocks(monkeypatch, rng):

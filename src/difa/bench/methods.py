@@ -2,7 +2,7 @@
 
 All methods see the same word vectors: each document is encoded once in a run and remembered. DiFA goes through its public
 door and reads the same vectors from the run's cache; its rows are therefore what `difa fit`, `difa score` and `difa evaluate`
-give. `difa-full` and `difa-paper` are its presets.
+give. `difa-full`, `difa-fast` and `difa-paper` are its presets.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from difa.baselines import METHODS, Settings, method
 from difa.bench.cells import CORE, fingerprint_of
 from difa.bench.metrics import pool_max, pool_mean
 from difa.bench.split import Split
-from difa.config import EncoderConfig, Preset
+from difa.config import NO_ENCODER, Config, EncoderConfig, Preset
 from difa.document import Document, Encoded, FloatArray, Result
 from difa.encoders import Encoder, load_encoder
+from difa.encoders.none import NoEncoder
 from difa.errors import ConfigError
 from difa.estimator import DiFA
 
@@ -87,12 +88,12 @@ class Workbench:
         self._vectors.clear()
 
     def difa(self, preset: str, seed: int, stages: dict[str, Any] | None = None) -> DiFA:
-        """An unfitted DiFA on this run's encoder."""
+        """An unfitted DiFA on this run's encoder, if the preset has one."""
         changes = merge_stages(self.stages, stages)
         return DiFA(
             preset,
-            encoder=self.encoder_name,
-            layer=self.layer,
+            encoder=self.encoder_name if has_encoder(preset) else None,
+            layer=self.layer if has_encoder(preset) else None,
             fpr=RATE,
             seed=seed,
             cache=self.cache,
@@ -104,11 +105,17 @@ class Workbench:
         """What decides the scores of a method beside its settings, the documents and the seed."""
         if name in DIFA:
             packages = ["torch", "onnxruntime"]
-            return fingerprint_of((CORE, *_JUDGING), packages, encoder=self.encoder_key, stages=repr(self.stages))
+            key = self.encoder_key if has_encoder(name.removeprefix("difa-")) else NO_ENCODER
+            return fingerprint_of((CORE, *_JUDGING), packages, encoder=key, stages=repr(self.stages))
         known = method(name)
         return fingerprint_of(
             ("baselines", "encoders", *_JUDGING), known.packages, encoder=self.encoder_key if known.needs_vectors else "none"
         )
+
+
+def has_encoder(preset: str) -> bool:
+    """Whether a preset reads vectors."""
+    return Config.preset(preset).encoder.name != NO_ENCODER
 
 
 def merge_stages(*changes: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -203,14 +210,7 @@ def read_results(results: Sequence[Result]) -> Scores:
 
 def words_only(documents: Sequence[Document]) -> list[Encoded]:
     """Documents for methods that look at the strings alone."""
-    return [
-        Encoded(
-            tuple(word.text for word in document.words),
-            np.zeros((len(document.words), 0), np.float32),
-            np.ones(len(document.words), np.int64),
-        )
-        for document in documents
-    ]
+    return NoEncoder().encode(documents)
 
 
 def quiet_rates() -> warnings.catch_warnings[None]:

@@ -21,6 +21,7 @@ from difa.errors import MissingExtraError
 INK, FAINT = "#222222", "#9a9a9a"
 COLOURS = {
     "difa-full": "#d55e00",
+    "difa-fast": "#cc79a7",
     "difa-paper": "#e69f00",
     "tokencore": "#0072b2",
     "iforest": "#009e73",

@@ -106,7 +106,7 @@ def efficiency_markdown(records: Sequence[Record]) -> str:
 
 def _encodings(method: str, cost: Mapping[str, float]) -> str:
     """The time to fit as a multiple of the time to encode the training words; nothing where there are no vectors."""
-    if method in METHODS and not METHODS[method].needs_vectors:
+    if not cost["encode_seconds"] or (method in METHODS and not METHODS[method].needs_vectors):
         return ""
     return f"{cost['fit_seconds'] / cost['encode_seconds']:.1f}"
 

@@ -2,7 +2,8 @@
 
 Absolute seconds say little on a machine that others use. So every part runs in turn, several rounds long, and the medians
 are compared: DiFA from file to file and from Python, its encoder alone on the same documents, bare matrix products of the
-encoder's shapes, a peer, and processes from their start.
+encoder's shapes, a peer, and processes from their start. The preset without an encoder has many more documents, and is compared
+with counting their words.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -23,7 +25,7 @@ from difa.bench.methods import merge_stages, quiet_rates
 from difa.bench.processes import measure
 from difa.bench.render_speed import speed_markdown
 from difa.bench.run import Run, Task, finish
-from difa.bench.speed_parts import clock, matrix_limit, peer, score_and_write, score_file, stage_seconds, vary
+from difa.bench.speed_parts import clock, count_words, matrix_limit, peer, score_and_write, score_file, stage_seconds, vary
 from difa.bench.split import split
 from difa.config import EncoderConfig
 from difa.encoders.source import find
@@ -32,6 +34,7 @@ from difa.estimator import DiFA
 
 _SHORT = 8  # words of a short document
 _ONCE = "once.jsonl"  # the documents as a file
+_MANY_TIMES = 100  # for the preset without an encoder: once is over before it can be measured
 _IMPORTS = {
     "import difa": "import difa",
     "numpy and typer": "import numpy, typer",
@@ -78,12 +81,21 @@ def _compute(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) ->
         subwords = sum(int(item.pieces.sum()) + 2 for item in encoder.encode(documents))
         out = folder / "out.jsonl"
         commands = _commands(folder, documents_of=vary(documents, 4 * len(documents), seed), count=len(documents), run=run)
+        swarm = _write(folder / "swarm.jsonl", varied := vary(documents, _MANY_TIMES * len(documents), seed))
+        started = time.perf_counter()
+        fast = DiFA("fast", seed=seed, threads=options.threads, stages=stages).fit(halves.training)
+        fast_fit = time.perf_counter() - started
+        fast.save(folder / "fast")
+        commands["fast one line"] = _score_command(folder, folder / "one.jsonl", run, "fast")
+        commands["fast command"] = _score_command(folder, swarm, run, "fast")
         clocked: dict[str, Callable[[], object] | None] = {
             "end to end": partial(score_file, model, folder / "model", folder / _ONCE, folder / "end.jsonl"),
             "score": partial(score_and_write, model, documents, out),
             "encoder": partial(encoder.encode, documents),
             "matrix": matrix_limit(encoder, options.encoder, subwords, threads),
             "peer": peer(halves, documents, encoder, options.encoder, seed),
+            "fast": partial(score_file, fast, folder / "fast", swarm, folder / "fast.jsonl"),
+            "counting": partial(count_words, swarm),
         }
         seconds = _rounds(settings["rounds"], clocked, commands)
         staged = [stage_seconds(model, documents, out) for _ in range(settings["rounds"])]
@@ -91,6 +103,8 @@ def _compute(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) ->
             "documents": len(documents),
             "words": words,
             "subwords": subwords,
+            "fast_words": sum(map(len, varied)),
+            "fast_fit": {"words": fast.detector_.training_words, "seconds": fast_fit},
             "threads": threads,
             "seconds": {part: statistics.median(values) for part, values in seconds["seconds"].items()},
             "spread": {part: [min(values), max(values)] for part, values in seconds["seconds"].items()},
@@ -142,9 +156,9 @@ def _commands(folder: Path, documents_of: list[list[str]], count: int, run: Run)
     }
 
 
-def _score_command(folder: Path, source: Path, run: Run) -> list[str]:
+def _score_command(folder: Path, source: Path, run: Run, model: str = "model") -> list[str]:
     threads = ["--threads", str(run.options.threads)] if run.options.threads else []
-    inputs = [str(folder / "model"), str(source), "--out", str(folder / "scores.jsonl"), "--quiet"]
+    inputs = [str(folder / model), str(source), "--out", str(folder / "scores.jsonl"), "--quiet"]
     return [sys.executable, "-m", "difa", "score", *inputs, *threads]
 
 

@@ -1,4 +1,4 @@
-"""What `difa bench speed` runs against the clock: DiFA whole and in stages, its encoder, a peer, and bare matrix products."""
+"""What `difa bench speed` runs against the clock: DiFA whole and in stages, its encoder, a peer, matrix products, counting."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from difa.encoders.source import find
 from difa.engines.local import Job, Silent, score_inputs
 from difa.estimator import DiFA
 from difa.formats.write import to_json_line
+from difa.words import from_tokens
 
 Part = Callable[[], object]
 _ROWS = 1024  # rows of a product: as many as the encoder has subwords in a batch
@@ -135,6 +136,16 @@ def peer(halves: Split, documents: Sequence[Document], encoder: Encoder, name: s
             model.token_scores(tokens)
 
     return score
+
+
+def count_words(source: Path) -> int:
+    """The limit of a method that looks words up: read the file, take its words with their places, find each in a dictionary."""
+    counts: dict[str, int] = {}
+    with source.open(encoding="utf-8") as lines:
+        for line in lines:
+            for word in from_tokens(json.loads(line)["tokens"]).words:
+                counts[word.text] = counts.get(word.text, 0) + 1
+    return len(counts)
 
 
 def vary(documents: Sequence[Document], count: int, seed: int, most: int | None = None) -> list[list[str]]:

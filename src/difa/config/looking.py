@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from difa.config.checks import check, check_threads, number, whole
 
 DEFAULT_ENCODER = "minilm"
+NO_ENCODER = "none"
+"""In the place of an encoder's name: words are read as strings alone."""
 
 VIEW_NAMES = ("language", "phrase", "tone", "critic", "form", "neighbour", "semantic", "collocation")
 """All there are. The default preset looks with the first six, the paper's with `semantic` and `form`."""
 FULL_VIEWS = VIEW_NAMES[:6]
 PAPER_VIEWS = ("semantic", "form")
+FAST_VIEWS = ("language", "phrase", "tone", "critic", "form", "collocation")
+VECTOR_VIEWS = ("neighbour", "semantic")
+"""Views that see nothing but vectors; the others do without where there is no encoder."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +24,8 @@ class EncoderConfig:
     """Words -> vectors."""
 
     name: str = DEFAULT_ENCODER
-    """`minilm` (embedded), a Hugging Face hub name or a local folder."""
+    """`minilm` (embedded), a Hugging Face hub name, a local folder, or `none` for words without vectors, as in the preset
+    `fast`."""
     layer: int | None = None
     """Hidden layer to read: 0 is the embedding, negative counts from the end; None is 4 for `minilm`, where the last
     layer is bad for words, and the last layer, as in the paper, for any other encoder."""

@@ -1,8 +1,9 @@
 """Words -> vectors: one vector per word, max-pooled over its subwords, at a chosen hidden layer.
 
 `source` finds an encoder's folder, `export` cuts it at its layer and writes it as ONNX, `onnx` runs it, `windows` reads
-long documents in overlapping windows and pools subwords, `cache` keeps vectors on disk, `threads` counts cores. Nothing here
-but `export` needs torch or transformers, once per encoder and layer, and `eager`, for an encoder that cannot be exported.
+long documents in overlapping windows and pools subwords, `cache` keeps vectors on disk, `stored` puts an encoder into a model
+folder, `threads` counts cores. `none` stands in where there is no encoder. Nothing here but `export` needs torch or
+transformers, once per encoder and layer, and `eager`, for an encoder that cannot be exported.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from difa.config import EncoderConfig
+from difa.config import NO_ENCODER, EncoderConfig
 from difa.document import Document, Encoded
 
 Progress = Callable[[int], None]
@@ -26,6 +27,7 @@ class EncoderSpec:
     name: str
     layer: int
     dimension: int
+    """0 where words have no vectors."""
     max_length: int
     """Subwords that the encoder reads at once, special ones included."""
     sha256: str
@@ -48,12 +50,16 @@ class Encoder(Protocol):
         ...
 
     def vocabulary(self) -> list[str]:
-        """Words that the tokenizer knows as a whole, sorted."""
+        """Words that the tokenizer knows as a whole, sorted; none where there is no tokenizer."""
         ...
 
 
 def load_encoder(config: EncoderConfig, cache: str | Path | None = None) -> Encoder:
     """The encoder that the settings name, exported if this is its first use; with a vector cache on request."""
+    if config.name == NO_ENCODER:
+        from difa.encoders.none import NoEncoder
+
+        return NoEncoder()
     from difa.encoders.export import exported
     from difa.encoders.onnx import OnnxEncoder
     from difa.encoders.source import find
@@ -65,4 +71,4 @@ def with_cache(encoder: Encoder, cache: str | Path | None) -> Encoder:
     """The encoder itself, or one that looks into a folder of vectors first."""
     from difa.encoders.cache import CachedEncoder
 
-    return encoder if cache is None else CachedEncoder(encoder, Path(cache))
+    return encoder if cache is None or not encoder.spec.dimension else CachedEncoder(encoder, Path(cache))

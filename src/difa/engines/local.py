@@ -1,7 +1,8 @@
 """Files -> results on one machine, in bounded memory.
 
 One thread reads and parses, one encodes, the caller's scores and writes; where there is one core only, encoding waits its turn. A
-false-discovery rate looks at all documents at once: results are spooled first, and get their flags in a second pass.
+model without an encoder is run by several processes instead. A false-discovery rate looks at all documents at once: results are
+spooled first, and get their flags in a second pass.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -21,7 +22,9 @@ from difa.document import Encoded, Result
 from difa.engines.chunks import Chunk, ReadAhead, cut_chunks
 from difa.engines.discoveries import Limits
 from difa.engines.layout import Layout, State
+from difa.engines.lines import lines_of
 from difa.engines.output import Output
+from difa.engines.processes import Workers, start_workers
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Place, read_entries
@@ -118,17 +121,13 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
     _check(job, sources)
     model.decide([], [], fpr=job.fpr, fdr=job.fdr)  # an impossible rate is refused before anything is read
     run = _Run(model, job, sources, watch)
-    watch.begin(sum(source.size for source in sources) if run.repeatable else None)
+    size = sum(source.size for source in sources) if run.repeatable else None
+    watch.begin(size)
     if job.out is None:
         with tempfile.TemporaryDirectory(prefix="difa.") as folder:
             return run.score(Shown(show), Layout.file(Path(folder) / "results").spool())
-    layout = Layout.shards(job.out, job.shard_size) if job.shard_size else Layout.file(job.out)
-    with run.output(layout) as output:
-        if not output.state.complete:
-            run.score(output, layout.spool())
-            output.finish()
-        layout.spool().remove()
-        return output.state
+    with start_workers(model, None if run.discovery_rate else job.fpr or model.fpr, size) as workers:
+        return replace(run, workers=workers).score_to_files(job.out)
 
 
 @dataclass(frozen=True)
@@ -137,6 +136,7 @@ class _Run:
     job: Job
     sources: Sequence[Source]
     watch: Watch
+    workers: Workers | None = None
 
     @property
     def repeatable(self) -> bool:
@@ -149,6 +149,16 @@ class _Run:
 
     def output(self, layout: Layout) -> Output:
         return Output(layout, self._asked(), resume=self.job.resume, force=self.job.force, notes=self.repeatable)
+
+    def score_to_files(self, out: Path) -> State:
+        """Score everything into a file, or into shards."""
+        layout = Layout.shards(out, self.job.shard_size) if self.job.shard_size else Layout.file(out)
+        with self.output(layout) as output:
+            if not output.state.complete:
+                self.score(output, layout.spool())
+                output.finish()
+            layout.spool().remove()
+            return output.state
 
     def score(self, sink: Sink, spooled: Layout) -> State:
         """Score everything into a sink, by way of a spool file if the flags need to know all p-values."""
@@ -171,15 +181,29 @@ class _Run:
     def _score_into(self, sink: Sink) -> None:
         entries = read_entries(self.sources, sink.place)
         chunks = cut_chunks(entries, sink.place, skip_bad=self.job.skip_bad, cut=sink.shard_size, done=sink.state.documents)
-        with ReadAhead(chunks) as ahead, closing(self._encoded(ahead)) as encoded:
-            for chunk, vectors in encoded:
-                scored = self.model.detector_.score_encoded(vectors)
-                del vectors  # a long document's are large, and not needed for its results
-                sink.write(self.model.decide(chunk.documents, scored, fpr=self.job.fpr, fdr=self.job.fdr))
+        with ReadAhead(chunks) as ahead, closing(self._written(ahead, sink)) as written:
+            for chunk in written:
                 for complaint in chunk.bad:
                     self.watch.skip(complaint)
                 sink.note(chunk.place, len(chunk.bad))
                 self.watch.advance(len(chunk.documents), chunk.bytes)
+
+    def _written(self, chunks: ReadAhead[Chunk], sink: Sink) -> Generator[Chunk, None, None]:
+        """The chunks, each of them when its results have been handed to the sink."""
+        if self.workers is not None and isinstance(sink, Output):
+            for chunk, lines in self.workers.score(chunks):
+                sink.append(lines)
+                yield chunk
+            return
+        with closing(self._encoded(chunks)) as encoded:
+            for chunk, vectors in encoded:
+                scored = self.model.detector_.score_encoded(vectors)
+                del vectors  # a long document's are large, and not needed for its results
+                if isinstance(sink, Output) and self.discovery_rate is None:
+                    sink.append(lines_of(self.model, chunk.documents, scored, self.job.fpr or self.model.fpr))
+                else:
+                    sink.write(self.model.decide(chunk.documents, scored, fpr=self.job.fpr, fdr=self.job.fdr))
+                yield chunk
 
     def _encoded(self, chunks: ReadAhead[Chunk]) -> Generator[tuple[Chunk, list[Encoded]], None, None]:
         encode = self.model.detector_.encoder.encode

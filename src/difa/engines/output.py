@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -24,6 +25,21 @@ from difa.formats.write import to_json_line
 
 _FIRST_NOTE = 1.0  # seconds: what took less is not worth keeping
 _NOTE_SHARE = 20  # notes may take a twentieth of the time
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Results as they are written, and what is counted of them."""
+
+    content: bytes
+    documents: int
+    flagged: int
+
+    @classmethod
+    def of(cls, results: Sequence[Result]) -> Lines:
+        """The lines of results."""
+        content = "".join(map(to_json_line, results)).encode()
+        return cls(content, len(results), sum(result.is_anomaly for result in results))
 
 
 class Output:
@@ -81,15 +97,18 @@ class Output:
 
     def write(self, results: Sequence[Result]) -> None:
         """Append results; a shard must not end within them."""
-        content = "".join(map(to_json_line, results)).encode()
+        self.append(Lines.of(results))
+
+    def append(self, lines: Lines) -> None:
+        """The same for results that are lines already."""
         with self._writing():
             if self._file is None:
                 self._file = self._open()
-            self._file.write(content)
-        self.state.documents += len(results)
-        self.state.flagged += sum(result.is_anomaly for result in results)
-        self.state.partial["documents"] += len(results)
-        self.state.partial["bytes"] += len(content)
+            self._file.write(lines.content)
+        self.state.documents += lines.documents
+        self.state.flagged += lines.flagged
+        self.state.partial["documents"] += lines.documents
+        self.state.partial["bytes"] += len(lines.content)
 
     def note(self, place: Place, skipped: int = 0) -> None:
         """Say how far the input has been read; what was written is forced to disk if it is time."""

@@ -3,20 +3,79 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TextIO
 
 from difa.document import Result, WordScore
 from difa.errors import InputError
 
+_MEMO = 1 << 17  # numbers whose text is remembered
+
+
+class _Numbers(dict[float, str]):
+    """Numbers as JSON has them. Evidence and p-values are ranks, so the same ones come again and again."""
+
+    def __missing__(self, number: float) -> str:
+        if len(self) >= _MEMO:
+            self.clear()
+        text = self[number] = number_json(number)
+        return text
+
+
+def number_json(number: float) -> str:
+    """Any number, as JSON has it."""
+    if not math.isfinite(number):
+        raise ValueError(f"expected a finite number, got {number}: JSON has no other")
+    return float.__repr__(number or 0.0)  # −0.0 is 0.0, whichever comes first
+
+
+_NUMBERS = _Numbers()
+_FLAGS = {True: "true", False: "false"}
+_quote: Callable[[str], str] = json.encoder.encode_basestring
+
 
 def to_json_line(result: Result) -> str:
-    """One result as one line of JSON."""
-    return json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False) + "\n"
+    """One result as one line of JSON: what `json.dumps` makes of `result.to_dict()`, in less time."""
+    words = ", ".join([_word_json(word) for word in result.words])
+    return (
+        f'{{"id": {text_json(result.id)}, "text": {_quote(result.text)}, "score": {number_json(result.score)}, '
+        f'"p_value": {number_json(result.p_value)}, "is_anomaly": {_FLAGS[result.is_anomaly]}, '
+        f'"summary": {_quote(result.summary)}, "evidence": {traits_json(result.evidence)}, "words": [{words}]}}\n'
+    )
+
+
+def _word_json(word: WordScore) -> str:
+    return (
+        f'{{"text": {_quote(word.text)}, "start": {word.start}, "end": {word.end}, "score": {number_json(word.score)}, '
+        f'"p_value": {_NUMBERS[word.p_value]}, "is_anomaly": {_FLAGS[word.is_anomaly]}, '
+        f'"suggestion": {text_json(word.suggestion)}, "evidence": {traits_json(word.evidence)}}}'
+    )
+
+
+def traits_json(evidence: Mapping[str, float]) -> str:
+    """Numbers by name."""
+    return _pattern(tuple(evidence)) % tuple(map(_NUMBERS.__getitem__, evidence.values()))
+
+
+@lru_cache(maxsize=64)
+def _pattern(names: tuple[str, ...]) -> str:
+    return "{" + ", ".join([f"{_quote(name).replace('%', '%%')}: %s" for name in names]) + "}"
+
+
+def ranks_json(numbers: Iterable[float]) -> Iterator[str]:
+    """Evidence or p-values, each as JSON has it."""
+    return map(_NUMBERS.__getitem__, numbers)
+
+
+def text_json(text: str | None) -> str:
+    """A text in quotes, or null."""
+    return "null" if text is None else _quote(text)
 
 
 def from_json_line(line: str | bytes) -> Result:

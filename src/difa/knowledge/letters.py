@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 _START, _END = "\x02", "\x03"
 _SPARE_LETTERS = 50  # letters that the words may not have shown yet
+_MEMO = 1 << 16  # runs of letters whose surprise is remembered
 
 
 def fold(word: str) -> str:
@@ -20,27 +21,43 @@ class Letters:
 
     def __init__(self, words: Sequence[str], order: int) -> None:
         self._order = order
-        self._next: list[dict[str, Counter[str]]] = [defaultdict(Counter) for _ in range(order)]
-        for word in words:
-            spelled = _START + word + _END
-            for at in range(1, len(spelled)):
-                for size in range(min(order, at + 1)):
-                    self._next[size][spelled[at - size : at]][spelled[at]] += 1
+        spelled = [_START + word + _END for word in words]
+        self._grams: list[Counter[str]] = [  # runs of letters by their length, the start of a word not counted as a letter
+            Counter(word[at : at + size] for word in spelled for at in range(size == 1, len(word) - size + 1))
+            for size in range(1, order + 1)
+        ]
         self._alphabet = len({character for word in words for character in word}) + _SPARE_LETTERS
-        self._totals = [{context: sum(after.values()) for context, after in level.items()} for level in self._next]
+        # For each context: how often it has a letter behind it, and how many different ones.
+        self._totals: dict[str, int] = defaultdict(int)
+        self._kinds: dict[str, int] = defaultdict(int)
+        for grams in self._grams:
+            for gram, count in grams.items():
+                self._totals[gram[:-1]] += count
+                self._kinds[gram[:-1]] += 1
+        self._surprises: dict[str, float] = {}
 
     def surprises(self, word: str) -> list[float]:
         """−log of the probability of each letter of the word, and of its end, after the letters before it."""
-        spelled = _START + word + _END
+        spelled, known, order = _START + word + _END, self._surprises, self._order
+        if len(known) > _MEMO:
+            known.clear()
         surprises = []
         for at in range(1, len(spelled)):
-            probability = 1 / self._alphabet
-            for size in range(min(self._order, at + 1)):
-                context = spelled[at - size : at]
-                total = self._totals[size].get(context)
-                if total is None:
-                    break
-                after = self._next[size][context]
-                probability = (after.get(spelled[at], 0) + len(after) * probability) / (total + len(after))
-            surprises.append(-math.log(probability))
+            gram = spelled[max(0, at + 1 - order) : at + 1]
+            surprise = known.get(gram)
+            if surprise is None:
+                surprise = known[gram] = self._surprise(gram)
+            surprises.append(surprise)
         return surprises
+
+    def _surprise(self, gram: str) -> float:
+        """−log of the probability of the last letter after the others."""
+        probability = 1 / self._alphabet
+        for size in range(len(gram)):
+            context = gram[len(gram) - 1 - size : -1]
+            total = self._totals.get(context)
+            if total is None:
+                break
+            kinds = self._kinds[context]
+            probability = (self._grams[size].get(gram[len(gram) - 1 - size :], 0) + kinds * probability) / (total + kinds)
+        return -math.log(probability)

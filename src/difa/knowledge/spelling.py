@@ -39,9 +39,8 @@ def known_slips(word: str, language: str | None) -> tuple[str, ...]:
     """Words of a language one slip away from a word in plain form."""
     if not is_comparable(word):
         return ()
-    known = word_list(language).exact
     alphabet = "".join(sorted({*string.ascii_lowercase, *word}))
-    return tuple({candidate for candidate in slips(word, alphabet) if known(candidate) > 0} - {word})
+    return tuple(word_list(language).among(slips(word, alphabet)) - {word})
 
 
 def is_comparable(word: str) -> bool:
@@ -90,13 +89,6 @@ def run_together(word: str, known: Known) -> tuple[str, str] | None:
     pairs = [(word[:at], word[at:]) for at in range(1, len(word))]
     best = max(pairs, key=lambda pair: log_known(pair[0], known) + log_known(pair[1], known))
     return best if min(map(known, best)) > 0 else None
-
-
-def join_gain(one: str, other: str, known: Known) -> float:
-    """By how much two neighbouring words are likelier as one word; 0 if they are not, or that word is rare."""
-    if not (one.isalpha() and other.isalpha()) or known(one + other) <= 1e-7:
-        return 0.0
-    return max(0.0, log_known(one + other, known) - min(log_known(one, known), log_known(other, known)))
 
 
 def log_known(word: str, known: Known) -> float:

@@ -1,24 +1,45 @@
 """Which English words follow which: the trigrams of the package pocketsphinx.
 
 Log-probabilities in nats, backing off to shorter contexts. A word that the model does not have is never scored, and a context
-ends before one.
+ends before one. Asking the model costs a microsecond, so answers are remembered, and all words of many documents are looked up
+together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from difa.document import FloatArray
+from difa.document import FloatArray, IntArray
+from difa.knowledge.remembered import Remembered
 from difa.knowledge.wordlist import plain
 
 FEATURES = ("support from the left", "support from the right", "gain when left out", "unknown to the trigrams")
 _UNKNOWN = -12.0  # stands for the log-probability of a word that the model does not have
 _NOTHING = -1e8  # the model answers with less than this where it knows nothing
-_MEMO = 1 << 17
-_SHORT = 512  # words of a document that is remembered: several views ask for the same one
+_MEMO = 1 << 18  # answers that are remembered
+_TOGETHER = 1 << 15  # words of documents that are remembered together: several views ask for the same ones
+_NONE, _START, _END = 0, 1, 2  # numbers of no word, and of the edges of a document
+_BITS = 20  # of a word's number: three of them make a key
+
+
+class _Answers(dict[int, float]):
+    """Log-probabilities by the numbers of a word, the one before it and the one before that; asked for where missing."""
+
+    def __init__(self, model: Trigrams) -> None:
+        self._model = model
+
+    def __missing__(self, key: int) -> float:
+        if len(self) >= _MEMO:
+            self.clear()
+        names, rest = self._model.names, (1 << _BITS) - 1
+        answer = self[key] = self._model.chance(names[key >> 2 * _BITS], names[key >> _BITS & rest], names[key & rest])
+        return answer
 
 
 class Trigrams:
@@ -33,21 +54,31 @@ class Trigrams:
         self._log_math: Any = LogMath()  # must outlive the model
         self._model: Any = NGramModel(Config(lm=path, loglevel="FATAL"), self._log_math, path)
         self._unit = float(self._log_math.log_to_ln(1000)) / 1000
-        self._names: dict[str, str | None] = {"<s>": "<s>", "</s>": "</s>"}
+        self.names: list[str | None] = [None, "<s>", "</s>"]
+        self._numbers: dict[str | None, int] = {name: number for number, name in enumerate(self.names)}
+        self._words = Remembered(self._describe_word, 2)
+        self._answers = _Answers(self)
+        self._lock = Lock()
+        self._end = self.chance("</s>")
 
     def name_of(self, word: str) -> str | None:
         """The word as the model has it, None if it does not."""
-        if word not in self._names:
-            if len(self._names) >= _MEMO:
-                self._names = {"<s>": "<s>", "</s>": "</s>"}
-            folded = plain(word)
-            candidates = ("not",) if folded == "n't" else (folded, folded.rstrip(".,!?"))
-            self._names[word] = next((name for name in candidates if self._has(name)), None)
-        return self._names[word]
+        folded = plain(word)
+        candidates = ("not",) if folded == "n't" else (folded, folded.rstrip(".,!?"))
+        return next((name for name in candidates if self._has(name)), None)
 
     def _has(self, name: str) -> bool:
         clean = name.isascii() and name.isprintable() and name != ""
         return clean and bool(self._model.prob([name]) > _NOTHING)
+
+    def _describe_word(self, word: str) -> tuple[float, float]:
+        """The number of a word's name, and its log-probability alone."""
+        name = self.name_of(word)
+        with self._lock:
+            if name not in self._numbers:  # the model's own vocabulary bounds them
+                self._numbers[name] = len(self.names)
+                self.names.append(name)
+        return float(self._numbers[name]), self.chance(name)
 
     def chance(self, word: str | None, before: str | None = None, earlier: str | None = None) -> float:
         """Log-probability of a word (by its name) after the one before it and the one before that."""
@@ -58,37 +89,63 @@ class Trigrams:
         context = [word, before] if earlier is None else [word, before, earlier]
         return float(self._model.prob(context)) * self._unit
 
-    def describe(self, words: tuple[str, ...]) -> FloatArray:
-        """For each word of a document the numbers of FEATURES: (T, 4).
+    def describe(self, documents: Sequence[tuple[str, ...]]) -> FloatArray:
+        """For each word of all documents the numbers of FEATURES: (all words, 4).
 
         The gain is that of the words around it when the word is left out, less the word's own rarity: what is high in any
         place is not high for being rare.
         """
-        return _remembered(words) if len(words) <= _SHORT else self._describe(words)
+        blocks = map(_remembered if sum(map(len, documents)) <= _TOGETHER else self._describe, _blocks(documents))
+        return np.concatenate([np.empty((0, len(FEATURES))), *blocks])
 
-    def _describe(self, words: tuple[str, ...]) -> FloatArray:
-        names = ["<s>", *(self.name_of(word) for word in words), "</s>"]
-        last = len(names) - 1
-        alone = [self.chance(name) for name in names]
-        chance = self.chance
-        here = [chance(names[k], names[k - 1], names[k - 2] if k > 1 else None) for k in range(1, last + 1)]
-        here.insert(0, 0.0)
-        features = np.zeros((len(words), len(FEATURES)))
-        for k in range(1, last):
-            word = names[k]
-            if word is None:
-                features[k - 1, 3] = 1.0
-                continue
-            before, after = names[k - 1], names[k + 1]
-            earlier = names[k - 2] if k > 1 else None
-            without = chance(after, before, earlier)
-            whole = here[k] + here[k + 1]
-            if k + 2 <= last:
-                without += chance(names[k + 2], after, before)
-                whole += here[k + 2]
-            right = chance(after, word) - alone[k + 1] if after is not None else 0.0
-            features[k - 1, :3] = here[k] - alone[k], right, without - whole + alone[k]
-        return features
+    def _describe(self, documents: Sequence[tuple[str, ...]]) -> FloatArray:
+        lengths = np.array([len(document) for document in documents], dtype=np.int64)
+        # Documents one behind the other, each within its edges and with two empty places behind it, two before the first.
+        first = np.cumsum(lengths + 4) - (lengths + 4) + 3
+        place = np.repeat(first - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        number = np.zeros(int(lengths.sum()) + 4 * len(lengths) + 4, dtype=np.int64)
+        alone, here = np.zeros(len(number)), np.zeros(len(number))
+        words = self._words.of(chain.from_iterable(documents))
+        number[place], alone[place] = words[:, 0].astype(np.int64), words[:, 1]
+        number[first - 1], number[first + lengths] = _START, _END
+        alone[first + lengths] = self._end
+        after = np.concatenate([place, first + lengths])
+        here[after] = self._chances(number[after], number[after - 1], number[after - 2])
+        following, before, earlier = number[place + 1], number[place - 1], number[place - 2]
+        without = self._chances(following, before, earlier)
+        whole = here[place] + here[place + 1]
+        more = np.flatnonzero(place != np.repeat(first + lengths - 1, lengths))  # all but the last look one word further
+        without[more] += self._chances(number[place[more] + 2], following[more], before[more])
+        whole[more] += here[place[more] + 2]
+        right = self._chances(following, number[place], np.zeros_like(following)) - alone[place + 1]
+        known = number[place] != _NONE
+        left, gain = here[place] - alone[place], without - whole + alone[place]
+        right = np.where(following == _NONE, 0.0, right)
+        return np.stack([*(np.where(known, column, 0.0) for column in (left, right, gain)), ~known], axis=1)
+
+    def support(self, words: Sequence[str], first: int, last: int) -> float:
+        """The mean support of some words of a document, from the left and from the right: what `describe` says of few words."""
+        rows = self._words.of(words).tolist()
+        numbers = [_NONE, _START, *(int(number) for number, _ in rows), _END]
+        alone = [0.0, 0.0, *(chance for _, chance in rows), self._end]
+        total = 0.0
+        for at in range(first + 2, last + 2):
+            earlier, before, word, after = numbers[at - 2 : at + 2]
+            if word != _NONE:
+                total += self._answers[_key(word, before, earlier)] - alone[at]
+                total += self._answers[_key(after, word, _NONE)] - alone[at + 1] if after != _NONE else 0.0
+        return total / (2 * (last - first))
+
+    def _chances(self, word: IntArray, before: IntArray, earlier: IntArray) -> FloatArray:
+        """Log-probabilities of words by their numbers: (T,)."""
+        context = np.where(before == _NONE, 0, (before << _BITS) | earlier)
+        keys = np.where(word == _NONE, 0, (word << 2 * _BITS) | context)
+        return np.fromiter(map(self._answers.__getitem__, keys.tolist()), np.float64, len(keys))
+
+
+def _key(word: int, before: int, earlier: int) -> int:
+    """What an answer is remembered by; beyond a missing word, nothing counts."""
+    return word << 2 * _BITS | (before << _BITS | earlier if before != _NONE else 0)
 
 
 @lru_cache(maxsize=1)
@@ -97,8 +154,22 @@ def trigrams() -> Trigrams:
     return Trigrams()
 
 
-@lru_cache(maxsize=4096)
-def _remembered(words: tuple[str, ...]) -> FloatArray:
-    features = trigrams()._describe(words)
+@lru_cache(maxsize=4)
+def _remembered(documents: tuple[tuple[str, ...], ...]) -> FloatArray:
+    features = trigrams()._describe(documents)
     features.setflags(write=False)
     return features
+
+
+def _blocks(documents: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], ...]]:
+    """Documents in order, so many words at most together; a longer one is by itself."""
+    block: list[tuple[str, ...]] = []
+    words = 0
+    for document in documents:
+        if block and words + len(document) > _TOGETHER:
+            yield tuple(block)
+            block, words = [], 0
+        block.append(document)
+        words += len(document)
+    if block:
+        yield tuple(block)

@@ -50,6 +50,10 @@ class WordList:
         """The same for a word that is in plain form already."""
         return self._frequencies.get(folded, 0.0)
 
+    def among(self, folded: Iterable[str]) -> set[str]:
+        """Those of some words in plain form that the list has."""
+        return self._frequencies.keys() & set(folded)
+
     def common(self, count: int) -> tuple[str, ...]:
         """The most frequent words made of letters, most frequent first."""
         return common_words(self.language, count) if self.language else ()

@@ -16,10 +16,13 @@ import numpy as np
 from difa.config import PAPER_KINDS, PerturbConfig
 from difa.document import Encoded, FloatArray
 from difa.encoders import Encoder
+from difa.knowledge.wordlist import word_list
 from difa.perturb.changes import Material
 from difa.perturb.errors import ERRORS
 from difa.perturb.strings import MUTATIONS, gibberish
 from difa.words import from_tokens
+
+_VOCABULARY = 30_000  # words of the language that stand in for the vocabulary of an encoder that has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,8 @@ def make_pseudo_anomalies(
     sources = np.concatenate([rng.permutation(usable) for _ in range(-(-total // max(1, len(usable))))])[:total]
     material = None
     if set(config.kinds) - set(PAPER_KINDS):
-        material = Material.of([documents[index].words for index in usable], encoder.vocabulary(), language)
+        vocabulary = encoder.vocabulary() or word_list(language).common(_VOCABULARY)
+        material = Material.of([documents[index].words for index in usable], vocabulary, language)
     plans = []
     for number, source in enumerate(sources.tolist()):
         kind = config.kinds[number % len(config.kinds)]

@@ -35,7 +35,7 @@ class Material:
 
     @classmethod
     def of(cls, documents: Sequence[Sequence[str]], vocabulary: Sequence[str], language: str | None = None) -> Material:
-        """Collect it from a corpus and an encoder's vocabulary."""
+        """Collect it from a corpus and a vocabulary of words in general."""
         counts = Counter(word.lower() for words in documents for word in words if word.isalpha())
         common = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_COMMON]]
         by_stem = defaultdict(list)

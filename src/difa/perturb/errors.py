@@ -2,8 +2,8 @@
 
 Each takes the words of a document, how many to change, the material and a generator, and gives the changed words with a label
 each; all labels are zero where the error cannot be made. What stands for function words are the corpus' most frequent words,
-for inflected forms its words that begin alike, and for words of other topics those that the encoder's tokenizer knows
-and the corpus does not.
+for inflected forms its words that begin alike, and for words of other topics those that the encoder's tokenizer knows, or the
+language where there is none, and the corpus does not.
 """
 
 from __future__ import annotations

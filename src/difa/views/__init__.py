@@ -21,6 +21,7 @@ from difa.views.collocation import CollocationView
 from difa.views.critic import CriticView
 from difa.views.form import FormView
 from difa.views.language import LanguageView
+from difa.views.lexicon import LexiconView
 from difa.views.neighbour import NeighbourView
 from difa.views.phrase import PhraseView
 from difa.views.tone import ToneView, learn_directions
@@ -77,7 +78,7 @@ class Lesson:
 
 def prepare_views(encoder: Encoder, language: str | None, config: Config) -> None:
     """Do once what fits in several threads must not do at the same time."""
-    if "tone" in config.views.names and language == ENGLISH:
+    if "tone" in config.views.names and language == ENGLISH and encoder.spec.dimension:
         learn_directions(encoder)
     if "semantic" not in config.views.names:
         return
@@ -104,6 +105,8 @@ def fit_view(name: str, lesson: Lesson, config: Config, seed: int, encoder: Enco
         case "phrase":
             return PhraseView(lesson.language)
         case "tone":
+            if not encoder.spec.dimension:
+                return LexiconView.fit(documents, lesson.language)
             return ToneView.fit(documents, encoder, lesson.language)
         case "critic":
             return CriticView.fit(documents, lesson.pseudos, config.critic, lesson.language, seed)
@@ -135,7 +138,7 @@ def restore_view(
         case "phrase":
             return PhraseView(language)
         case "tone":
-            return ToneView(**tensors)
+            return ToneView(**tensors) if "directions" in tensors else LexiconView.restore(tensors)
         case "critic":
             return CriticView.restore(tensors, language)
         case "neighbour":

@@ -16,6 +16,8 @@ import numpy as np
 from difa.config import CollocationConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.knowledge.letters import fold
+from difa.knowledge.remembered import Remembered
+from difa.views.pairs import Pairs, ratio_beside
 from difa.views.strings import pack, unpack
 
 _UNKNOWN, _EDGE = 0, 1  # numbers of words that are not in the vocabulary, and of the places before and after a document
@@ -33,10 +35,8 @@ class CollocationView:
         self._number = {word: number for number, word in enumerate(words) if number > _EDGE}
         total = counts.sum()
         self._chance = (counts + 0.5) / (total + 0.5 * len(counts))
-        # For each word: how often it has a neighbour on that side, and how many different ones.
-        self._count_of = {(left, right): count for left, right, count in pairs.tolist()}
-        self._after = _totals(pairs, 0, len(counts))
-        self._before = _totals(pairs, 1, len(counts))
+        self._beside = Pairs(pairs, len(counts))
+        self._numbers = Remembered(lambda word: (self._number.get(fold(word), _UNKNOWN),), 1)
 
     @classmethod
     def fit(cls, documents: Sequence[Encoded], config: CollocationConfig) -> CollocationView:
@@ -82,36 +82,24 @@ class CollocationView:
 
     def _ratios(self, documents: Sequence[Encoded]) -> FloatArray:
         """P(w) / P(w | neighbour) for the left and the right neighbour of all words: (T, 2)."""
-        numbers = [_EDGE]
-        for document in documents:
-            numbers += [self._number.get(fold(word), _UNKNOWN) for word in document.words]
-            numbers.append(_EDGE)  # ends this document and begins the next
-        together = np.array([self._count_of.get(pair, 0) for pair in pairwise(numbers)], dtype=np.int64)
-        number = np.array(numbers)
-        word = np.flatnonzero(number != _EDGE)  # no word has this number
+        words = self._numbers.of(word for document in documents for word in document.words)[:, 0].astype(np.int64)
+        lengths = np.array([len(document) for document in documents], dtype=np.int64)
+        # An edge ends each document and begins the next, and one more begins the first.
+        word = np.arange(len(words)) + np.repeat(np.arange(len(lengths)), lengths) + 1
+        number = np.full(len(words) + len(lengths) + 1, _EDGE, dtype=np.int64)
+        number[word] = words
+        left, right, pairs = number[word - 1], number[word + 1], self._beside
+        chance = self._chance[words]
         return np.stack(
             [
-                self._ratio(number[word], together[word - 1], self._after[number[word - 1]]),
-                self._ratio(number[word], together[word], self._before[number[word + 1]]),
+                ratio_beside(chance, pairs.together(left, words), *pairs.after[left].T),
+                ratio_beside(chance, pairs.together(words, right), *pairs.before[right].T),
             ],
             axis=1,
         )
-
-    def _ratio(self, word: IntArray, together: IntArray, beside: IntArray) -> FloatArray:
-        """The ratio for words, how often they stand together with a neighbour, and the totals of that neighbour: (T,)."""
-        total, kinds = beside[:, 0], beside[:, 1]
-        chance = self._chance[word]
-        # A neighbour that was never seen on that side says nothing; its zeros must not be divided by.
-        return np.where(total == 0, 1.0, chance * (total + kinds) / np.where(total == 0, 1.0, together + kinds * chance))
 
 
 def _phrase(ratio: float, place: str) -> str:
     if 0.8 < ratio < 1.25:
         return f"as likely {place} as on the whole"
     return f"{max(ratio, 1 / ratio):.2g} times {'rarer' if ratio > 1 else 'likelier'} {place} than on the whole"
-
-
-def _totals(pairs: IntArray, side: int, size: int) -> IntArray:
-    """For each word: pairs that have it on that side, and how many different ones: (size, 2)."""
-    counts = np.bincount(pairs[:, side], weights=pairs[:, 2], minlength=size)
-    return np.stack([counts, np.bincount(pairs[:, side], minlength=size)], axis=1).astype(np.int64)

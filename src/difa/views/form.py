@@ -1,7 +1,7 @@
 """Form-structural view: is the word unusual in its string or in its local geometry?
 
 A 16-number descriptor per word, 10 surface statistics of the string and 6 statistics of its vector among two neighbours
-on each side, and its Mahalanobis distance to normal words: s_form = sqrt((d−μ)ᵀ Σ⁻¹ (d−μ)).
+on each side, and its Mahalanobis distance to normal words: s_form = sqrt((d−μ)ᵀ Σ⁻¹ (d−μ)). Without vectors the ten remain.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby
 
 import numpy as np
 
 from difa.config import FormConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.knowledge.remembered import Remembered
 from difa.views.context import CONTEXT, describe_context
 
 SURFACE = (
@@ -33,7 +33,6 @@ SURFACE = (
 )
 _VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœ")
 _TINY = 1e-9
-_REMEMBERED_LENGTH = 40  # longer words are rare and not worth their room
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class FormView:
     """Gaussian reference of normal descriptors: mean, scale per entry, and inverse correlation."""
 
     config: FormConfig
-    mean: FloatArray  # (16,)
+    mean: FloatArray  # (16,), or (10,) without vectors
     scale: FloatArray  # (16,)
     precision: FloatArray  # (16, 16), of standardised entries
 
@@ -105,19 +104,15 @@ class FormView:
 
 
 def describe(documents: Sequence[Encoded], window: int) -> FloatArray:
-    """The 16-number descriptors of all words: (T, 16); NaN where an entry does not exist."""
-    words = [describe_surface(word) for document in documents for word in document.words]
-    surface = np.array(words, dtype=float).reshape(-1, len(SURFACE))
+    """The descriptors of all words: (T, 16), or (T, 10) without vectors; NaN where an entry does not exist."""
+    surface = _SURFACES.of(word for document in documents for word in document.words)
+    if not any(document.vectors.shape[1] for document in documents):
+        return surface
     return np.concatenate([surface, describe_context([document.vectors for document in documents], window)], axis=1)
 
 
 def describe_surface(word: str) -> tuple[float, ...]:
     """Ten statistics of a word's characters, in the order of SURFACE."""
-    # Bounded in bytes, not only in entries: a service is sent words of any length, and never the same ones again.
-    return _remembered_surface(word) if len(word) <= _REMEMBERED_LENGTH else _surface(word)
-
-
-def _surface(word: str) -> tuple[float, ...]:
     length = len(word)
     if length == 0:
         return (0.0,) * len(SURFACE)
@@ -140,7 +135,7 @@ def _surface(word: str) -> tuple[float, ...]:
     )
 
 
-_remembered_surface = lru_cache(maxsize=1 << 15)(_surface)
+_SURFACES = Remembered(describe_surface, len(SURFACE))
 
 
 def _longest(flags: object) -> int:

@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from difa.config import LanguageConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason
+from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.knowledge.letters import Letters, fold
+from difa.knowledge.remembered import Remembered
 from difa.knowledge.spelling import FLOOR
 from difa.knowledge.wordlist import word_list
 from difa.views.strings import pack, unpack
 
-_MEMO = 1 << 17
 CORPUS_SHARE = 0.9
 """How much the corpus counts in the frequency of a word; the language has the rest."""
 
@@ -38,7 +38,7 @@ class LanguageView:
         self._counts = dict(zip(words, counts.tolist(), strict=True))
         self._total = sum(self._counts.values())
         self._letters = Letters(words, config.order)
-        self._memo: dict[str, float] = {}
+        self._surprises = Remembered(lambda word: (self.surprise(word),), 1)
 
     @classmethod
     def fit(cls, documents: Sequence[Encoded], config: LanguageConfig, language: str | None) -> LanguageView:
@@ -53,21 +53,15 @@ class LanguageView:
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """Rarity, strange spelling, and pieces beyond the first."""
-        return [
-            np.array([self.surprise(word) for word in document.words], dtype=float)
-            + self.config.piece_weight * (document.pieces - 1)
-            for document in documents
-        ]
+        if not documents:
+            return []
+        surprises = self._surprises.of(word for document in documents for word in document.words)[:, 0]
+        extra = np.concatenate([document.pieces for document in documents]) - 1
+        return split_by(map(len, documents), surprises + self.config.piece_weight * extra)
 
     def surprise(self, word: str) -> float:
         """Rarity and strange spelling of a word."""
-        known = self._memo.get(word)
-        if known is None:
-            known = self._rarity(word) + self._strangeness(fold(word))
-            if len(self._memo) >= _MEMO:
-                self._memo.clear()
-            self._memo[word] = known
-        return known
+        return self._rarity(word) + self._strangeness(fold(word))
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """Whether the word is known, how it is spelled, and how many pieces it falls into."""

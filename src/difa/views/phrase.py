@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difa.document import Encoded, FloatArray, IntArray, Reason
+from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.knowledge import ENGLISH
 from difa.knowledge.trigrams import trigrams
 
@@ -29,13 +29,19 @@ class PhraseView:
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """The gain when the word is left out, from the lowest possible on."""
-        return [np.where(known, gain - _LOWEST, 0.0).clip(0.0) for gain, known in map(self._gains, documents)]
+        if self.language != ENGLISH:
+            return [np.zeros(len(document)) for document in documents]
+        if not documents:
+            return []
+        numbers = trigrams().describe([document.words for document in documents])
+        raw = np.where(numbers[:, 3] == 0, numbers[:, 2] - _LOWEST, 0.0).clip(0.0)
+        return split_by(map(len, documents), raw)
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """What the neighbours say."""
         if self.language != ENGLISH:
             return [[Reason("silent: the corpus is not in English", 0.0)] for _ in document.words]
-        numbers = trigrams().describe(document.words)
+        numbers = trigrams().describe([document.words])
         return [[_reason(document.words, at, *row)] for at, row in enumerate(numbers.tolist())]
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
@@ -43,13 +49,6 @@ class PhraseView:
 
     def graph(self) -> bytes | None:
         return None
-
-    def _gains(self, document: Encoded) -> tuple[FloatArray, FloatArray]:
-        """The gain of each word, and whether the trigrams know it."""
-        if self.language != ENGLISH or not len(document):
-            return np.zeros(len(document)), np.zeros(len(document), dtype=bool)
-        numbers = trigrams().describe(document.words)
-        return numbers[:, 2], numbers[:, 3] == 0
 
 
 def _reason(words: Sequence[str], at: int, left: float, right: float, gain: float, unknown: float) -> Reason:

@@ -2,7 +2,8 @@
 
 Two small networks are taught to find the errors that were made on purpose in the corpus' own documents (`difa.perturb`). One
 sees plain statistics of a word (`statistics`) and carries over to errors of any kind; the other sees its vector as well, and
-so its meaning. The mean of their logits is the evidence. Both are blind to what they were not taught.
+so its meaning. The mean of their logits is the evidence. Both are blind to what they were not taught. Without vectors there is
+the first alone.
 """
 
 from __future__ import annotations
@@ -41,30 +42,28 @@ class CriticView:
         normal = [documents[index] for index in shown]
         wanted = {*shown, *(pseudo.source for pseudo in pseudos)}
         own = {index: Own(documents[index]) for index in wanted}
-        plain = np.concatenate(
-            [
-                *(statistics.describe(documents[index], own[index]) for index in shown),
-                *(statistics.describe(pseudo.document, own[pseudo.source]) for pseudo in pseudos),
-            ]
+        plain = statistics.describe(
+            [*normal, *(pseudo.document for pseudo in pseudos)],
+            [own[index] for index in (*shown, *(pseudo.source for pseudo in pseudos))],
         )
         vectors = np.concatenate([*(d.vectors for d in normal), *(pseudo.document.vectors for pseudo in pseudos)])
         words = sum(map(len, normal))
         labels = np.concatenate([np.zeros(words), *(pseudo.labels for pseudo in pseudos)])
         plain_scale = plain[:words].std(axis=0) + 1e-6
-        vector_scale = np.full(vectors.shape[1], max(float(vectors[:words].std()), 1e-6))
         networks = {
-            "plain": train(plain, labels, words, plain_scale, config.plain_hidden, config.plain_epochs, config.rate, seed),
-            "vector": train(
+            "plain": train(plain, labels, words, plain_scale, config.plain_hidden, config.plain_epochs, config.rate, seed)
+        }
+        if vectors.shape[1]:
+            networks["vector"] = train(
                 np.concatenate([plain, vectors], axis=1, dtype=np.float32),
                 labels,
                 words,
-                np.concatenate([plain_scale, vector_scale]),
+                np.concatenate([plain_scale, np.full(vectors.shape[1], max(float(vectors[:words].std()), 1e-6))]),
                 config.vector_hidden,
                 config.vector_epochs,
                 config.rate,
                 seed,
-            ),
-        }
+            )
         return cls(statistics, networks)
 
     @classmethod
@@ -72,21 +71,24 @@ class CriticView:
         networks = {}
         for name in _NETWORKS:
             prefix = f"{name}."
-            networks[name] = Network(**{k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
+            if weights := {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}:
+                networks[name] = Network(**weights)
         return cls(Statistics.restore(tensors, language), networks)
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """The softplus of the networks' mean logit."""
         if not documents:
             return []
-        plain = np.concatenate([self.statistics.describe(document) for document in documents])
-        vectors = np.concatenate([document.vectors for document in documents])
-        logits = (self.networks["plain"].logits(plain) + self._with_vectors(plain, vectors)) / 2
+        plain = self.statistics.describe(documents)
+        logits = self.networks["plain"].logits(plain)
+        if "vector" in self.networks:
+            vectors = np.concatenate([document.vectors for document in documents])
+            logits = (logits + self._with_vectors(plain, vectors)) / 2
         return split_by(map(len, documents), np.logaddexp(0.0, logits).round(9))
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """What the word may have been, and which statistics speak against it."""
-        plain = self.statistics.describe(document)
+        plain = self.statistics.describe([document])
         network = self.networks["plain"]
         rows = []
         for at, word in enumerate(document.words):

@@ -19,6 +19,8 @@ _MOMENTA = (0.9, 0.999)
 _DECAY = 1e-3
 _FARTHEST = 6.0  # standard deviations at which an input is cut
 _ROWS = 4096  # rows that are run at a time
+_FEW_ROWS = 256  # the same for few weights: so small a product is not spread over threads, which would wait for each other
+_FEW_WEIGHTS = 1024
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Network:
 
     def logits(self, inputs: FloatArray) -> FloatArray:
         """(rows, inputs) -> (rows,), in double precision, so that company does not change a score."""
-        parts = [self._run(inputs[start : start + _ROWS]) for start in range(0, len(inputs), _ROWS)]
+        size = _FEW_ROWS if self.w1.size <= _FEW_WEIGHTS else _ROWS
+        parts = [self._run(inputs[start : start + size]) for start in range(0, len(inputs), size)]
         return np.concatenate([np.empty(0), *parts])
 
     def _run(self, inputs: FloatArray) -> FloatArray:

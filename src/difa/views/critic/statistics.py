@@ -1,7 +1,8 @@
-"""Words of a document -> plain statistics of each: what the critic sees beside the vector.
+"""Words of documents -> plain statistics of each: what the critic sees beside the vector.
 
 Counts come from normal documents, the rest from knowledge of the language. A document that was counted itself is described
 without its own counts, as if it were new: otherwise no normal word would ever look rare. Edges of a document count as neighbours.
+What a word says of itself is computed once and remembered; the rest is arithmetic on all words of many documents at once.
 """
 
 from __future__ import annotations
@@ -9,18 +10,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difa.document import Encoded, FloatArray, IntArray
 from difa.knowledge import ENGLISH
 from difa.knowledge.letters import Letters, fold
-from difa.knowledge.spelling import FLOOR, SlipIndex, join_gain, known_slips, run_together
+from difa.knowledge.remembered import Remembered
+from difa.knowledge.spelling import FLOOR, SlipIndex, known_slips, log_known, run_together
 from difa.knowledge.trigrams import FEATURES, trigrams
-from difa.knowledge.wordlist import plain, word_list
+from difa.knowledge.wordlist import WordList, plain, word_list
 from difa.views.language import CORPUS_SHARE
+from difa.views.pairs import Pairs
 from difa.views.strings import pack, unpack
 
 STATISTICS = (
@@ -51,7 +56,12 @@ _FAR = 3.0  # nats by which a suggestion must be more common than an unknown wor
 _FARTHER = 5.0  # and than a known one: common misspellings are in the lists too
 _LEAST = -16.0  # log share that a suggestion must have
 _LETTERS_OF = 20_000  # words of the language whose letters are learned
-_MEMO = 1 << 16
+_MEMO = 1 << 14  # words whose suggestions are remembered
+_REAL_JOIN = 1e-7  # rarer words are not what two neighbours are parts of
+_OF_STRING = ("general", "length", "letters", "oddest letter", "letters only", "plain letters only", "log in the list")
+_OF_WORD = ("number", "shape", *_OF_STRING)
+"""What a word says of itself: its number in the vocabulary, how often its shape was counted; its frequency in the language, and
+what its string is like."""
 
 
 class Own:
@@ -64,6 +74,14 @@ class Own:
         self.shapes = Counter(map(shape_of, document.words))
         self.total = len(folded)
 
+    def of(self, document: Encoded) -> tuple[list[int], ...]:
+        """What the fields of `_Seen` say of each word of a document: the same one, or one with errors made in it."""
+        folded = [_EDGE, *(fold(word) for word in document.words), _EDGE]
+        words, pairs = [1 if word == _EDGE else self.words[word] for word in folded], [self.pairs[p] for p in pairwise(folded)]
+        shapes, total = [self.shapes[shape_of(word)] for word in document.words], [self.total] * len(document)
+        own = [self.words[word] for word in folded[1:-1]]
+        return own, shapes, total, pairs[:-1], pairs[1:], words[:-2], words[2:]
+
 
 class Statistics:
     """Counts of words, pairs and shapes in normal documents."""
@@ -75,22 +93,22 @@ class Statistics:
         shapes: Mapping[str, int],
         language: str | None,
     ) -> None:
-        self._words, self._pairs, self._shapes = words, pairs, shapes
+        self._words, self._shapes = words, shapes
+        self._pairs = {pair: count for pair, count in pairs.items() if all(word == _EDGE or word in words for word in pair)}
         self._total = sum(words.values())
-        self._after: Counter[str] = Counter()  # how often a word has a right neighbour, and how many different ones
-        self._after_kinds: Counter[str] = Counter()
-        self._before: Counter[str] = Counter()
-        self._before_kinds: Counter[str] = Counter()
-        for (left, right), count in pairs.items():
-            self._after[left] += count
-            self._after_kinds[left] += 1
-            self._before[right] += count
-            self._before_kinds[right] += 1
+        self._number = {word: number for number, word in enumerate([_EDGE, *words])}
+        self._unknown = len(self._number)  # the number of all other words
+        self._counts = np.array([0, *words.values(), 0], dtype=np.int64)
+        numbered = [(self._number[left], self._number[right], count) for (left, right), count in self._pairs.items()]
+        self._beside = Pairs(np.array(numbered, dtype=np.int64).reshape(-1, 3), len(self._counts))
         self._known = word_list(language)
         self._index = SlipIndex(word for word in words if not self._known.exact(word))
         self._english = language == ENGLISH
-        self._letters = _letters(language) if self._known else Letters(sorted(words), 4)
-        self._spelled: dict[str, tuple[float, ...]] = {}
+        spelling = _spelling(language) if self._known else _Spelling(self._known, Letters(sorted(words), 4))
+        self._strings = spelling.strings
+        self._of_word = Remembered(self._describe_word, 2)
+        self._meant = Remembered(self._describe_meant, 2)
+        self._likely: dict[str, dict[str, float]] = {}
 
     @classmethod
     def count(cls, documents: Sequence[Encoded], vocabulary: int, most_pairs: int, language: str | None) -> Statistics:
@@ -105,26 +123,32 @@ class Statistics:
             shapes.update(own.shapes)
         return cls(_most(words, vocabulary), _most(pairs, most_pairs), dict(sorted(shapes.items())), language)
 
-    def describe(self, document: Encoded, own: Own | None = None) -> FloatArray:
-        """The numbers of STATISTICS for each word: (T, 19)."""
-        rows = [self._of_word(word, own) for word in document.words]
-        words = np.array(rows, dtype=float).reshape(len(document), 9)
-        around = np.array(self._around(document, own), dtype=float).reshape(len(document), 5)
-        if self._english and len(document):
-            phrases = trigrams().describe(document.words)
+    def describe(self, documents: Sequence[Encoded], own: Sequence[Own] | None = None) -> FloatArray:
+        """The numbers of STATISTICS for each word of all documents: (all words, 19).
+
+        Args:
+            documents: the documents.
+            own: for each of them, what it has counted itself.
+        """
+        words = [word for document in documents for word in document.words]
+        rows = np.concatenate([self._of_word.of(words), self._strings.of(words)], axis=1)
+        of_word = dict(zip(_OF_WORD, rows.T, strict=True))
+        seen = _Seen.of(documents, own)
+        if self._english:
+            phrases = trigrams().describe([document.words for document in documents])
         else:
-            phrases = np.zeros((len(document), len(FEATURES)))
-        return np.concatenate([words, around, phrases, (document.pieces - 1)[:, None]], axis=1)
+            phrases = np.zeros((len(words), len(FEATURES)))
+        pieces = np.concatenate([np.empty(0, np.int64), *(document.pieces for document in documents)]) - 1
+        columns = [*self._counted(words, of_word, seen), *self._around(words, of_word, seen)]
+        return np.concatenate([np.stack(columns, axis=1), phrases, pieces[:, None]], axis=1)
 
     def tensors(self) -> dict[str, FloatArray | IntArray]:
         """The counts as arrays."""
-        number = {word: at for at, word in enumerate([_EDGE, *self._words])}
-        pairs = [(number.get(a, -1), number.get(b, -1), count) for (a, b), count in self._pairs.items()]
-        kept = [pair for pair in pairs if min(pair[:2]) >= 0]
+        pairs = [(self._number[left], self._number[right], count) for (left, right), count in self._pairs.items()]
         return {
             **{f"words.{name}": value for name, value in pack(list(self._words)).items()},
             "words.counts": np.array(list(self._words.values()), dtype=np.int64),
-            "pairs": np.array(kept, dtype=np.int64).reshape(-1, 3),
+            "pairs": np.array(pairs, dtype=np.int64).reshape(-1, 3),
             **{f"shapes.{name}": value for name, value in pack(list(self._shapes)).items()},
             "shapes.counts": np.array(list(self._shapes.values()), dtype=np.int64),
         }
@@ -154,119 +178,159 @@ class Statistics:
     def suggest(self, words: Sequence[str], place: int) -> str | None:
         """What a word may have been meant to be: a word one slip away, or two words, far more common and at home here."""
         word = words[place]
+        likely = self._likely.get(word)
+        if likely is None:
+            if len(self._likely) >= _MEMO:
+                self._likely.clear()
+            likely = self._likely[word] = self._suggestions(word)
+        if len(likely) < 2:
+            best = next(iter(likely), None)
+        else:
+            at_home = self._at_home(list(likely), words, place)
+            best = max(zip(at_home, likely, strict=True), key=lambda found: found[0] + likely[found[1]])[1]
+        return best.capitalize() if best and word[:1].isupper() else best
+
+    def _suggestions(self, word: str) -> dict[str, float]:
+        """What a word may have been meant to be anywhere, with its log share, in alphabetical order."""
         folded = plain(word)
         own, general = max(self._share(folded), (1 - CORPUS_SHARE) * FLOOR), self._known.exact(folded)
         if general >= _REAL_WORD or own >= _NO_SLIP or not any(map(str.isalpha, folded)):
-            return None
+            return {}
         candidates = {slip: math.log(self._share(slip)) for slip in self._slips_of(folded)}
         if not general and (halves := run_together(folded, self._share)):
             candidates[" ".join(halves)] = sum(math.log(self._share(half)) for half in halves) + _SECOND_WORD
         least = max(math.log(own) + (_FARTHER if general else _FAR), _LEAST)
-        likely = {text: log for text, log in candidates.items() if log > least}
-        if not likely:
-            return None
-        best = max(sorted(likely), key=lambda text: likely[text] + self._at_home(text, words, place))
-        return best.capitalize() if word[:1].isupper() else best
+        return {text: candidates[text] for text in sorted(candidates) if candidates[text] > least}
 
     def _slips_of(self, folded: str) -> set[str]:
         return {*known_slips(folded, self._known.language), *self._index.find(folded)}
 
-    def _at_home(self, text: str, words: Sequence[str], place: int) -> float:
-        """How well a text fits between the neighbours of a place, by the trigrams."""
+    def _at_home(self, texts: Sequence[str], words: Sequence[str], place: int) -> list[float]:
+        """How well each text fits between the neighbours of a place, by the trigrams."""
         if not self._english:
-            return 0.0
-        changed = (*words[max(0, place - 2) : place], *text.split(), *words[place + 1 : place + 3])
-        at = min(place, 2)
-        return float(trigrams().describe(changed)[at : at + len(text.split()), :2].mean())
+            return [0.0] * len(texts)
+        before, after = words[max(0, place - 2) : place], words[place + 1 : place + 3]
+        changed = [[*before, *text.split(), *after] for text in texts]
+        return [trigrams().support(words, len(before), len(words) - len(after)) for words in changed]
 
     def _share(self, folded: str) -> float:
         """How much of running text a word makes up, here and in the language; 0 if it is unknown to both."""
         here = self._words.get(folded, 0) / max(self._total, 1)
         return CORPUS_SHARE * here + (1 - CORPUS_SHARE) * self._known.exact(folded)
 
-    def _of_word(self, word: str, own: Own | None) -> tuple[float, ...]:
-        """What counts say of a word, and what its letters say."""
-        folded = fold(word)
-        count, total = self._words.get(folded, 0), max(self._total, 1)
-        shape = shape_of(word)
-        shapes = self._shapes.get(shape, 0)
-        if own is not None:
-            count, total = max(count - own.words[folded], 0), max(total - own.total, 1)
-            shapes -= own.shapes[shape]
-        general, letters, oddest, slip, split = self._of_spelling(word)
-        rarity = -math.log(CORPUS_SHARE * count / total + (1 - CORPUS_SHARE) * max(general, FLOOR))
-        log_share = -rarity
-        is_new = count == 0
-        return (
+    def _counted(self, words: Sequence[str], of_word: Mapping[str, FloatArray], seen: _Seen) -> list[FloatArray]:
+        """What counts say of each word, and what its letters say: nine numbers, (T,) each."""
+        count = np.maximum(self._counts[of_word["number"].astype(np.int64)] - seen.words, 0)
+        total = np.maximum(max(self._total, 1) - seen.total, 1)
+        general = of_word["general"]
+        rarity = -np.log(CORPUS_SHARE * count / total + (1 - CORPUS_SHARE) * np.maximum(general, FLOOR))
+        slip, split = np.zeros((2, len(words)))
+        new = np.flatnonzero((count == 0) & (general < _NO_SLIP))  # only a new word is asked what it may have been meant to be
+        if len(new):
+            meant = self._meant.of(words[at] for at in new.tolist())
+            slip[new], split[new] = np.maximum(meant + rarity[new, None], 0.0).T
+        return [
             rarity,
-            -math.log(max(general, FLOOR)),
-            math.log1p(count),
-            min(len(word), _LONGEST),
-            letters,
-            oddest,
-            max(0.0, slip - log_share) if is_new else 0.0,
-            max(0.0, split - log_share) if is_new else 0.0,
-            -math.log((max(shapes, 0) + 0.5) / total),
+            -np.log(np.maximum(general, FLOOR)),
+            np.log1p(count),
+            of_word["length"],
+            of_word["letters"],
+            of_word["oddest letter"],
+            slip,
+            split,
+            -np.log((np.maximum(of_word["shape"] - seen.shapes, 0) + 0.5) / total),
+        ]
+
+    def _describe_word(self, word: str) -> tuple[int, int]:
+        """The word's number in the vocabulary, and how often its shape was counted."""
+        return self._number.get(fold(word), self._unknown), self._shapes.get(shape_of(word), 0)
+
+    def _describe_meant(self, word: str) -> tuple[float, float]:
+        """Log share of the commonest word one slip away, and of the two words that it may be, with what a second word costs."""
+        slip = self.slip_of(word)
+        halves = self.halves_of(word) if self._known.frequency(word) < _NO_PAIR else None
+        return (
+            math.log(self._share(slip)) if slip else -math.inf,
+            sum(math.log(max(self._share(half), FLOOR)) for half in halves) + _SECOND_WORD if halves else -math.inf,
         )
 
-    def _of_spelling(self, word: str) -> tuple[float, ...]:
-        """What does not depend on the corpus' counts of this word: remembered for each word.
+    def _around(self, words: Sequence[str], of_word: Mapping[str, FloatArray], seen: _Seen) -> list[FloatArray]:
+        """What neighbours say of each word: five numbers, (T,) each."""
+        number, edge = of_word["number"].astype(np.int64), self._number[_EDGE]
+        left = np.where(seen.is_first, edge, np.roll(number, 1))
+        right = np.where(seen.is_last, edge, np.roll(number, -1))
+        chance = np.maximum(self._counts[number] - seen.words, 0) + 0.5
+        chance = chance / (np.maximum(self._total - seen.total, 0) + 0.5 * (len(self._words) + 1))
+        pairs, lowered = self._beside, [plain(word) for word in words]
+        inside = ~seen.is_first[1:]  # between neighbours of one document: (T − 1,)
+        repeats = inside & (of_word["letters only"][1:] > 0)
+        repeats &= np.array([one == other for one, other in pairwise(lowered)], dtype=bool)
+        joins = np.pad(np.where(inside, self._join_gains(lowered, of_word), 0.0), 1)
+        return [
+            _nats_beside(chance, pairs.together(left, number), pairs.after[left], seen.left_pairs, seen.left_words),
+            _nats_beside(chance, pairs.together(number, right), pairs.before[right], seen.right_pairs, seen.right_words),
+            np.pad(repeats, (1, 0)).astype(float)[: len(words)],
+            np.maximum(joins[1:], joins[:-1])[: len(words)],
+            seen.is_first.astype(float),
+        ]
 
-        Its frequency in the language; mean and largest surprise of its letters; log share of the commonest word one slip away,
-        and of the two words that it may be, with what a second word costs.
-        """
-        known = self._spelled.get(word)
-        if known is None:
-            surprises = self._letters.surprises(fold(word)[: 2 * _LONGEST])
-            general = self._known.frequency(word)
-            slip = self.slip_of(word) if general < _NO_SLIP else None
-            halves = self.halves_of(word) if general < _NO_PAIR else None
-            known = (
-                general,
-                sum(surprises) / len(surprises),
-                max(surprises),
-                math.log(self._share(slip)) if slip else -math.inf,
-                sum(math.log(max(self._share(half), FLOOR)) for half in halves) + _SECOND_WORD if halves else -math.inf,
-            )
-            if len(self._spelled) >= _MEMO:
-                self._spelled.clear()
-            self._spelled[word] = known
-        return known
+    def _join_gains(self, lowered: Sequence[str], of_word: Mapping[str, FloatArray]) -> FloatArray:
+        """By how much each word and the next are likelier as one word: (T − 1,)."""
+        known = self._known.exact
+        joined = np.array([known(one + other) for one, other in pairwise(lowered)], dtype=float)
+        letters, log = of_word["plain letters only"] > 0, of_word["log in the list"]
+        joins = letters[1:] & letters[:-1] & (joined > _REAL_JOIN)
+        gain = np.log(np.where(joins, joined, 1.0)) - np.minimum(log[1:], log[:-1])
+        return np.where(joins, np.maximum(gain, 0.0), 0.0)
 
-    def _around(self, document: Encoded, own: Own | None) -> list[tuple[float, ...]]:
-        """What neighbours say of each word."""
-        folded = [_EDGE, *(fold(word) for word in document.words), _EDGE]
-        lowered = [plain(word) for word in document.words]
-        rows: list[tuple[float, ...]] = []
-        for at, word in enumerate(document.words):
-            here, left, right = folded[at + 1], folded[at], folded[at + 2]
-            near = lowered[max(0, at - 1) : at + 2] if self._known else []
-            rows.append(
-                (
-                    self._ratio(here, (left, here), left, self._after, self._after_kinds, own),
-                    self._ratio(here, (here, right), right, self._before, self._before_kinds, own),
-                    float(at > 0 and word.isalpha() and lowered[at] == lowered[at - 1]),
-                    max((join_gain(one, other, self._known.exact) for one, other in pairwise(near)), default=0.0),
-                    float(at == 0),
-                )
-            )
-        return rows
 
-    def _ratio(
-        self, word: str, pair: tuple[str, str], beside: str, totals: Counter[str], kinds: Counter[str], own: Own | None
-    ) -> float:
-        """How much rarer (in nats) a word is beside a neighbour than on the whole; Witten–Bell smoothed."""
-        together, beside_total, beside_kinds = self._pairs.get(pair, 0), totals[beside], kinds[beside]
-        count, total = self._words.get(word, 0), self._total
-        if own is not None:
-            in_own = own.pairs[pair]
-            beside_kinds -= bool(in_own) and in_own >= together
-            together, count, total = max(together - in_own, 0), max(count - own.words[word], 0), total - own.total
-            beside_total -= 1 if beside == _EDGE else own.words[beside]
-        if beside_total <= 0:
-            return 0.0
-        chance = (count + 0.5) / (max(total, 0) + 0.5 * (len(self._words) + 1))
-        return math.log(chance * (beside_total + beside_kinds) / (together + max(beside_kinds, 1) * chance))
+@dataclass(frozen=True)
+class _Seen:
+    """Where documents begin and end, and how often they have counted each word, its shape and its neighbours: (T,) or 0."""
+
+    is_first: NDArray[np.bool_]
+    is_last: NDArray[np.bool_]
+    words: IntArray
+    shapes: IntArray
+    total: IntArray
+    left_pairs: IntArray
+    right_pairs: IntArray
+    left_words: IntArray
+    right_words: IntArray
+
+    @classmethod
+    def of(cls, documents: Sequence[Encoded], own: Sequence[Own] | None) -> _Seen:
+        """All of them at once; nothing is counted where `own` is not given."""
+        lengths = np.array([len(document) for document in documents], dtype=np.int64)
+        ends = np.cumsum(lengths)
+        is_first, is_last = np.zeros((2, int(lengths.sum())), dtype=bool)
+        is_first[(ends - lengths)[lengths > 0]] = True
+        is_last[ends[lengths > 0] - 1] = True
+        if own is None:
+            return cls(is_first, is_last, *[np.zeros(1, np.int64)] * 7)
+        rows: list[list[int]] = [[] for _ in range(7)]
+        for document, counted in zip(documents, own, strict=True):
+            for row, values in zip(rows, counted.of(document), strict=True):
+                row += values
+        return cls(is_first, is_last, *(np.array(row, dtype=np.int64) for row in rows))
+
+
+def _nats_beside(
+    chance: FloatArray, together: IntArray, totals: IntArray, own_pairs: IntArray, own_words: IntArray
+) -> FloatArray:
+    """How much rarer (in nats) words are beside a neighbour than on the whole, Witten–Bell smoothed: (T,).
+
+    Args:
+        chance: of the words: (T,).
+        together: how often they stand beside their neighbour.
+        totals: how often the neighbour has any on that side, and how many different ones: (T, 2).
+        own_pairs: how often their own document has the two together, which is to be taken off.
+        own_words: how often it has the neighbour.
+    """
+    total, kinds = totals[:, 0] - own_words, totals[:, 1] - ((own_pairs > 0) & (own_pairs >= together))
+    seen, rest = total > 0, np.maximum(together - own_pairs, 0)
+    ratio = chance * (total + kinds) / (rest + np.maximum(kinds, 1) * chance)
+    return np.log(np.where(seen, ratio, 1.0))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -276,9 +340,32 @@ def shape_of(word: str) -> str:
     return "".join(kind for kind, _ in groupby(kinds))
 
 
+class _Spelling:
+    """What the string of a word says, whatever the corpus counts: the numbers of _OF_STRING."""
+
+    def __init__(self, known: WordList, letters: Letters) -> None:
+        self._known, self._letters = known, letters
+        self.strings = Remembered(self._describe, len(_OF_STRING))
+
+    def _describe(self, word: str) -> tuple[float, ...]:
+        surprises = self._letters.surprises(fold(word)[: 2 * _LONGEST])
+        lowered = plain(word)
+        return (
+            self._known.frequency(word),
+            min(len(word), _LONGEST),
+            sum(surprises) / len(surprises),
+            max(surprises),
+            word.isalpha(),
+            lowered.isalpha(),
+            log_known(lowered, self._known.exact),
+        )
+
+
 @lru_cache(maxsize=2)
-def _letters(language: str | None) -> Letters:
-    return Letters(word_list(language).common(_LETTERS_OF), 4)
+def _spelling(language: str | None) -> _Spelling:
+    """That of a language, shared by all that ask."""
+    known = word_list(language)
+    return _Spelling(known, Letters(known.common(_LETTERS_OF), 4))
 
 
 def _most(counts: Counter, most: int) -> dict:  # type: ignore[type-arg]

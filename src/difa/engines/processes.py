@@ -1,0 +1,124 @@
+"""Chunks of documents -> lines of JSON, by several processes of one machine, in the order of the chunks.
+
+For models without an encoder: their work is Python's, of which one process does one thing at a time. The workers are forked, so
+that the model is in memory once. Only texts, offsets and finished lines go between processes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Generator, Iterable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias
+
+from difa.document import Document, Word
+from difa.encoders.threads import core_count
+from difa.engines.chunks import Chunk, ReadAhead
+from difa.engines.lines import lines_of
+from difa.engines.output import Lines
+from difa.errors import EngineError
+from difa.estimator import DiFA
+
+_Sent: TypeAlias = tuple[str | None, str, list[int]]  # id, text, start and end of each word
+_LEAST_BYTES = 1 << 18  # inputs for which a second process is worth its start
+_AHEAD = 2  # chunks in work for each worker, so that none waits
+_HEARTBEAT = 1.0  # seconds after which a worker notices that it is alone
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Processes that have the model."""
+
+    pool: ProcessPoolExecutor
+    count: int
+
+    def score(self, chunks: ReadAhead[Chunk]) -> Generator[tuple[Chunk, Lines], None, None]:
+        """Each chunk and its lines, in order; what is done goes out before anything is waited for."""
+        pending: deque[tuple[Chunk, Future[Lines]]] = deque()
+        try:
+            for chunk in chunks:
+                pending.append((chunk, self._submit(chunk)))
+                while pending:
+                    if len(pending) < _AHEAD * self.count and (following := chunks.ready()) is not None:
+                        pending.append((following, self._submit(following)))
+                        continue
+                    done, lines = pending.popleft()
+                    yield done, lines.result()
+        except BrokenProcessPool:
+            raise EngineError("expected all worker processes to live, one was killed: give --threads 1, or more memory") from None
+
+    def _submit(self, chunk: Chunk) -> Future[Lines]:
+        return self.pool.submit(_score, [_pack(document) for document in chunk.documents])
+
+
+@contextmanager
+def start_workers(model: DiFA, fpr: float | None, size: int | None) -> Generator[Workers | None, None, None]:
+    """Workers for a model without an encoder, where they help; None otherwise.
+
+    To be called before files are opened and threads are started: a worker has all that is there when it starts.
+
+    Args:
+        model: the model.
+        fpr: false-alarm rate; None where flags are set in a second pass.
+        size: bytes that are to be read, if that is known.
+    """
+    count = model.detector_.threads or core_count()
+    has_fork = sys.platform == "linux" and "fork" in multiprocessing.get_all_start_methods()
+    if model.detector_.encoder.spec.dimension or count < 2 or not has_fork or (size is not None and size < _LEAST_BYTES):
+        yield None
+        return
+    context = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(count, context, _begin, (model, fpr, os.getpid()))
+    try:
+        pool.submit(int).result()  # forks now
+        yield Workers(pool, count)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class _Here:
+    """What a worker was started with."""
+
+    model: DiFA
+    fpr: float | None
+
+
+def _begin(model: DiFA, fpr: float | None, parent: int) -> None:
+    _Here.model, _Here.fpr = model, fpr
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted run is ended by the process that started it
+    warnings.simplefilter("ignore")  # said already, once
+    threading.Thread(target=_end_without, args=(parent,), daemon=True).start()
+
+
+def _end_without(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_HEARTBEAT)
+    os._exit(1)
+
+
+def _score(sent: Iterable[_Sent]) -> Lines:
+    documents = [_unpack(*item) for item in sent]
+    scored = _Here.model.detector_.score(documents)
+    if _Here.fpr is None:
+        return Lines.of(_Here.model.decide(documents, scored))
+    return lines_of(_Here.model, documents, scored, _Here.fpr)
+
+
+def _pack(document: Document) -> _Sent:
+    return document.id, document.text, list(chain.from_iterable((word.start, word.end) for word in document.words))
+
+
+def _unpack(id: str | None, text: str, offsets: list[int]) -> Document:
+    places = iter(offsets)
+    return Document(text, tuple([Word(text[start:end], start, end) for start, end in zip(places, places, strict=True)]), id)
