@@ -63,13 +63,6 @@ def score(
     only_ray = {"workers": workers, "address": address, "format": format}
     only_local = {"fdr": fdr, "cache": cache, "shard-size": shard_size, "screen": screen}
     only_local |= {"resume": resume or None, "force": force or None}
-        "fdr": fdr,
-        "cache": cache,
-        "shard-size": shard_size,
-        "resume": resume or None,
-        "force": force or None,
-        "screen": screen,
-    }
     if uses_ray(engine, only_ray, only_local):
         score_by_ray(model, inputs, out, fpr, threads, skip_bad, quiet, workers, address, format)
         return
