@@ -76,6 +76,8 @@ class Result:
     words: tuple[WordScore, ...]
     id: str | None = None
     evidence: Mapping[str, float] = field(default_factory=dict)
+    judged_by: str | None = None
+    """`screen` or `model`, where two models read in a row."""
 
     @property
     def summary(self) -> str:
@@ -98,6 +100,7 @@ class Result:
             "is_anomaly": self.is_anomaly,
             "summary": self.summary,
             "evidence": dict(self.evidence),
+            **({} if self.judged_by is None else {"judged_by": self.judged_by}),
             "words": [
                 {
                     "text": word.text,

@@ -23,6 +23,8 @@ difa score model new.jsonl --out scores.jsonl --fpr 0.05
 
 difa score model 'data/*.jsonl.gz' --out scores --shard-size 100000 --resume
 
+difa score model new.jsonl --screen 0.1 --screen-model fast-model --out scores.jsonl
+
 tail -f log.txt | difa score model - > scores.jsonl
 
 difa score model texts/ --engine ray --out scores
@@ -39,6 +41,13 @@ def score(
     shard_size: Annotated[int | None, typer.Option(help="Write files of this many documents into the folder --out.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where the same command was interrupted.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what an earlier run left at --out.")] = False,
+    screen: Annotated[
+        float | None,
+        typer.Option(help="Let --screen-model read everything and MODEL only what is among this share of normal documents."),
+    ] = None,
+    screen_model: Annotated[
+        Path | None, typer.Option(help="With --screen: the folder of a fast model, fitted on the same documents.")
+    ] = None,
     fpr: Fpr = None,
     fdr: Fdr = None,
     cache: Cache = None,
@@ -52,16 +61,21 @@ def score(
 ) -> None:
     """Score every word and every document."""
     only_ray = {"workers": workers, "address": address, "format": format}
-    only_local = {"fdr": fdr, "cache": cache, "shard-size": shard_size, "resume": resume or None, "force": force or None}
+    only_local = {"fdr": fdr, "cache": cache, "shard-size": shard_size, "screen": screen}
+    only_local |= {"resume": resume or None, "force": force or None}
     if uses_ray(engine, only_ray, only_local):
         score_by_ray(model, inputs, out, fpr, threads, skip_bad, quiet, workers, address, format)
         return
     from difa.cli.progress import stream
     from difa.engines.local import Job, score_inputs
+    from difa.errors import ConfigError
     from difa.estimator import DiFA
 
+    if (screen is None) != (screen_model is None):
+        raise ConfigError("expected both of --screen and --screen-model, or neither, got one")
     detector = DiFA.load(model, cache=cache, threads=threads)
-    job = Job(model, inputs, Path(out) if out else None, shard_size, fpr, fdr, resume, force, skip_bad)
+    place = Path(out) if out else None
+    job = Job(model, inputs, place, shard_size, fpr, fdr, resume, force, skip_bad, screen_model, screen or 0.1)
     on_terminal = out is None and sys.stdout.isatty()
     with stream(quiet or on_terminal) as watch:
         outcome = score_inputs(detector, job, watch, _show if on_terminal else _print)

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from difa import __version__
 from difa.ahead import work_ahead
+from difa.cascade import Cascade
 from difa.document import Encoded, Result
 from difa.engines.chunks import Chunk, ReadAhead, cut_chunks
 from difa.engines.discoveries import Limits
@@ -46,6 +47,10 @@ class Job:
     resume: bool = False
     force: bool = False
     skip_bad: bool = False
+    screen: Path | None = None
+    """Folder of a model that reads everything first, where there is one."""
+    screen_rate: float = 0.1
+    """Share of normal documents that it lets through."""
 
 
 class Watch(Protocol):
@@ -120,7 +125,10 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
     sources = find_sources(job.inputs)
     _check(job, sources)
     model.decide([], [], fpr=job.fpr, fdr=job.fdr)  # an impossible rate is refused before anything is read
-    run = _Run(model, job, sources, watch)
+    cascade = Cascade(model, DiFA.load(job.screen, threads=model.threads), job.screen_rate) if job.screen else None
+    if cascade is not None:
+        cascade.score([], fpr=job.fpr)  # as is one that the screen does not allow
+    run = _Run(model, job, sources, watch, cascade)
     size = sum(source.size for source in sources) if run.repeatable else None
     watch.begin(size)
     if job.out is None:
@@ -136,6 +144,7 @@ class _Run:
     job: Job
     sources: Sequence[Source]
     watch: Watch
+    cascade: Cascade | None = None
     workers: Workers | None = None
 
     @property
@@ -190,6 +199,11 @@ class _Run:
 
     def _written(self, chunks: ReadAhead[Chunk], sink: Sink) -> Generator[Chunk, None, None]:
         """The chunks, each of them when its results have been handed to the sink."""
+        if self.cascade is not None:
+            for chunk in chunks:
+                sink.write(self.cascade.score(chunk.documents, fpr=self.job.fpr))
+                yield chunk
+            return
         if self.workers is not None and isinstance(sink, Output):
             for chunk, lines in self.workers.score(chunks):
                 sink.append(lines)
@@ -215,11 +229,16 @@ class _Run:
         rate = self.discovery_rate
         return {
             "version": f"difa {__version__}",
-            "model": sha256((self.job.model / "config.json").read_bytes()).hexdigest(),
+            "model": _checksum(self.job.model),
+            **({"screen": f"{self.job.screen_rate!r} {_checksum(self.job.screen)}"} if self.job.screen else {}),
             "rate": f"fdr {rate!r}" if rate is not None else f"fpr {self.job.fpr or self.model.fpr!r}",
             "shard size": self.job.shard_size,
             "inputs": [{"name": s.name, "bytes": s.size, "modified": s.modified} for s in self.sources],
         }
+
+
+def _checksum(model: Path) -> str:
+    return sha256((model / "config.json").read_bytes()).hexdigest()
 
 
 def _check(job: Job, sources: Sequence[Source]) -> None:
@@ -231,6 +250,8 @@ def _check(job: Job, sources: Sequence[Source]) -> None:
         raise ConfigError(
             f"{job.out}: expected a file, got a folder: give a file's name, or --shard-size for shards in the folder"
         )
+    if job.screen is not None and job.fdr is not None:
+        raise ConfigError("--fdr cannot be used with --screen: p-values of two models are not ranked together; give --fpr")
     if job.resume and job.force:
         raise ConfigError("expected one of --resume and --force, got both")
     if job.resume and any(source.is_stdin for source in sources):

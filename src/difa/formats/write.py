@@ -43,10 +43,11 @@ _quote: Callable[[str], str] = json.encoder.encode_basestring
 def to_json_line(result: Result) -> str:
     """One result as one line of JSON: what `json.dumps` makes of `result.to_dict()`, in less time."""
     words = ", ".join([_word_json(word) for word in result.words])
+    judge = "" if result.judged_by is None else f'"judged_by": {_quote(result.judged_by)}, '
     return (
         f'{{"id": {text_json(result.id)}, "text": {_quote(result.text)}, "score": {number_json(result.score)}, '
         f'"p_value": {number_json(result.p_value)}, "is_anomaly": {_FLAGS[result.is_anomaly]}, '
-        f'"summary": {_quote(result.summary)}, "evidence": {traits_json(result.evidence)}, "words": [{words}]}}\n'
+        f'"summary": {_quote(result.summary)}, "evidence": {traits_json(result.evidence)}, {judge}"words": [{words}]}}\n'
     )
 
 

@@ -1,0 +1,53 @@
+"""Two models in a row: one that is fast reads every document, and one that sees more reads the most suspicious ones.
+
+A document goes on to the second model where the first gives it a p-value of at most `rate`. Otherwise the first one's word is the
+last. A normal document is flagged only if the second model flags it, so at rates up to `rate` there are no more false alarms
+than the second model would raise alone. Above, p-values of two models would be mixed: that is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from difa.calibrate import check_rate
+from difa.document import Result
+from difa.errors import ConfigError
+from difa.estimator import DiFA
+from difa.words import as_document
+
+SCREEN, MODEL = "screen", "model"
+"""What a result says it was judged by."""
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """A model behind a screen.
+
+    Args:
+        model: reads what is suspicious.
+        screen: reads everything.
+        rate: share of normal documents that the screen lets through to the model.
+    """
+
+    model: DiFA
+    screen: DiFA
+    rate: float
+
+    def __post_init__(self) -> None:
+        check_rate("screen", self.rate)
+        if self.model.fdr is not None:
+            raise ConfigError("screen: expected a model that flags at a false-alarm rate, got one with fdr: give --fpr")
+
+    def score(self, texts: Iterable[Any], *, fpr: float | None = None) -> list[Result]:
+        """Results in order; `judged_by` says which model each is from."""
+        rate = check_rate("fpr", self.model.fpr if fpr is None else fpr)
+        if rate > self.rate:
+            raise ConfigError(f"fpr: expected at most the rate of the screen, {self.rate:g}, got {rate:g}: raise --screen")
+        documents = [as_document(text, position) for position, text in enumerate(texts)]
+        results = [replace(result, judged_by=SCREEN) for result in self.screen.score(documents, fpr=rate)]
+        suspicious = [at for at, result in enumerate(results) if result.p_value <= self.rate]
+        for at, result in zip(suspicious, self.model.score([documents[at] for at in suspicious], fpr=rate), strict=True):
+            results[at] = replace(result, judged_by=MODEL)
+        return results
