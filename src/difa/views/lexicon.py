@@ -1,7 +1,8 @@
 """Tone view without vectors: does the word praise, insult or complain more than normal text does?
 
-A valence lexicon rates a few thousand English words. A word's valence is measured in units of what one normal word in a hundred
-reaches, at least 1; praise must be three times as rare to count as much, as in the tone view that sees vectors. Words that the
+A valence lexicon and a list of insults rate a few thousand English words; a negative word that is an insult is the sum of both. A
+word is measured in units of what one normal word in a hundred reaches, at least 1; praise must be ten times as rare to count as
+much, as in the tone view that sees vectors. Words that the
 lexicon has in no form are neutral, and so is every word of a corpus in another language. The lexicon is stored in the model.
 """
 
@@ -13,12 +14,13 @@ import numpy as np
 
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.knowledge import ENGLISH
+from difa.knowledge.insults import insults
 from difa.knowledge.remembered import Remembered
 from difa.knowledge.valence import valences
 from difa.knowledge.wordlist import plain
 from difa.views.strings import pack, unpack
 
-_UNITS = (0.99, 1 - 0.01 / 3)  # the quantile that is one unit: of complaint, of praise
+_UNITS = (0.99, 0.999)  # the quantile that is one unit: of complaint, of praise
 _ENDINGS = ("s", "es", "d", "ed", "ing", "ly")  # a word that the lexicon has without one of these is rated like that one
 _STEM = 4  # letters that such a word has at least without it
 _LEAST_UNIT = 1.0  # in normal text without any valence, a word of little still says little
@@ -36,7 +38,7 @@ class LexiconView:
     @classmethod
     def fit(cls, documents: Sequence[Encoded], language: str | None) -> LexiconView:
         """Measure normal words."""
-        view = cls(valences() if language == ENGLISH else {}, np.ones(2))
+        view = cls(_ratings() if language == ENGLISH else {}, np.ones(2))
         sides = view._rows.of(word for document in documents for word in document.words)
         units = [np.quantile(sides[:, side], unit) for side, unit in enumerate(_UNITS)]
         return cls(view._valence, np.maximum(units, _LEAST_UNIT))
@@ -66,7 +68,7 @@ class LexiconView:
         return None
 
     def _sides(self, word: str) -> tuple[float, float]:
-        """Complaint and praise, 0 to 4 each."""
+        """Complaint and praise, 0 to 8 and 0 to 4."""
         folded = plain(word)
         valence = self._valence.get(folded)
         if valence is None:
@@ -75,7 +77,13 @@ class LexiconView:
         return max(-valence, 0.0), max(valence, 0.0)
 
 
+def _ratings() -> dict[str, float]:
+    lexicon = valences()
+    return {**lexicon, **{word: min(lexicon.get(word, 0.0), 0.0) - strength for word, strength in insults().items()}}
+
+
 def _reason(complaint: float, praise: float) -> Reason:
     if complaint == praise:
         return Reason("neutral, or unknown to the lexicon", 0.0)
-    return Reason(f"a {'negative' if complaint else 'positive'} word: {max(complaint, praise):.1f} of 4", 1.0)
+    side, strength = ("negative", complaint / 8) if complaint else ("positive", praise / 4)
+    return Reason(f"a {side} word, {strength:.0%} of the strongest", 1.0)

@@ -44,6 +44,12 @@ STATISTICS = (
     "part of a word torn apart",
     "first word",
     *FEATURES,
+    "lower case",
+    "a capital within a sentence",
+    "all capitals",
+    "has digits",
+    "only marks",
+    "letters with other characters",
     "pieces",
 )
 _EDGE = "\x00"
@@ -58,8 +64,10 @@ _LEAST = -16.0  # log share that a suggestion must have
 _LETTERS_OF = 20_000  # words of the language whose letters are learned
 _MEMO = 1 << 14  # words whose suggestions are remembered
 _REAL_JOIN = 1e-7  # rarer words are not what two neighbours are parts of
+_ENDS = frozenset('.!?"')  # after these a capital says nothing
 _OF_STRING = ("general", "length", "letters", "oddest letter", "letters only", "plain letters only", "log in the list")
-_OF_WORD = ("number", "shape", *_OF_STRING)
+_CASES = ("lower case", "capital", "capitals", "digits", "marks", "mixed")
+_OF_WORD = ("number", "shape", *_OF_STRING, *_CASES)
 """What a word says of itself: its number in the vocabulary, how often its shape was counted; its frequency in the language, and
 what its string is like."""
 
@@ -124,7 +132,7 @@ class Statistics:
         return cls(_most(words, vocabulary), _most(pairs, most_pairs), dict(sorted(shapes.items())), language)
 
     def describe(self, documents: Sequence[Encoded], own: Sequence[Own] | None = None) -> FloatArray:
-        """The numbers of STATISTICS for each word of all documents: (all words, 19).
+        """The numbers of STATISTICS for each word of all documents: (all words, 25).
 
         Args:
             documents: the documents.
@@ -140,7 +148,10 @@ class Statistics:
             phrases = np.zeros((len(words), len(FEATURES)))
         pieces = np.concatenate([np.empty(0, np.int64), *(document.pieces for document in documents)]) - 1
         columns = [*self._counted(words, of_word, seen), *self._around(words, of_word, seen)]
-        return np.concatenate([np.stack(columns, axis=1), phrases, pieces[:, None]], axis=1)
+        cases = np.stack([of_word[name] for name in _CASES], axis=1)
+        ended = np.array([True, *(word in _ENDS for word in words)], dtype=bool)[: len(words)]
+        cases[seen.is_first | ended, _CASES.index("capital")] = 0.0
+        return np.concatenate([np.stack(columns, axis=1), phrases, cases, pieces[:, None]], axis=1)
 
     def tensors(self) -> dict[str, FloatArray | IntArray]:
         """The counts as arrays."""
@@ -345,7 +356,7 @@ class _Spelling:
 
     def __init__(self, known: WordList, letters: Letters) -> None:
         self._known, self._letters = known, letters
-        self.strings = Remembered(self._describe, len(_OF_STRING))
+        self.strings = Remembered(self._describe, len(_OF_STRING) + len(_CASES))
 
     def _describe(self, word: str) -> tuple[float, ...]:
         surprises = self._letters.surprises(fold(word)[: 2 * _LONGEST])
@@ -358,10 +369,26 @@ class _Spelling:
             word.isalpha(),
             lowered.isalpha(),
             log_known(lowered, self._known.exact),
+            *_cases(word),
         )
 
 
 @lru_cache(maxsize=2)
+def _cases(word: str) -> tuple[bool, ...]:
+    """Which of _CASES a word is."""
+    letters, some = word.isalpha(), any(map(str.isalpha, word))
+    digits = any(map(str.isdigit, word))
+    capital = letters and word[0].isupper() and word[1:].islower()
+    return (
+        letters and word.islower(),
+        capital,
+        letters and len(word) > 1 and word.isupper(),
+        digits,
+        not some and not digits,
+        some and not letters,
+    )
+
+
 def _spelling(language: str | None) -> _Spelling:
     """That of a language, shared by all that ask."""
     known = word_list(language)
