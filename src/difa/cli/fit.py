@@ -64,7 +64,7 @@ def fit(
 ) -> None:
     """Learn what is normal from normal documents."""
     from difa.cli.progress import stages
-    from difa.errors import ModelError
+    from difa.errors import DifaError, MissingExtraError, ModelError
     from difa.estimator import DiFA
     from difa.persist import check_place
 
@@ -81,8 +81,11 @@ def fit(
         threads=threads,
         max_words=max_words,
     )
-    with stages(quiet) as report:
-        model.fit(stream_all(inputs, skip_bad), report=report)
+    try:
+        with stages(quiet) as report:
+            model.fit(stream_all(inputs, skip_bad), report=report)
+    except MissingExtraError as error:
+        raise DifaError(f"{error}; --preset fast does without it") from None
     try:
         model.save(out)
     except OSError as error:
