@@ -68,7 +68,22 @@ def test_scoring_never_loads_the_training_frameworks(quick_model, tmp_path):
     assert not {"torch", "transformers", "sentence_transformers", "sklearn", "onnx"} & loaded
 
 
-def test_source_has_no_asserts_and_no_prints_in_the_library():
+def calls(path):
+    """Every call in a file, with the name that is called."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            yield (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")), node
+
+
+def test_flags_are_set_in_one_place():
+    for path in files():
+        sets = [node for _, node in calls(path) if any(keyword.arg == "is_anomaly" for keyword in node.keywords)]
+        assert not sets or path.name == "decide.py", path
+
+
+def test_the_library_has_no_asserts_and_no_prints():
     for path in files():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree)), path
+        if path.relative_to(SOURCE).parts[0] != "cli":
+            assert "print" not in [name for name, node in calls(path) if isinstance(node.func, ast.Name)], path

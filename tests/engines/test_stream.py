@@ -13,7 +13,7 @@ import pytest
 
 from difa import DiFA
 from difa.ahead import MOST_DOCUMENTS, MOST_WORDS
-from difa.calibrate import TailReference, benjamini_hochberg
+from difa.calibrate import TailReference, discovery_cutoff
 from difa.document import Document, Word
 from difa.engines.chunks import ReadAhead, cut_chunks
 from difa.engines.discoveries import Tally
@@ -92,7 +92,7 @@ def test_threads_change_no_byte(folder, texts, tmp_path, threads):
     assert out.read_text() == "".join(map(to_json_line, expected))
 
 
-def test_limits_are_those_of_benjamini_and_hochberg(rng):
+def test_cutoffs_are_those_of_all_p_values_at_once(rng):
     for size in (1, 7, 300):
         reference = TailReference.of(rng.normal(size=size))
         for rate in (0.01, 0.1, 0.5, 0.9):
@@ -100,7 +100,7 @@ def test_limits_are_those_of_benjamini_and_hochberg(rng):
             tally = Tally(reference)
             for part in np.array_split(p_values, 5):
                 tally.add(part)
-            assert np.array_equal(p_values <= tally.limit(rate), benjamini_hochberg(p_values, rate))
+            assert np.array_equal(p_values <= tally.cutoff(rate), p_values <= discovery_cutoff(p_values, rate))
 
 
 @pytest.mark.parametrize("where", ["stdout", "file"])

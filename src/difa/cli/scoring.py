@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from difa.cli.progress import counter
@@ -14,11 +13,15 @@ if TYPE_CHECKING:
 _CHUNK = 256
 
 
-def score_all(detector: DiFA, documents: list[Document], fpr: float | None, fdr: float | None, quiet: bool) -> Iterator[Result]:
-    """Results in order. A false-discovery rate looks at all documents at once; anything else goes chunk by chunk."""
-    size = _CHUNK if fdr is None and (fpr is not None or detector.fdr is None) else max(1, len(documents))
+def score_all(detector: DiFA, documents: list[Document], fpr: float | None, fdr: float | None, quiet: bool) -> list[Result]:
+    """Results in order, flagged all together."""
+    from difa.decide import flag
+
+    rule = detector.rule(fpr, fdr)
+    results: list[Result] = []
     with counter("score", len(documents), quiet) as advance:
-        for start in range(0, max(1, len(documents)), size):
-            for result in detector.score(documents[start : start + size], fpr=fpr, fdr=fdr):
-                yield result
-                advance(1)
+        for start in range(0, len(documents), _CHUNK):
+            chunk = documents[start : start + _CHUNK]
+            results.extend(detector.score_unflagged(chunk))
+            advance(len(chunk))
+    return flag(results, rule)

@@ -17,9 +17,10 @@ from typing import Any, Protocol
 
 from difa import __version__
 from difa.ahead import work_ahead
+from difa.decide import Rule, flag, rank
 from difa.document import Encoded, Result
 from difa.engines.chunks import Chunk, ReadAhead, cut_chunks
-from difa.engines.discoveries import Limits
+from difa.engines.discoveries import tally_cutoff
 from difa.engines.layout import Layout, State
 from difa.engines.output import Output
 from difa.errors import ConfigError, InputError
@@ -116,8 +117,8 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
     """
     sources = find_sources(job.inputs)
     _check(job, sources)
-    model.decide([], [], fpr=job.fpr, fdr=job.fdr)  # an impossible rate is refused before anything is read
-    run = _Run(model, job, sources, watch)
+    rule = model.rule(job.fpr, job.fdr)  # an impossible rate is refused before anything is read
+    run = _Run(model, job, rule, sources, watch)
     watch.begin(sum(source.size for source in sources) if run.repeatable else None)
     if job.out is None:
         with tempfile.TemporaryDirectory(prefix="difa.") as folder:
@@ -135,6 +136,7 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
 class _Run:
     model: DiFA
     job: Job
+    rule: Rule
     sources: Sequence[Source]
     watch: Watch
 
@@ -142,40 +144,34 @@ class _Run:
     def repeatable(self) -> bool:
         return not any(source.is_stdin for source in self.sources)
 
-    @property
-    def discovery_rate(self) -> float | None:
-        """The false-discovery rate in force, if one is."""
-        return self.job.fdr if self.job.fdr is not None or self.job.fpr is not None else self.model.fdr
-
     def output(self, layout: Layout) -> Output:
         return Output(layout, self._asked(), resume=self.job.resume, force=self.job.force, notes=self.repeatable)
 
     def score(self, sink: Sink, spooled: Layout) -> State:
         """Score everything into a sink, by way of a spool file if the flags need to know all p-values."""
-        rate = self.discovery_rate
         with self.output(spooled) as spool:  # looks after what an earlier run spooled even if this one does not need it
-            if rate is None:
-                self._score_into(sink)
+            if self.rule.name == "fpr":
+                self._score_into(sink, lambda results: flag(results, self.rule))
                 return sink.state
             if not spool.state.complete:
                 self._score_into(spool)
                 spool.finish()
             results = spooled.final(0)
-            limits = Limits.of(_read(results), rate, self.model.detector_)
+            cutoff = tally_cutoff(_read(results), self.rule.rate, self.model.detector_)
             for result in _read(results, sink.state.documents):
-                sink.write([limits.flag(result)])
+                sink.write([cutoff.flag(result)])
                 sink.note(Place(0, sink.state.documents))
             sink.state.skipped = spool.state.skipped
         return sink.state
 
-    def _score_into(self, sink: Sink) -> None:
+    def _score_into(self, sink: Sink, flags: Callable[[list[Result]], list[Result]] = lambda results: results) -> None:
         entries = read_entries(self.sources, sink.place)
         chunks = cut_chunks(entries, sink.place, skip_bad=self.job.skip_bad, cut=sink.shard_size, done=sink.state.documents)
         with ReadAhead(chunks) as ahead, closing(self._encoded(ahead)) as encoded:
             for chunk, vectors in encoded:
                 scored = self.model.detector_.score_encoded(vectors)
                 del vectors  # a long document's are large, and not needed for its results
-                sink.write(self.model.decide(chunk.documents, scored, fpr=self.job.fpr, fdr=self.job.fdr))
+                sink.write(flags(rank(self.model.detector_, chunk.documents, scored)))
                 for complaint in chunk.bad:
                     self.watch.skip(complaint)
                 sink.note(chunk.place, len(chunk.bad))
@@ -188,11 +184,10 @@ class _Run:
 
     def _asked(self) -> dict[str, Any]:
         """Everything that decides the results."""
-        rate = self.discovery_rate
         return {
             "version": f"difa {__version__}",
             "model": sha256((self.job.model / "config.json").read_bytes()).hexdigest(),
-            "rate": f"fdr {rate!r}" if rate is not None else f"fpr {self.job.fpr or self.model.fpr!r}",
+            "rate": str(self.rule),
             "shard size": self.job.shard_size,
             "inputs": [{"name": s.name, "bytes": s.size, "modified": s.modified} for s in self.sources],
         }

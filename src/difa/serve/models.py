@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from difa.calibrate import TailReference
 from difa.document import Document, Explanation, Result
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
@@ -24,7 +23,6 @@ from difa.serve.metrics import Metrics
 from difa.serve.settings import Settings
 from difa.words import from_text
 
-ANY_RATE = 0.5  # batches mix requests of different rates: flags are set per request, from the p-values
 _BINS = 32
 _RATES = tuple(round(10 ** (-3 + step / 20), 5) for step in range(55))  # 0.001 to 0.5, evenly on a log scale
 
@@ -43,7 +41,7 @@ class ServedModel:
     def __init__(self, name: str, model: DiFA, settings: Settings, metrics: Metrics) -> None:
         self.name, self.model, self.settings = name, model, settings
         # One short document: it warms the engine up, and shows which views there are.
-        probe = model.score([from_text("hello")], fpr=ANY_RATE)[0]
+        probe = model.score_unflagged([from_text("hello")])[0]
         self.views = list(probe.words[0].evidence)
         self.info = self._describe()
         self._metrics = metrics
@@ -101,9 +99,10 @@ class ServedModel:
         return None
 
     def _work(self, jobs: Sequence[Job]) -> Sequence[Result | Explanation | Exception]:
+        """Results without flags: batches mix requests of different rates, and each request flags its own."""
         if not any(job.reasons for job in jobs):
             try:
-                return self.model.score([job.document for job in jobs], fpr=ANY_RATE)
+                return self.model.score_unflagged([job.document for job in jobs])
             except Exception:
                 pass  # one document must not take its batch-mates down with it: each by itself
         return [self._alone(job) for job in jobs]
@@ -111,23 +110,22 @@ class ServedModel:
     def _alone(self, job: Job) -> Result | Explanation | Exception:
         try:
             if job.reasons:
-                return self.model.explain(job.document, fpr=ANY_RATE)
-            return self.model.score([job.document], fpr=ANY_RATE)[0]
+                return self.model.explain_unflagged(job.document)
+            return self.model.score_unflagged([job.document])[0]
         except Exception as error:
             return error
 
     def _describe(self) -> dict[str, Any]:
         """What `/v1/models` says: where normal documents lie, and the score that each rate asks for."""
-        normal = self.model.decision_scores_
-        reference = TailReference.of(normal)
-        counts, edges = np.histogram(normal, bins=_BINS)
+        reference = self.model.detector_.document_reference  # as p-values and thresholds have it: without what was left out
+        counts, edges = np.histogram(reference.values, bins=_BINS)
         thresholds = [(rate, reference.threshold(rate)) for rate in _RATES if rate >= reference.least_p]
         return {
             "name": self.name,
             "fpr": self.model.fpr,
             "fdr": self.model.fdr,
             "views": self.views,
-            "normal_documents": len(normal),
+            "normal_documents": len(reference.values),
             "least_p_value": reference.least_p,
             "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
             "thresholds": [{"rate": rate, "score": score} for rate, score in thresholds if math.isfinite(score)],

@@ -17,8 +17,8 @@ from difa.serve.body import LARGE, off_loop, read_json
 from difa.serve.errors import Refusal
 from difa.serve.metrics import Metrics
 from difa.serve.models import Job, ServedModel
-from difa.serve.requests import Failure, Rule, documents_of, respond
-from difa.serve.schemas import ScoreRequest, check
+from difa.serve.requests import Failure, documents_of, respond
+from difa.serve.schemas import check
 from difa.serve.settings import Settings
 
 _log = logging.getLogger("difa.serve")
@@ -69,7 +69,7 @@ class Service:
         if asked.texts is None and isinstance(documents[0], Failure):
             raise Refusal(documents[0].status, documents[0].line)
         outcomes = await self._outcomes(request, model, documents, asked.return_reasons)
-        rule = _rule(asked, model)
+        rule = model.model.rule(asked.fpr, asked.fdr, warn=False)
         words = sum(len(item.words) for item in documents if isinstance(item, Document))
         content = await off_loop(words * 10, respond, asked, model.name, rule, outcomes)
         return Response(content, media_type="application/json")
@@ -121,12 +121,3 @@ def _outcome(item: Item[Job, Result | Explanation]) -> Outcome:
     # The type only: a message may quote the text.
     _log.error("a document of %d words could not be scored: %s", len(item.job.document.words), type(error).__name__)
     return Failure("the document could not be scored: the service has logged why", item.job.document.id)
-
-
-def _rule(asked: ScoreRequest, model: ServedModel) -> Rule:
-    if asked.fdr is not None:
-        return Rule("fdr", asked.fdr)
-    if asked.fpr is not None:
-        return Rule("fpr", asked.fpr)
-    own = model.model
-    return Rule("fpr", own.fpr) if own.fdr is None else Rule("fdr", own.fdr)
