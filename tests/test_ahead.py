@@ -4,21 +4,25 @@ import threading
 
 import pytest
 
-from difa.ahead import MOST_DOCUMENTS, MOST_WORDS, cut_chunks, work_ahead
+from difa.ahead import MOST_DOCUMENTS, MOST_WORDS, chunk_documents, cut_chunks, work_ahead
 from difa.words import from_tokens
 
 
 def ahead(work, items, side_by_side=True):
     items = iter(items)
-    return work_ahead(work, items, lambda: next(items, None), side_by_side=side_by_side)
+    return work_ahead(work, items, (lambda: next(items, None)) if side_by_side else None)
 
 
 def test_chunks_are_bounded_and_in_order():
     documents = [from_tokens(["a"] * length) for length in [1] * 300 + [MOST_WORDS, 2 * MOST_WORDS, 1, 0]]
-    chunks = list(cut_chunks(documents))
+    chunks = [chunk.documents for chunk in chunk_documents(documents)]
     assert [len(chunk) for chunk in chunks] == [MOST_DOCUMENTS, 44, 1, 1, 2]
     assert [document for chunk in chunks for document in chunk] == documents
-    assert list(cut_chunks([])) == []
+    assert list(chunk_documents([])) == []
+
+
+def test_a_chunk_ends_where_it_is_told_to():
+    assert list(cut_chunks(range(1, 8), lambda n: 1, lambda n: n % 3 == 0)) == [[1, 2, 3], [4, 5, 6], [7]]
 
 
 @pytest.mark.parametrize("side_by_side", [False, True])
@@ -59,7 +63,7 @@ def test_what_is_there_goes_out_before_more_is_waited_for():
         waited.append("for 2")
         yield 2
 
-    pairs = work_ahead(str, items(), lambda: None, side_by_side=True)
+    pairs = work_ahead(str, items(), lambda: None)
     assert next(pairs) == (1, "1")
     assert waited == []
     assert next(pairs) == (2, "2")

@@ -1,13 +1,14 @@
-"""Documents in chunks -> what is made of them, the next chunk on a thread of its own while the one before is in use.
+"""Documents -> chunks that are scored together, and the next chunk's work done while the one before is in use.
 
 Encoding and looking at vectors wait in different places: side by side they keep the cores busy that one of them would leave idle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from difa.document import Document
 
@@ -18,32 +19,63 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def cut_chunks(documents: Sequence[Document]) -> Iterator[list[Document]]:
+class HasDocuments(Protocol):
+    """Documents that are scored together, and whatever else belongs to them."""
+
+    @property
+    def documents(self) -> Sequence[Document]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Documents that are scored together."""
+
+    documents: Sequence[Document]
+
+
+def chunk_documents(documents: Iterable[Document]) -> Iterator[Chunk]:
     """Documents in order, so many at most in a chunk; one with more words is by itself."""
-    chunk: list[Document] = []
+    return map(Chunk, cut_chunks(documents, lambda document: len(document.words)))
+
+
+def cut_chunks(
+    items: Iterable[T], count_words: Callable[[T], int], is_last: Callable[[T], bool] = lambda item: False
+) -> Iterator[list[T]]:
+    """Items in order, at most `MOST_DOCUMENTS` of them and `MOST_WORDS` words together unless one alone has more.
+
+    Args:
+        items: documents, or what holds them.
+        count_words: the words of an item.
+        is_last: whether a chunk must end behind an item; called once for each, in order.
+    """
+    chunk: list[T] = []
     words = 0
-    for document in documents:
-        if chunk and (len(chunk) == MOST_DOCUMENTS or words + len(document.words) > MOST_WORDS):
+    for item in items:
+        more = count_words(item)
+        if chunk and words + more > MOST_WORDS:
             yield chunk
             chunk, words = [], 0
-        chunk.append(document)
-        words += len(document.words)
+        chunk.append(item)
+        words += more
+        if is_last(item) or len(chunk) == MOST_DOCUMENTS or words >= MOST_WORDS:
+            yield chunk
+            chunk, words = [], 0
     if chunk:
         yield chunk
 
 
 def work_ahead(
-    work: Callable[[T], R], items: Iterator[T], ready: Callable[[], T | None], *, side_by_side: bool
+    work: Callable[[T], R], items: Iterator[T], ready: Callable[[], T | None] | None
 ) -> Generator[tuple[T, R], None, None]:
     """Each item and what `work` makes of it, in order; an error of `work` comes out in the place of its item.
 
     Args:
         work: called for one item at a time.
         items: waits for the next item.
-        ready: gives the next item if there is one already, and None otherwise.
-        side_by_side: work on the next item while the caller has the one before; at most one is finished and waits.
+        ready: gives the next item if there is one already, and None otherwise. It is worked on in another thread while the
+            caller has the one before; at most one is finished and waits. Without it, all work is done in the caller's thread.
     """
-    if not side_by_side:
+    if ready is None:
         yield from ((item, work(item)) for item in items)
         return
     with ThreadPoolExecutor(1) as worker:  # leaving waits for what is under way: native code must not outlive the process

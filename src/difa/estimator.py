@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from difa import fitting
 from difa.calibrate import check_rate
 from difa.config import Config, stage_from_dict
 from difa.decide import Rule, flag, rank
-from difa.detector import Detector
+from difa.detector import C, Detector
 from difa.document import Document, Explanation, FloatArray, Result
 from difa.encoders import load_encoder
 from difa.errors import ConfigError, InputError, NotFittedError
@@ -135,6 +136,18 @@ class DiFA:
         """Scores and p-values without flags, for those who flag later: by `difa.decide.flag`, over other batches."""
         documents = _documents(texts)
         return rank(self._fitted(), documents, self._fitted().score(documents))
+
+    def score_chunks(self, chunks: Iterator[C], ready: Callable[[], C | None] | None = None) -> Generator[tuple[C, list[Result]]]:
+        """The door for streams: each chunk of documents and its results, without flags, in order and in bounded memory.
+
+        Args:
+            chunks: waits for the next chunk.
+            ready: gives the next chunk if there is one already: it is encoded while the one before is scored.
+        """
+        fitted = self._fitted()
+        with closing(fitted.score_chunks(chunks, ready)) as scored:
+            for chunk, items in scored:
+                yield chunk, rank(fitted, chunk.documents, items)
 
     def rule(self, fpr: float | None = None, fdr: float | None = None, *, warn: bool = True) -> Rule:
         """The rule in force: the rate that is given, or else the model's own.

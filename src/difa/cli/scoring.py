@@ -10,18 +10,17 @@ if TYPE_CHECKING:
     from difa.document import Document, Result
     from difa.estimator import DiFA
 
-_CHUNK = 256
-
 
 def score_all(detector: DiFA, documents: list[Document], fpr: float | None, fdr: float | None, quiet: bool) -> list[Result]:
     """Results in order, flagged all together."""
+    from difa.ahead import chunk_documents
     from difa.decide import flag
 
     rule = detector.rule(fpr, fdr)
     results: list[Result] = []
+    chunks = chunk_documents(documents)
     with counter("score", len(documents), quiet) as advance:
-        for start in range(0, len(documents), _CHUNK):
-            chunk = documents[start : start + _CHUNK]
-            results.extend(detector.score_unflagged(chunk))
-            advance(len(chunk))
+        for _, ranked in detector.score_chunks(chunks, lambda: next(chunks, None)):
+            results.extend(ranked)
+            advance(len(ranked))
     return flag(results, rule)

@@ -7,7 +7,7 @@ false-discovery rate looks at all documents at once: results are spooled first, 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from difa import __version__
-from difa.ahead import work_ahead
-from difa.decide import Rule, flag, rank
-from difa.document import Encoded, Result
-from difa.engines.chunks import Chunk, ReadAhead, cut_chunks
+from difa.decide import Rule, flag
+from difa.document import Result
+from difa.engines.chunks import ReadAhead, read_chunks
 from difa.engines.discoveries import tally_cutoff
 from difa.engines.layout import Layout, State
 from difa.engines.output import Output
@@ -166,21 +165,14 @@ class _Run:
 
     def _score_into(self, sink: Sink, flags: Callable[[list[Result]], list[Result]] = lambda results: results) -> None:
         entries = read_entries(self.sources, sink.place)
-        chunks = cut_chunks(entries, sink.place, skip_bad=self.job.skip_bad, cut=sink.shard_size, done=sink.state.documents)
-        with ReadAhead(chunks) as ahead, closing(self._encoded(ahead)) as encoded:
-            for chunk, vectors in encoded:
-                scored = self.model.detector_.score_encoded(vectors)
-                del vectors  # a long document's are large, and not needed for its results
-                sink.write(flags(rank(self.model.detector_, chunk.documents, scored)))
+        chunks = read_chunks(entries, skip_bad=self.job.skip_bad, shard_size=sink.shard_size, done=sink.state.documents)
+        with ReadAhead(chunks) as ahead, closing(self.model.score_chunks(ahead, ahead.ready)) as scored:
+            for chunk, results in scored:
+                sink.write(flags(results))
                 for complaint in chunk.bad:
                     self.watch.skip(complaint)
                 sink.note(chunk.place, len(chunk.bad))
                 self.watch.advance(len(chunk.documents), chunk.bytes)
-
-    def _encoded(self, chunks: ReadAhead[Chunk]) -> Generator[tuple[Chunk, list[Encoded]], None, None]:
-        encode = self.model.detector_.encoder.encode
-        several = self.model.detector_.has_threads
-        return work_ahead(lambda chunk: encode(chunk.documents), chunks, chunks.ready, side_by_side=several)
 
     def _asked(self) -> dict[str, Any]:
         """Everything that decides the results."""

@@ -12,12 +12,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from difa import __version__
+from difa.ahead import chunk_documents
 from difa.config import check_threads
+from difa.decide import flag
 from difa.engines.ray_cluster import check_installed, cluster, run_pool, start_attempts
 from difa.engines.ray_places import Output
 from difa.engines.ray_plan import Piece, Span, count_lines, find_files, piece_size, plan
@@ -26,7 +27,6 @@ from difa.engines.ray_write import FORMATS, part_name, part_writer
 from difa.errors import ConfigError, DifaError, EngineError, InputError
 from difa.estimator import DiFA
 
-_CHUNK = 256  # documents scored and written together
 _ATTEMPTS = 5  # at one piece
 _SPANS = 64  # spans whose lines one task counts
 
@@ -156,10 +156,10 @@ class Scorer:
         self._check_attempts(piece)
         documents = words = flagged = 0
         bad: list[str] | None = [] if self._job.skip_bad else None
-        source = read_piece(piece, bad)
+        rule = self._detector.rule(self._job.fpr, warn=False)  # said once, before there were workers
         with part_writer(self._job.folder, piece.index, self._job.format) as write:
-            while chunk := list(islice(source, _CHUNK)):
-                results = self._detector.score(chunk, fpr=self._job.fpr)
+            for _, ranked in self._detector.score_chunks(chunk_documents(read_piece(piece, bad))):
+                results = flag(ranked, rule)
                 write(results)
                 documents += len(results)
                 words += sum(len(result.words) for result in results)
