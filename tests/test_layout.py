@@ -11,8 +11,8 @@ import difa
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
-    "errors", "document", "config", "words", "sample", "ahead", "knowledge", "encoders", "perturb", "views", "calibrate",
-    "trim", "fuse", "aggregate", "document_score", "learn", "detector", "fitting", "decide", "persist", "estimator",
+    "errors", "atomic", "document", "config", "words", "sample", "ahead", "knowledge", "encoders", "perturb", "views",
+    "calibrate", "trim", "fuse", "aggregate", "document_score", "learn", "detector", "fitting", "decide", "persist", "estimator",
     "evaluate", "formats", "engines", "report", "baselines", "bench", "serve", "cli", "__main__",
 ]  # fmt: skip
 

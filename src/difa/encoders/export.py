@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from difa.atomic import fresh_folder
 from difa.encoders import EncoderSpec
 from difa.encoders.source import Source
 from difa.errors import EncoderError, MissingExtraError
@@ -204,13 +204,9 @@ def _read(folder: Path, source: Source) -> ExportedEncoder | None:
 
 def _keep(folder: Path, encoder: ExportedEncoder) -> None:
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-            fresh = Path(name) / "encoder"
-            fresh.mkdir()
+        with fresh_folder(folder) as fresh:
             (fresh / "encoder.onnx").write_bytes(encoder.graph)
             (fresh / "tokenizer.json").write_text(encoder.tokenizer, encoding="utf-8")
             (fresh / "spec.json").write_text(json.dumps(encoder.spec.to_dict()))
-            fresh.rename(folder)
     except OSError:
         return  # a cache that cannot be written only costs the next fit its export

@@ -16,8 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from difa.atomic import sync_folder
 from difa.document import Result
-from difa.engines.layout import Layout, State, alone, sync_folder
+from difa.engines.layout import Layout, State, alone
 from difa.errors import InputError
 from difa.formats import Place
 from difa.formats.write import to_json_line
