@@ -1,6 +1,7 @@
 """The shape of the package: who may import whom, what is public, what stays unloaded."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,23 @@ def test_flags_are_set_in_one_place():
     for path in files():
         sets = [node for _, node in calls(path) if any(keyword.arg == "is_anomaly" for keyword in node.keywords)]
         assert not sets or path.name == "decide.py", path
+
+
+def texts_in(path):
+    """Every string of a file but its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return [node.value for node in strings if id(node) not in prose]
+
+
+def test_messages_of_the_library_name_no_flags_of_the_command_line():
+    for path in files():
+        if path.relative_to(SOURCE).parts[0] == "cli" or "speed" in path.name:  # which starts the command line itself
+            continue
+        others = re.compile(r"(pip install|ray start) --[\w-]+")
+        flags = [text for text in texts_in(path) if re.search(r"(?<!\w)--[a-z]", others.sub("", text))]
+        assert not flags, path
 
 
 def test_the_library_has_no_asserts_and_no_prints():

@@ -226,7 +226,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.is_file():
         raise ModelError(
-            f"{folder}: expected a model folder with config.json, found none: give the folder that `difa fit --out` wrote"
+            f"{folder}: expected a model folder with config.json, found none: give the folder that a fitted model was saved to"
         )
     try:
         config = json.loads(path.read_text(encoding="utf-8"))

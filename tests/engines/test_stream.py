@@ -154,8 +154,8 @@ def test_standard_input_is_scored_while_it_is_open(folder):
     ("options", "message"),
     [
         (("--resume", "--out", "{tmp}/out"), "standard input, which cannot be read again"),
-        (("--resume",), "give --out as well"),
-        (("--shard-size", "5"), "give --out as well"),
+        (("--resume",), "give a place for them, out, as well"),
+        (("--shard-size", "5"), "give a place for them, out, as well"),
         (("--out", "{tmp}"), "expected a file, got a folder"),
         (("--out", "{tmp}/out", "--shard-size", "0"), "at least 1, got 0"),
         (("--out", "{tmp}/no/out"), "cannot be written"),

@@ -187,17 +187,15 @@ class _Run:
 
 def _check(job: Job, sources: Sequence[Source]) -> None:
     if job.out is None and (job.shard_size or job.resume or job.force):
-        raise ConfigError("--shard-size, --resume and --force are about files: give --out as well")
+        raise ConfigError("shard_size, resume and force are about files: give a place for them, out, as well")
     if job.shard_size is not None and job.shard_size < 1:
         raise ConfigError(f"shard size: expected a whole number of at least 1, got {job.shard_size}")
     if job.out is not None and not job.shard_size and job.out.is_dir():
-        raise ConfigError(
-            f"{job.out}: expected a file, got a folder: give a file's name, or --shard-size for shards in the folder"
-        )
+        raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
     if job.resume and job.force:
-        raise ConfigError("expected one of --resume and --force, got both")
+        raise ConfigError("expected one of resume and force, got both")
     if job.resume and any(source.is_stdin for source in sources):
-        raise InputError("--resume: expected files, got standard input, which cannot be read again: put it into a file first")
+        raise InputError("resume: expected files, got standard input, which cannot be read again: put it into a file first")
 
 
 def _read(results: Path, skip: int = 0) -> Iterator[Result]:

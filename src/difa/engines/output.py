@@ -68,7 +68,7 @@ class Output:
             if kept is None:
                 self._partial.unlink(missing_ok=True)
             elif isinstance(error, InputError) and not kept.complete:
-                how = "--resume goes on behind them" if self._notes else "they cannot be resumed, --force starts anew"
+                how = "resume goes on behind them" if self._notes else "they cannot be resumed, force starts anew"
                 raise InputError(f"{error}; {kept.documents} scored documents are kept at {self.layout.title}: {how}") from None
 
     @property
@@ -137,10 +137,10 @@ class Output:
             return stored
         if stored.complete and layout.shard_size:
             raise InputError(
-                f"{layout.title}: holds the finished results of {stored.documents} documents: choose another place, or --force "
+                f"{layout.title}: holds the finished results of {stored.documents} documents: choose another place, or force "
                 "replaces them"
             )
-        what = "--resume goes on, --force starts anew" if self._notes else "--force starts anew"
+        what = "resume goes on, force starts anew" if self._notes else "force starts anew"
         raise InputError(f"{layout.title}: an interrupted run left the results of {stored.documents} documents there: {what}")
 
     def _remove(self, stored: State) -> None:
@@ -157,7 +157,7 @@ class Output:
         found = self._partial.stat().st_size if self._partial.exists() else 0
         if found < size:
             raise InputError(
-                f"{self._partial}: expected at least {size} bytes of the interrupted run, got {found}: --force starts anew"
+                f"{self._partial}: expected at least {size} bytes of the interrupted run, got {found}: force starts anew"
             )
         file = self._partial.open("r+b")
         file.truncate(size)
@@ -204,8 +204,8 @@ def _refuse_other(layout: Layout, asked: dict[str, Any], stored: dict[str, Any])
         if asked[name] != stored.get(name):
             old, new = _difference(stored.get(name), asked[name])
             raise InputError(
-                f"{layout.title}: expected the same {name} as in the interrupted run, {old}, got {new}: repeat its command with "
-                "--resume, or start anew with --force"
+                f"{layout.title}: expected the same {name} as in the interrupted run, {old}, got {new}: give the same to "
+                "resume, or force to start anew"
             )
 
 

@@ -211,7 +211,7 @@ def _checked_model(model: Path, fpr: float | None) -> dict[str, bytes]:
     """The model's files, once they have proved to work, so that mistakes show before a cluster is asked."""
     detector = DiFA.load(model, threads=1)
     if detector.rule(fpr).name == "fdr":
-        raise ConfigError("the model decides by a false-discovery rate, which --engine ray does not offer: give --fpr")
+        raise ConfigError("the model decides by a false-discovery rate, which the Ray engine does not offer: give fpr")
     return pack_model(model)
 
 

@@ -23,7 +23,7 @@ def check_installed() -> None:
     """Name the extra where Ray or what it reads by is missing."""
     for module in ("ray", "pyarrow"):
         if find_spec(module) is None:
-            raise MissingExtraError(module, "ray", "--engine ray")
+            raise MissingExtraError(module, "ray", "the Ray engine")
 
 
 class Attempts:

@@ -58,7 +58,9 @@ class Output:
         system, path = locate(place)
         try:
             if _is_taken(system, path):
-                raise InputError(f"{place}: expected a new place or an empty folder for --out, found files: choose another place")
+                raise InputError(
+                    f"{place}: expected a new place or an empty folder for the results, found files: choose another place"
+                )
             staging = place
             if not is_address(place):
                 staging = path = str(unfinished(Path(path)))

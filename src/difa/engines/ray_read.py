@@ -34,7 +34,7 @@ def read_piece(piece: Piece, bad: list[str] | None = None) -> Iterator[Document]
             except InputError as error:
                 message = f"{piece.source}:{number}: {error}"
                 if bad is None:
-                    raise InputError(f"{message} (--skip-bad goes on without such lines)") from None
+                    raise InputError(f"{message} (skip_bad goes on without such lines)") from None
                 bad.append(message)
                 continue
             if document is not None:

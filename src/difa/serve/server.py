@@ -135,5 +135,5 @@ def bind(settings: Settings) -> socket.socket:
         return listener
     except OSError as error:
         raise ConfigError(
-            f"expected to listen on {settings.host} port {settings.port}, got: {error.strerror}: choose another --host or --port"
+            f"expected to listen on {settings.host} port {settings.port}, got: {error.strerror}: choose another host or port"
         ) from None
