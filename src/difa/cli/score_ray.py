@@ -43,6 +43,7 @@ def score_by_ray(
     model: Path,
     inputs: list[str],
     out: str | None,
+    *,
     fpr: float | None,
     threads: int | None,
     skip_bad: bool,

@@ -6,6 +6,7 @@ a third: they share the cores with the short ones instead of standing before the
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from difa.serve.metrics import Metrics
 from difa.serve.settings import Settings
 from difa.words import from_text
 
+_log = logging.getLogger("difa.serve")
 _BINS = 32
 _RATES = tuple(round(10 ** (-3 + step / 20), 5) for step in range(55))  # 0.001 to 0.5, evenly on a log scale
 
@@ -103,8 +105,9 @@ class ServedModel:
         if not any(job.reasons for job in jobs):
             try:
                 return self.model.score_unflagged([job.document for job in jobs])
-            except Exception:
-                pass  # one document must not take its batch-mates down with it: each by itself
+            except Exception as error:  # one document must not take its batch-mates down with it
+                # The type only: a message may quote the text.
+                _log.warning("a batch of %d documents failed (%s): each is scored by itself", len(jobs), type(error).__name__)
         return [self._alone(job) for job in jobs]
 
     def _alone(self, job: Job) -> Result | Explanation | Exception:
