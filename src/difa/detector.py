@@ -11,7 +11,6 @@ from typing import TypeVar
 import numpy as np
 
 from difa.aggregate import aggregate
-from difa.ahead import HasDocuments, chunk_documents, work_ahead
 from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
 from difa.document import Document, Encoded, FloatArray, split_by
@@ -20,6 +19,7 @@ from difa.encoders import Encoder
 from difa.encoders.threads import core_count
 from difa.fuse import gate, power_mean
 from difa.learn import Heads
+from difa.prefetch import HasDocuments, chunk_documents, prefetch
 from difa.views import View
 from difa.views.critic import CriticView
 
@@ -98,7 +98,7 @@ class Detector:
         def encode(chunk: C) -> list[Encoded]:
             return self.encoder.encode(chunk.documents)
 
-        with closing(work_ahead(encode, chunks, ready if self.has_threads else None)) as encoded:
+        with closing(prefetch(encode, chunks, ready if self.has_threads else None)) as encoded:
             for chunk, vectors in encoded:
                 scored = self.score_encoded(vectors)
                 del vectors  # a long document's are large, and not needed for its results

@@ -27,7 +27,7 @@ from difa.errors import InputError
 from difa.knowledge.wordlist import find_language
 from difa.learn import Example, Heads, learn
 from difa.perturb import Pseudo, make_pseudo_anomalies
-from difa.trim import merely_rare, misfits
+from difa.training_outliers import merely_rare, misfits
 from difa.views import Lesson, View, fit_view, prepare_views
 
 T = TypeVar("T")

@@ -10,10 +10,10 @@ pytest.importorskip("pyarrow", reason="the extra ray is not installed")
 import pyarrow as pa
 from pyarrow import parquet
 
-from difa.engines.ray_places import SUCCESS, Output, below
-from difa.engines.ray_plan import count_lines, find_files, piece_size, plan
-from difa.engines.ray_read import read_piece
-from difa.engines.ray_write import part_name, part_writer
+from difa.engines.ray.plan import count_lines, find_files, piece_size, plan
+from difa.engines.ray.read import read_piece
+from difa.engines.ray.storage import SUCCESS, Output, below
+from difa.engines.ray.write import part_name, part_writer
 from difa.errors import InputError
 from difa.formats import read_documents
 

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from difa import DiFA
-from difa.ahead import MOST_DOCUMENTS, MOST_WORDS
 from difa.calibrate import TailReference, discovery_cutoff
 from difa.document import Document, Word
 from difa.engines.chunks import ReadAhead, read_chunks
-from difa.engines.discoveries import Tally
+from difa.engines.false_discovery import Tally
 from difa.errors import InputError
 from difa.formats import Entry, Place
 from difa.formats.write import from_json_line, to_json_line
+from difa.prefetch import MOST_DOCUMENTS, MOST_WORDS
 from tests.engines.conftest import command, difa
 
 

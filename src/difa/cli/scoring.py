@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def score_all(detector: DiFA, documents: list[Document], fpr: float | None, fdr: float | None, quiet: bool) -> list[Result]:
     """Results in order, flagged all together."""
-    from difa.ahead import chunk_documents
     from difa.decide import flag
+    from difa.prefetch import chunk_documents
 
     rule = detector.rule(fpr, fdr)
     results: list[Result] = []

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from difa.ahead import cut_chunks
 from difa.document import Document
 from difa.formats import Entry, Place, bad_line
+from difa.prefetch import cut_chunks
 
 _AHEAD = 2  # chunks that wait to be encoded
 

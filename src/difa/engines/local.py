@@ -19,9 +19,9 @@ from difa import __version__
 from difa.decide import Rule, flag
 from difa.document import Result
 from difa.engines.chunks import ReadAhead, read_chunks
-from difa.engines.discoveries import tally_cutoff
-from difa.engines.layout import Layout, State
+from difa.engines.false_discovery import tally_cutoff
 from difa.engines.output import Output
+from difa.engines.output_files import Layout, State
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Place, read_entries

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from difa.atomic import sync_folder
 from difa.document import Result
-from difa.engines.layout import Layout, State, alone
+from difa.engines.output_files import Layout, State, alone
 from difa.errors import InputError
 from difa.formats import Place
 from difa.formats.write import to_json_line

@@ -12,7 +12,7 @@ from typing import Any
 
 from difa.atomic import fresh_file
 from difa.document import Result
-from difa.engines.ray_places import below, is_address, locate
+from difa.engines.ray.storage import below, is_address, locate
 from difa.formats.write import to_json_line
 
 FORMATS = ("jsonl", "parquet")

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from difa.engines.ray_places import below, is_address, locate
+from difa.engines.ray.storage import below, is_address, locate
 from difa.errors import InputError
 from difa.formats.sources import LINES
 

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from difa import __version__
-from difa.ahead import chunk_documents
 from difa.config import check_threads
 from difa.decide import flag
-from difa.engines.ray_cluster import check_installed, cluster, run_pool, start_attempts
-from difa.engines.ray_places import Output
-from difa.engines.ray_plan import Piece, Span, count_lines, find_files, piece_size, plan
-from difa.engines.ray_read import read_piece
-from difa.engines.ray_write import FORMATS, part_name, part_writer
+from difa.engines.ray.cluster import check_installed, cluster, run_pool, start_attempts
+from difa.engines.ray.plan import Piece, Span, count_lines, find_files, piece_size, plan
+from difa.engines.ray.read import read_piece
+from difa.engines.ray.storage import Output
+from difa.engines.ray.write import FORMATS, part_name, part_writer
 from difa.errors import ConfigError, DifaError, EngineError, InputError
 from difa.estimator import DiFA
+from difa.prefetch import chunk_documents
 
 _ATTEMPTS = 5  # at one piece
 _SPANS = 64  # spans whose lines one task counts

@@ -64,7 +64,7 @@ def cut_chunks(
         yield chunk
 
 
-def work_ahead(
+def prefetch(
     work: Callable[[T], R], items: Iterator[T], ready: Callable[[], T | None] | None
 ) -> Generator[tuple[T, R], None, None]:
     """Each item and what `work` makes of it, in order; an error of `work` comes out in the place of its item.

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from difa.document import Document
-from difa.engines.ray_places import locate
-from difa.engines.ray_plan import COLUMNS, PARQUET, Piece
+from difa.engines.ray.plan import COLUMNS, PARQUET, Piece
+from difa.engines.ray.storage import locate
 from difa.errors import InputError
 from difa.formats import PARSERS
 from difa.formats.lines import parse_record
