@@ -20,7 +20,7 @@ import numpy as np
 
 from difa.atomic import fresh_folder
 from difa.encoders import EncoderSpec
-from difa.encoders.source import Source
+from difa.encoders.source import EncoderFiles
 from difa.errors import EncoderError, MissingExtraError
 
 TOLERANCE = 1e-4
@@ -54,7 +54,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "difa"
 
 
-def exported(source: Source) -> ExportedEncoder:
+def exported(source: EncoderFiles) -> ExportedEncoder:
     """The encoder as ONNX, from the cache folder or exported now."""
     folder = cache_folder() / f"encoder-{source.fingerprint[:16]}-layer{source.layer}-v{_EXPORT_VERSION}"
     kept = _read(folder, source)
@@ -83,7 +83,7 @@ def quiet_exporter() -> Iterator[None]:
                 logger.setLevel(level)
 
 
-def open_source(source: Source) -> Opened:
+def open_source(source: EncoderFiles) -> Opened:
     """Read an encoder with torch and transformers."""
     try:
         import onnxscript  # noqa: F401  (used by torch's exporter)
@@ -109,7 +109,7 @@ def open_source(source: Source) -> Opened:
     return Opened(_hidden_state_module(torch, model, source.layer), text, spec)
 
 
-def _export(source: Source) -> ExportedEncoder:
+def _export(source: EncoderFiles) -> ExportedEncoder:
     opened = open_source(source)
     import torch
 
@@ -189,7 +189,7 @@ def _verify(graph: bytes, module: Any, ids: Any, mask: Any) -> None:
         raise EncoderError(f"exported vectors differ from the original by {error:.2g}, over {TOLERANCE:g}")
 
 
-def _read(folder: Path, source: Source) -> ExportedEncoder | None:
+def _read(folder: Path, source: EncoderFiles) -> ExportedEncoder | None:
     try:
         spec = json.loads((folder / "spec.json").read_text())
         kept = ExportedEncoder(

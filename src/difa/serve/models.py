@@ -30,7 +30,7 @@ _RATES = tuple(round(10 ** (-3 + step / 20), 5) for step in range(55))  # 0.001 
 
 
 @dataclass(frozen=True)
-class Job:
+class Query:
     """A document, and whether its reasons are wanted."""
 
     document: Document
@@ -47,12 +47,12 @@ class ServedModel:
         self.views = list(probe.words[0].evidence)
         self.info = self._describe()
         self._metrics = metrics
-        self.lanes: dict[str, Lane[Job, Result | Explanation]] = {}
+        self.lanes: dict[str, Lane[Query, Result | Explanation]] = {}
 
     def start(self) -> None:
         """Begin to take work; call it on the event loop."""
         for name, count in (("short", self.settings.batch_documents), ("long", 1), ("reasons", 1)):
-            lane: Lane[Job, Result | Explanation] = Lane(
+            lane: Lane[Query, Result | Explanation] = Lane(
                 name,
                 self._work,
                 budget=self.settings.batch_words,
@@ -74,11 +74,11 @@ class ServedModel:
         """Whether work is taken."""
         return bool(self.lanes) and all(lane.is_running for lane in self.lanes.values())
 
-    def submit(self, jobs: Sequence[Job]) -> list[Item[Job, Result | Explanation]]:
-        """Queue the jobs of one request, all of them or, where the queue is full, none."""
+    def submit(self, queries: Sequence[Query]) -> list[Item[Query, Result | Explanation]]:
+        """Queue the queries of one request, all of them or, where the queue is full, none."""
         owner = object()
-        pairs: list[tuple[Lane[Job, Result | Explanation], Item[Job, Result | Explanation]]] = [
-            (self._lane(job), Item(job, max(1, len(job.document.words)), owner)) for job in jobs
+        pairs: list[tuple[Lane[Query, Result | Explanation], Item[Query, Result | Explanation]]] = [
+            (self._lane(query), Item(query, max(1, len(query.document.words)), owner)) for query in queries
         ]
         if refusal := self.refusal({lane.name for lane, _ in pairs}):
             raise refusal
@@ -86,10 +86,10 @@ class ServedModel:
             lane.submit(item)
         return [item for _, item in pairs]
 
-    def _lane(self, job: Job) -> Lane[Job, Result | Explanation]:
-        if len(job.document.words) > self.settings.long_words:
+    def _lane(self, query: Query) -> Lane[Query, Result | Explanation]:
+        if len(query.document.words) > self.settings.long_words:
             return self.lanes["long"]
-        return self.lanes["reasons" if job.reasons else "short"]
+        return self.lanes["reasons" if query.reasons else "short"]
 
     def refusal(self, lanes: Iterable[str] = ("short",)) -> Refusal | None:
         """What to answer where one of these lanes is full."""
@@ -100,21 +100,21 @@ class ServedModel:
                 return Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
         return None
 
-    def _work(self, jobs: Sequence[Job]) -> Sequence[Result | Explanation | Exception]:
+    def _work(self, queries: Sequence[Query]) -> Sequence[Result | Explanation | Exception]:
         """Results without flags: batches mix requests of different rates, and each request flags its own."""
-        if not any(job.reasons for job in jobs):
+        if not any(query.reasons for query in queries):
             try:
-                return self.model.score_unflagged([job.document for job in jobs])
+                return self.model.score_unflagged([query.document for query in queries])
             except Exception as error:  # one document must not take its batch-mates down with it
                 # The type only: a message may quote the text.
-                _log.warning("a batch of %d documents failed (%s): each is scored by itself", len(jobs), type(error).__name__)
-        return [self._alone(job) for job in jobs]
+                _log.warning("a batch of %d documents failed (%s): each is scored by itself", len(queries), type(error).__name__)
+        return [self._alone(query) for query in queries]
 
-    def _alone(self, job: Job) -> Result | Explanation | Exception:
+    def _alone(self, query: Query) -> Result | Explanation | Exception:
         try:
-            if job.reasons:
-                return self.model.explain_unflagged(job.document)
-            return self.model.score_unflagged([job.document])[0]
+            if query.reasons:
+                return self.model.explain_unflagged(query.document)
+            return self.model.score_unflagged([query.document])[0]
         except Exception as error:
             return error
 

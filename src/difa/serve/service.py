@@ -16,7 +16,7 @@ from difa.serve.batching import Item
 from difa.serve.body import LARGE, off_loop, read_json
 from difa.serve.errors import Refusal
 from difa.serve.metrics import Metrics
-from difa.serve.models import Job, ServedModel
+from difa.serve.models import Query, ServedModel
 from difa.serve.requests import Failure, documents_of, respond
 from difa.serve.schemas import check
 from difa.serve.settings import Settings
@@ -77,14 +77,14 @@ class Service:
     async def _outcomes(
         self, request: Request, model: ServedModel, documents: Sequence[Document | Failure], reasons: bool
     ) -> list[Outcome]:
-        jobs = [Job(document, reasons) for document in documents if isinstance(document, Document)]
-        items = iter(await _wait(request, model.submit(jobs), self.settings.timeout))
+        queries = [Query(document, reasons) for document in documents if isinstance(document, Document)]
+        items = iter(await _wait(request, model.submit(queries), self.settings.timeout))
         return [document if isinstance(document, Failure) else _outcome(next(items)) for document in documents]
 
 
 async def _wait(
-    request: Request, items: list[Item[Job, Result | Explanation]], timeout: float
-) -> list[Item[Job, Result | Explanation]]:
+    request: Request, items: list[Item[Query, Result | Explanation]], timeout: float
+) -> list[Item[Query, Result | Explanation]]:
     """Until all items are done; what has not begun is withdrawn when the time is up or the client has gone."""
     gone = asyncio.create_task(_gone(request))
     done = asyncio.gather(*(item.outcome for item in items), return_exceptions=True)
@@ -110,14 +110,14 @@ async def _gone(request: Request) -> None:
         pass
 
 
-def _outcome(item: Item[Job, Result | Explanation]) -> Outcome:
+def _outcome(item: Item[Query, Result | Explanation]) -> Outcome:
     if item.outcome.cancelled():
         raise Refusal(503, "the service is shutting down: ask another one", {"Retry-After": "1"})
     error = item.outcome.exception()
     if error is None:
         return item.outcome.result()
     if isinstance(error, DifaError):
-        return Failure(str(error), item.job.document.id)
+        return Failure(str(error), item.payload.document.id)
     # The type only: a message may quote the text.
-    _log.error("a document of %d words could not be scored: %s", len(item.job.document.words), type(error).__name__)
-    return Failure("the document could not be scored: the service has logged why", item.job.document.id)
+    _log.error("a document of %d words could not be scored: %s", len(item.payload.document.words), type(error).__name__)
+    return Failure("the document could not be scored: the service has logged why", item.payload.document.id)

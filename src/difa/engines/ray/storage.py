@@ -46,14 +46,14 @@ def below(folder: str, relative: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputFolder:
     """An output folder in the making: `staging` is where parts are written until `finish`."""
 
     place: str
     staging: str
 
     @classmethod
-    def prepare(cls, place: str) -> Output:
+    def prepare(cls, place: str) -> OutputFolder:
         """Refuse a place that is taken or cannot be written, before any work is done."""
         system, path = locate(place)
         try:
