@@ -12,8 +12,8 @@ import difa
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
-    "errors", "atomic", "document", "config", "words", "sample", "prefetch", "knowledge", "encoders", "perturb", "views",
-    "calibrate", "training_outliers", "fuse", "aggregate", "document_score", "learn", "detector", "fitting", "decide",
+    "errors", "atomic", "document", "config", "words", "sample", "prefetch", "knowledge", "runtime", "encoders", "perturb",
+    "views", "calibrate", "training_outliers", "fuse", "aggregate", "document_score", "learn", "detector", "fitting", "decide",
     "persist", "estimator", "evaluate", "formats", "engines", "report", "baselines", "bench", "serve", "cli", "__main__",
 ]  # fmt: skip
 

@@ -16,10 +16,10 @@ from difa.config import Config
 from difa.document import Document, Encoded, FloatArray, split_by
 from difa.document_score import DocumentScore, describe, trait_names
 from difa.encoders import Encoder
-from difa.encoders.threads import core_count
 from difa.fuse import gate, power_mean
 from difa.learn import Heads
 from difa.prefetch import HasDocuments, chunk_documents, prefetch
+from difa.runtime.threads import core_count
 from difa.views import View
 from difa.views.critic import CriticView
 

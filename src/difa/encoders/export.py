@@ -7,11 +7,7 @@ fits start at once. The exported graph is checked against the original before it
 from __future__ import annotations
 
 import json
-import logging
-import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +18,7 @@ from difa.atomic import fresh_folder
 from difa.encoders import EncoderSpec
 from difa.encoders.source import EncoderFiles
 from difa.errors import EncoderError, MissingExtraError
+from difa.runtime.export import cache_folder, export_graph, quiet_exporter
 
 TOLERANCE = 1e-4
 _EXPORT_VERSION = 1
@@ -47,13 +44,6 @@ class Opened:
     spec: EncoderSpec
 
 
-def cache_folder() -> Path:
-    """Where exported graphs are kept: DIFA_CACHE, or `difa` in the user's cache folder."""
-    if chosen := os.environ.get("DIFA_CACHE"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "difa"
-
-
 def exported(source: EncoderFiles) -> ExportedEncoder:
     """The encoder as ONNX, from the cache folder or exported now."""
     folder = cache_folder() / f"encoder-{source.fingerprint[:16]}-layer{source.layer}-v{_EXPORT_VERSION}"
@@ -64,23 +54,6 @@ def exported(source: EncoderFiles) -> ExportedEncoder:
     if fresh.graph:
         _keep(folder, fresh)
     return fresh
-
-
-@contextmanager
-def quiet_exporter() -> Iterator[None]:
-    """Keep torch's exporter from chatting on stderr."""
-    names = ("torch.onnx", "torch.onnx._internal.exporter._registration", "onnxscript", "onnx_ir", "torch.export", "transformers")
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
 
 
 def open_source(source: EncoderFiles) -> Opened:
@@ -135,27 +108,6 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")
 
 
-def export_graph(module: Any, inputs: dict[str, Any], outputs: list[str], longest: int, optimize: bool = True) -> bytes:
-    """A torch module of (batch, length, …) inputs as ONNX with both axes free."""
-    import torch
-
-    batch, length = torch.export.Dim("batch"), torch.export.Dim("length", max=longest)
-    with quiet_exporter(), torch.no_grad():
-        program = torch.onnx.export(
-            module,
-            tuple(inputs.values()),
-            dynamo=True,
-            verbose=False,
-            optimize=optimize,
-            input_names=list(inputs),
-            output_names=outputs,
-            dynamic_shapes=tuple({0: batch, 1: length} for _ in inputs),
-        )
-    if program is None:
-        raise EncoderError("export to ONNX: torch's exporter returned nothing")
-    return bytes(program.model_proto.SerializeToString())
-
-
 def _hidden_state_module(torch: Any, model: Any, layer: int) -> Any:
     class HiddenState(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -179,7 +131,7 @@ def _max_length(model: Any, tokenizer: Any) -> int:
 def _verify(graph: bytes, module: Any, ids: Any, mask: Any) -> None:
     import torch
 
-    from difa.encoders.onnx import session
+    from difa.runtime.session import session
 
     with torch.no_grad():
         expected = module(ids, mask).numpy()
