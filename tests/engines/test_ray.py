@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ray = pytest.importorskip("ray", reason="the extra ray is not installed")
 
 LIMIT = 120  # seconds for one run

@@ -10,6 +10,8 @@ import pytest
 
 from tests.engines.conftest import command, difa
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def source(texts, tmp_path_factory):

@@ -138,6 +138,7 @@ def test_models_says_what_the_page_needs(client, model):
     assert answer["limits"]["texts"] == 1000
 
 
+@pytest.mark.slow
 def test_documents_that_were_left_out_shift_no_threshold(quick, corpus, rng):
     odd = [" ".join("".join(rng.choice(list("bcdfghjklmnpqrstvwxz"), 9)) for _ in range(8)) for _ in range(18)]
     with pytest.warns(UserWarning, match="left out"):

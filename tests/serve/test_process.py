@@ -13,6 +13,8 @@ import pytest
 from difa.serve.settings import Settings
 from tests.serve.conftest import Client, wait_until
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "difa", "serve"]
 
 
