@@ -4,17 +4,20 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test check figures bench-serve bench-speed bench-ray serve screenshot format docs clean
+.PHONY: help demo test test-fast check figures bench-serve bench-speed bench-ray serve screenshot format docs clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.fit: pyproject.toml constraints.txt  # what fitting and scoring need, and nothing else
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[fit]"
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.fit  # what development needs
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,peers,serve,ray,dev,docs]"
 	@touch $@
 
-demo: $(VENV)/.installed  ## fit on the example corpus, score the test messages, say how well it went
+demo: $(VENV)/.fit  ## fit on the example corpus, score the test messages, say how well it went
 	$(BIN)/difa fit examples/support/normal.txt --out $(DEMO)/model
 	$(BIN)/difa score $(DEMO)/model examples/support/test.jsonl --fpr 0.05 --out $(DEMO)/scores.jsonl
 	$(BIN)/python examples/support/show.py $(DEMO)/scores.jsonl examples/support/test.jsonl
@@ -22,8 +25,11 @@ demo: $(VENV)/.installed  ## fit on the example corpus, score the test messages,
 	@echo
 	@echo 'Now try: $(BIN)/difa explain $(DEMO)/model "My parcel was banana to the wrong address"'
 
-test: $(VENV)/.installed  ## run the tests
+test: $(VENV)/.installed  ## run all tests
 	$(BIN)/python -m pytest -rs
+
+test-fast: $(VENV)/.installed  ## run the tests that take no time: no Ray, no browser, no killed processes, no real model
+	$(BIN)/python -m pytest -m "not slow"
 
 check: $(VENV)/.installed  ## lint and type-check
 	$(BIN)/ruff check .
@@ -40,7 +46,7 @@ figures: $(VENV)/.installed  ## measure all methods on the benchmark sets (DIFA_
 	$(BIN)/difa bench examples --out build/bench
 	$(BIN)/difa bench report build/bench --into docs/benchmark.md
 
-$(DEMO)/model/config.json: $(VENV)/.installed
+$(DEMO)/model/config.json: $(VENV)/.fit
 	$(BIN)/difa fit examples/support/normal.txt --out $(DEMO)/model
 
 bench-ray: $(VENV)/.installed $(DEMO)/model/config.json  ## measure two workers beside one, some three minutes

@@ -8,7 +8,7 @@ import json
 import statistics
 from pathlib import Path
 
-from difa.engines.ray import measure_ray
+from difa.engines.ray.score import measure_ray
 from difa.words import split_words
 
 NORMAL = Path(__file__).parent.parent / "examples" / "support" / "normal.txt"

@@ -12,8 +12,17 @@ import pytest
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "true"
 
+SLOW_FIXTURES = {"model", "encoder", "folder"}
+"""Fixtures that export the embedded encoder or fit with it, or save a model for processes of their own."""
+
 ROOT = Path(__file__).parent.parent
 SUPPORT = ROOT / "examples" / "support"
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if SLOW_FIXTURES & set(item.fixturenames):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from difa.calibrate import TailReference, benjamini_hochberg, check_rate
+from difa.calibrate import TailReference, check_rate, discovery_cutoff
 from difa.errors import ConfigError
 
 REFERENCE = TailReference.of(np.array([3.0, 1.0, 2.0, 2.0]))
@@ -38,9 +38,9 @@ def test_p_values_of_normal_scores_keep_the_rate(rng):
 
 def test_benjamini_hochberg_by_hand():
     # Sorted .01 .02 .03 .5 against .05·k/4 = .0125 .025 .0375 .05: the third is the last to pass.
-    assert benjamini_hochberg(np.array([0.5, 0.03, 0.01, 0.02]), 0.05).tolist() == [False, True, True, True]
-    assert not benjamini_hochberg(np.array([0.04, 0.5]), 0.05)[0]
-    assert benjamini_hochberg(np.empty(0), 0.05).shape == (0,)
+    assert discovery_cutoff(np.array([0.5, 0.03, 0.01, 0.02]), 0.05) == 0.03
+    assert discovery_cutoff(np.array([0.04, 0.5]), 0.05) < 0
+    assert discovery_cutoff(np.empty(0), 0.05) < 0
 
 
 @pytest.mark.parametrize("rate", [0, 1, -0.1, math.nan, "0.1", True, None])

@@ -61,7 +61,7 @@ def test_the_command_line_screens(cascade, texts, tmp_path):
     assert written == [result.judged_by for result in cascade.score(texts[:-1], fpr=0.05)]
     for wrong, message in (
         (["--screen", "0.2"], "expected both of --screen and --screen-model"),
-        (["--screen", "0.2", "--screen-model", str(tmp_path / "fast"), "--fdr", "0.1"], "--fdr cannot be used with --screen"),
+        (["--screen", "0.2", "--screen-model", str(tmp_path / "fast"), "--fdr", "0.1"], "expected fpr beside a screen, got fdr"),
     ):
         failed = CliRunner().invoke(app, [*command, *wrong])
         assert message in str(failed.exception)

@@ -175,7 +175,7 @@ def test_a_killed_worker_is_said_in_a_line(folder, corpus, tmp_path, monkeypatch
     source.write_text("\n".join(corpus), encoding="utf-8")
     monkeypatch.setattr(processes, "_LEAST_BYTES", 0)
     monkeypatch.setattr(processes, "_unpack", lambda *item: os.kill(os.getpid(), signal.SIGKILL))
-    with pytest.raises(EngineError, match="--threads 1"):
+    with pytest.raises(EngineError, match="one thread"):
         score_inputs(DiFA.load(folder, threads=2), Job(folder, [str(source)], tmp_path / "out.jsonl"), Silent())
     assert not (tmp_path / "out.jsonl").exists()
 

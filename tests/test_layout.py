@@ -1,6 +1,7 @@
 """The shape of the package: who may import whom, what is public, what stays unloaded."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,10 @@ import difa
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
-    "errors", "document", "config", "words", "sample", "ahead", "knowledge", "encoders", "perturb", "views", "calibrate",
-    "trim", "fuse", "aggregate", "document_score", "learn", "detector", "fitting", "decide", "persist", "estimator",
-    "cascade", "evaluate", "formats", "engines", "report", "baselines", "bench", "serve", "cli", "__main__",
+    "errors", "atomic", "document", "config", "words", "sample", "prefetch", "knowledge", "runtime", "encoders", "perturb",
+    "views", "calibrate", "training_outliers", "fuse", "aggregate", "document_score", "learn", "detector", "fitting", "decide",
+    "persist", "estimator", "cascade", "evaluate", "formats", "engines", "report", "baselines", "bench", "serve", "cli",
+    "__main__",
 ]  # fmt: skip
 
 
@@ -68,7 +70,39 @@ def test_scoring_never_loads_the_training_frameworks(quick_model, tmp_path):
     assert not {"torch", "transformers", "sentence_transformers", "sklearn", "onnx"} & loaded
 
 
-def test_source_has_no_asserts_and_no_prints_in_the_library():
+def calls(path):
+    """Every call in a file, with the name that is called."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            yield (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")), node
+
+
+def test_flags_are_set_in_one_place():
+    for path in files():
+        sets = [node for _, node in calls(path) if any(keyword.arg == "is_anomaly" for keyword in node.keywords)]
+        assert not sets or path.name == "decide.py", path
+
+
+def texts_in(path):
+    """Every string of a file but its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return [node.value for node in strings if id(node) not in prose]
+
+
+def test_messages_of_the_library_name_no_flags_of_the_command_line():
+    for path in files():
+        if path.relative_to(SOURCE).parts[0] == "cli" or "speed" in path.name:  # which starts the command line itself
+            continue
+        others = re.compile(r"(pip install|ray start) --[\w-]+")
+        flags = [text for text in texts_in(path) if re.search(r"(?<!\w)--[a-z]", others.sub("", text))]
+        assert not flags, path
+
+
+def test_the_library_has_no_asserts_and_no_prints():
     for path in files():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree)), path
+        if path.relative_to(SOURCE).parts[0] != "cli":
+            assert "print" not in [name for name, node in calls(path) if isinstance(node.func, ast.Name)], path

@@ -28,6 +28,7 @@ def test_fusion_learns_which_side_to_trust(rng, informative):
     assert scores[0] > 1.2 * scores[1]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights(rng):
     normal, pseudo = examples(rng, 0, False), examples(rng, 0, True)
     first, second, other = (learn(normal, pseudo, Config.preset("paper"), seed) for seed in (1, 1, 2))

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difa.document import FloatArray
 from difa.errors import ConfigError
@@ -62,14 +61,11 @@ def tail_evidence(raw: FloatArray, references: Sequence[TailReference], epsilon:
     return np.stack(columns, axis=-1)
 
 
-def benjamini_hochberg(p_values: FloatArray, rate: float) -> NDArray[np.bool_]:
-    """Flags that keep the expected share of false ones among the flagged below `rate`."""
-    count = len(p_values)
-    if count == 0:
-        return np.zeros(0, dtype=bool)
+def discovery_cutoff(p_values: FloatArray, rate: float) -> float:
+    """The largest p-value that Benjamini and Hochberg flag at a false-discovery rate; below zero where they flag nothing."""
     ordered = np.sort(p_values)
-    passing = np.flatnonzero(ordered <= rate * np.arange(1, count + 1) / count)
-    return p_values <= (ordered[passing[-1]] if len(passing) else -1.0)
+    passing = np.flatnonzero(ordered <= rate * np.arange(1, len(ordered) + 1) / max(1, len(ordered)))
+    return float(ordered[passing[-1]]) if len(passing) else -1.0
 
 
 def check_rate(name: str, rate: object) -> float:

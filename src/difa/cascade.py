@@ -38,13 +38,13 @@ class Cascade:
     def __post_init__(self) -> None:
         check_rate("screen", self.rate)
         if self.model.fdr is not None:
-            raise ConfigError("screen: expected a model that flags at a false-alarm rate, got one with fdr: give --fpr")
+            raise ConfigError("screen: expected a model that flags at a false-alarm rate, got one with fdr: give fpr")
 
     def score(self, texts: Iterable[Any], *, fpr: float | None = None) -> list[Result]:
         """Results in order; `judged_by` says which model each is from."""
         rate = check_rate("fpr", self.model.fpr if fpr is None else fpr)
         if rate > self.rate:
-            raise ConfigError(f"fpr: expected at most the rate of the screen, {self.rate:g}, got {rate:g}: raise --screen")
+            raise ConfigError(f"fpr: expected at most the rate of the screen, {self.rate:g}, got {rate:g}: raise that one")
         documents = [as_document(text, position) for position, text in enumerate(texts)]
         results = [replace(result, judged_by=SCREEN) for result in self.screen.score(documents, fpr=rate)]
         suspicious = [at for at, result in enumerate(results) if result.p_value <= self.rate]

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from difa.aggregate import aggregate
-from difa.ahead import cut_chunks, work_ahead
 from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
 from difa.document import Document, Encoded, FloatArray, split_by
 from difa.document_score import DocumentScore, describe, trait_names
 from difa.encoders import Encoder
-from difa.encoders.threads import core_count
 from difa.fuse import gate, power_mean
 from difa.learn import Heads
+from difa.prefetch import HasDocuments, chunk_documents, prefetch
+from difa.runtime.threads import core_count
 from difa.views import View
 from difa.views.critic import CriticView
+
+C = TypeVar("C", bound=HasDocuments)
 
 _ENOUGH_WORDS = 512  # words for which threads are worth their start
 
@@ -77,12 +81,28 @@ class Detector:
         return critic.statistics.suggest([word.text for word in document.words], place) if critic else None
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
-        """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores, some documents at a time."""
-        chunks = list(cut_chunks(documents))
+        """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""
+        chunks = list(chunk_documents(documents))
         rest = iter(chunks)
-        side_by_side = self.has_threads and len(chunks) > 1
-        encoded = work_ahead(self.encoder.encode, rest, lambda: next(rest, None), side_by_side=side_by_side)
-        return [scored for _, vectors in encoded for scored in self.score_encoded(vectors)]
+        ready = (lambda: next(rest, None)) if len(chunks) > 1 else None
+        return [item for _, scored in self.score_chunks(rest, ready) for item in scored]
+
+    def score_chunks(self, chunks: Iterator[C], ready: Callable[[], C | None] | None) -> Generator[tuple[C, list[Scored]]]:
+        """Each chunk of a stream and what is said of its documents, in order and in bounded memory.
+
+        Args:
+            chunks: waits for the next chunk.
+            ready: gives the next chunk if there is one already: it is encoded while the one before is scored.
+        """
+
+        def encode(chunk: C) -> list[Encoded]:
+            return self.encoder.encode(chunk.documents)
+
+        with closing(prefetch(encode, chunks, ready if self.has_threads else None)) as encoded:
+            for chunk, vectors in encoded:
+                scored = self.score_encoded(vectors)
+                del vectors  # a long document's are large, and not needed for its results
+                yield chunk, scored
 
     def score_encoded(self, documents: Sequence[Encoded]) -> list[Scored]:
         """The same from the vectors on."""

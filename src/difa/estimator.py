@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 from difa import fitting
 from difa.calibrate import check_rate
 from difa.config import Config, stage_from_dict
-from difa.decide import decide
-from difa.detector import Detector, Scored
+from difa.decide import Rule, flag, rank
+from difa.detector import C, Detector
 from difa.document import Document, Explanation, FloatArray, Result
 from difa.encoders import load_encoder
 from difa.errors import ConfigError, InputError, NotFittedError
@@ -128,17 +129,38 @@ class DiFA:
             fpr: false-alarm rate for this call, in place of the constructor's.
             fdr: false-discovery rate over this call's documents, in place of a false-alarm rate.
         """
-        documents = _documents(texts)
-        self._rate(fpr, fdr)  # an impossible rate is refused before anything is scored
-        return self.decide(documents, self._fitted().score(documents), fpr=fpr, fdr=fdr)
+        rule = self.rule(fpr, fdr)  # an impossible rate is refused before anything is scored
+        return flag(self.score_unflagged(texts), rule)
 
-    def decide(
-        self, documents: Sequence[Document], scored: Sequence[Scored], *, fpr: float | None = None, fdr: float | None = None
-    ) -> list[Result]:
-        """The last step of `score`, for those who take the steps before it apart: what the detector says, as results."""
-        rate, over_batch = self._rate(fpr, fdr)
-        self._warn_if_too_small(rate, stacklevel=2)  # one place, whoever calls: said once for all chunks of a run
-        return decide(self._fitted(), documents, scored, rate, over_batch=over_batch)
+    def score_unflagged(self, texts: Iterable[Any]) -> list[Result]:
+        """Scores and p-values without flags, for those who flag later: by `difa.decide.flag`, over other batches."""
+        documents = _documents(texts)
+        return rank(self._fitted(), documents, self._fitted().score(documents))
+
+    def score_chunks(self, chunks: Iterator[C], ready: Callable[[], C | None] | None = None) -> Generator[tuple[C, list[Result]]]:
+        """The door for streams: each chunk of documents and its results, without flags, in order and in bounded memory.
+
+        Args:
+            chunks: waits for the next chunk.
+            ready: gives the next chunk if there is one already: it is encoded while the one before is scored.
+        """
+        fitted = self._fitted()
+        with closing(fitted.score_chunks(chunks, ready)) as scored:
+            for chunk, items in scored:
+                yield chunk, rank(fitted, chunk.documents, items)
+
+    def rule(self, fpr: float | None = None, fdr: float | None = None, *, warn: bool = True) -> Rule:
+        """The rule in force: the rate that is given, or else the model's own.
+
+        Args:
+            fpr: false-alarm rate, in place of the constructor's.
+            fdr: false-discovery rate, in place of a false-alarm rate.
+            warn: say so where the model has too few normal documents for any to be flagged at that rate.
+        """
+        rule = Rule.in_force(fpr, fdr, own=(self.fpr, self.fdr))
+        if warn:
+            self._warn_if_too_small(rule.rate)
+        return rule
 
     def decision_function(self, texts: Iterable[Any]) -> FloatArray:
         """Document scores."""
@@ -160,12 +182,18 @@ class DiFA:
 
     def explain(self, text: Any, *, fpr: float | None = None) -> Explanation:
         """Score one document and say, view by view, why each word stands out."""
+        rule = self.rule(fpr)
+        explained = self.explain_unflagged(text)
+        return replace(explained, result=flag([explained.result], rule)[0])
+
+    def explain_unflagged(self, text: Any) -> Explanation:
+        """The same without flags."""
         fitted = self._fitted()
         document = as_document(text)
-        encoded = fitted.encoder.encode([document])[0]
-        by_view = {view.name: view.explain(encoded) for view in fitted.views}
-        reasons = tuple({name: tuple(lists[t]) for name, lists in by_view.items()} for t in range(len(encoded)))
-        return Explanation(self.score([document], fpr=fpr)[0], reasons)
+        encoded = fitted.encoder.encode([document])
+        by_view = {view.name: view.explain(encoded[0]) for view in fitted.views}
+        reasons = tuple({name: tuple(lists[t]) for name, lists in by_view.items()} for t in range(len(document.words)))
+        return Explanation(rank(fitted, [document], fitted.score_encoded(encoded))[0], reasons)
 
     # Fitted state
 
@@ -240,22 +268,13 @@ class DiFA:
         except AttributeError:
             raise NotFittedError("expected a fitted detector: call fit(texts) or DiFA.load(folder) first") from None
 
-    def _rate(self, fpr: float | None, fdr: float | None) -> tuple[float, bool]:
-        """The rate in force, and whether it is a false-discovery rate."""
-        if fpr is not None and fdr is not None:
-            raise ConfigError("expected one of fpr and fdr, got both")
-        rate, over_batch = (fdr, True) if fdr is not None else (fpr, False)
-        if rate is None:
-            rate, over_batch = (self.fdr, True) if self.fdr is not None else (self.fpr, False)
-        return check_rate("fdr" if over_batch else "fpr", rate), over_batch
-
-    def _warn_if_too_small(self, rate: float, stacklevel: int = 3) -> None:
+    def _warn_if_too_small(self, rate: float) -> None:
         reference = self._fitted().document_reference
         if reference.least_p > rate:
             warnings.warn(
                 f"no document can be flagged at a rate of {rate:g}: {len(reference.values)} normal documents allow "
                 f"{reference.least_p:.2g} at best; fit on more documents or raise the rate",
-                stacklevel=stacklevel,
+                stacklevel=3,
             )
 
     def _sample(self, texts: Iterable[Any], seed: int) -> Sample:

@@ -22,12 +22,12 @@ from difa.detector import Detector, fuse_words, pool_words, raw_evidence
 from difa.document import Document, Encoded, FloatArray, IntArray
 from difa.document_score import DocumentScore, describe
 from difa.encoders import Encoder
-from difa.encoders.threads import core_count
 from difa.errors import InputError
 from difa.knowledge.wordlist import find_language
 from difa.learn import Example, Heads, learn
 from difa.perturb import Pseudo, make_pseudo_anomalies
-from difa.trim import merely_rare, misfits
+from difa.runtime.threads import core_count
+from difa.training_outliers import merely_rare, misfits
 from difa.views import Lesson, View, fit_view, prepare_views
 
 T = TypeVar("T")

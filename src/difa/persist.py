@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from difa import __version__
+from difa.atomic import fresh_folder, write_synced
 from difa.calibrate import TailReference
 from difa.config import Config, check_threads
 from difa.detector import Detector
@@ -37,23 +37,9 @@ def save(detector: Detector, folder: Path, parameters: dict[str, Any]) -> None:
     """Write a model folder; an older model at the same place is replaced, anything else is left alone."""
     check_place(folder)
     files = _files(detector, parameters)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as name:
-        fresh, old = Path(name) / "new", Path(name) / "old"
-        fresh.mkdir()
+    with fresh_folder(folder) as fresh:
         for file, content in files.items():
-            with (fresh / file).open("wb") as handle:
-                handle.write(content)
-                handle.flush()
-                os.fsync(handle.fileno())
-        if folder.exists():
-            folder.rename(old)
-        try:
-            fresh.rename(folder)
-        except BaseException:
-            if old.exists():
-                old.rename(folder)  # the older model stays where it was
-            raise
+            write_synced(fresh / file, content)
 
 
 def load(folder: Path, cache: str | Path | None = None, threads: int | None = None) -> tuple[Detector, dict[str, Any]]:
@@ -226,7 +212,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.is_file():
         raise ModelError(
-            f"{folder}: expected a model folder with config.json, found none: give the folder that `difa fit --out` wrote"
+            f"{folder}: expected a model folder with config.json, found none: give the folder that a fitted model was saved to"
         )
     try:
         config = json.loads(path.read_text(encoding="utf-8"))

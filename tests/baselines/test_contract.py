@@ -7,6 +7,8 @@ from difa.baselines import METHODS, method, stack
 from difa.document import Encoded
 from difa.errors import ConfigError, NotFittedError
 
+pytestmark = pytest.mark.slow  # PyOD and its networks
+
 FAST = {
     "deepsvdd": {"epochs": 3, "hidden_neurons": (8, 4)},
     "ae": {"epoch_num": 2, "hidden_neuron_list": (8, 4)},

@@ -16,6 +16,8 @@ from difa.bench.table import run_table
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
 
+pytestmark = pytest.mark.slow
+
 
 def parts(records, level):
     return {figure["part"] for record in records for figure in record["figures"] if figure["level"] == level}

@@ -56,7 +56,7 @@ def test_without_folder_and_hub_one_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"no data: expected a folder with tokenad/ .*Charles-Cao/pytextad"):
         load_sets(None, forms=("clean",))
-    with pytest.raises(InputError, match="--revision with a commit of Charles-Cao/TokenAD"):
+    with pytest.raises(InputError, match="as revision a commit of Charles-Cao/TokenAD"):
         load_sets(None, forms=("original",))
 
 

@@ -9,6 +9,8 @@ from difa.bench.split import split
 from difa.bench.table import run_table
 from difa.errors import ConfigError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def quick_peers(monkeypatch):

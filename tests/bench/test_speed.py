@@ -13,6 +13,8 @@ from difa.bench.speed_parts import vary
 from difa.errors import DifaError
 from difa.words import from_tokens
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_part_is_measured_and_reported(start, tmp_path):
     run = start(threads=2)

@@ -13,6 +13,8 @@ from difa.cli import app
 from difa.errors import ConfigError
 from difa.formats import read_documents
 
+pytestmark = pytest.mark.slow
+
 CHEAP = ("iforest", "ecod", "tokencore", "length", "unigram", "trigram", "doclength", "difa-full")
 
 

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def difa(*arguments, **options):
     command = [sys.executable, "-m", "difa", *map(str, arguments)]

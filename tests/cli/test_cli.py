@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SUPPORT = Path(__file__).parent.parent.parent / "examples" / "support"
 
 

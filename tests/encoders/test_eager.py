@@ -14,6 +14,8 @@ from difa.encoders import load_encoder
 from difa.errors import EncoderError
 from difa.words import from_text
 
+pytestmark = pytest.mark.slow
+
 
 class BranchingConfig(BertConfig):
     model_type = "branching-bert"

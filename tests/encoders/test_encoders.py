@@ -33,6 +33,7 @@ def test_vectors_agree_with_the_reference_implementation(encoder):
     assert np.abs(got - reference_vectors(folder, 4, WORDS)).max() < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layer", "meant"), [(None, 2), (-1, 2), (-3, 0), (0, 0), (1, 1)])
 def test_any_local_encoder_at_any_layer(tiny_folder, layer, meant):
     encoder = load_encoder(EncoderConfig(name=str(tiny_folder), layer=layer))
@@ -105,6 +106,7 @@ def test_folders_that_are_no_encoders(tmp_path, tiny_folder):
         load_encoder(EncoderConfig(name=str(tiny_folder), layer=3))
 
 
+@pytest.mark.slow
 def test_cache_is_used_and_keyed_by_layer_and_text(tiny_folder, tmp_path, monkeypatch):
     documents = [from_text("one text"), from_text("another text"), from_text("one text")]
     first = load_encoder(EncoderConfig(name=str(tiny_folder), layer=1), tmp_path)

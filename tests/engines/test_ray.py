@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ray = pytest.importorskip("ray", reason="the extra ray is not installed")
 
 LIMIT = 120  # seconds for one run
@@ -136,7 +138,7 @@ def test_a_running_cluster_gives_the_same_as_parquet(cluster, folder, texts, exp
 MANY_PIECES = """
 import sys
 from pathlib import Path
-from difa.engines.ray import score_files
+from difa.engines.ray.score import score_files
 model, source, out, address = sys.argv[1:]
 print(score_files(Path(model), [source], out, address=address, workers=2, piece_bytes=100, fpr=0.2).parts)
 """
@@ -171,7 +173,7 @@ def test_bad_lines_stop_the_run_or_are_counted(cluster, folder, tmp_path):
 DEADLY = """
 import os, sys
 from pathlib import Path
-import difa.engines.ray as engine
+import difa.engines.ray.score as engine
 
 class Deadly(engine.Scorer):
     def _score(self, piece, began):

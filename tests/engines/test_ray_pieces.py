@@ -10,10 +10,10 @@ pytest.importorskip("pyarrow", reason="the extra ray is not installed")
 import pyarrow as pa
 from pyarrow import parquet
 
-from difa.engines.ray_places import SUCCESS, Output, below
-from difa.engines.ray_plan import count_lines, find_files, piece_size, plan
-from difa.engines.ray_read import read_piece
-from difa.engines.ray_write import part_name, part_writer
+from difa.engines.ray.plan import count_lines, find_files, piece_size, plan
+from difa.engines.ray.read import read_piece
+from difa.engines.ray.storage import SUCCESS, OutputFolder, below
+from difa.engines.ray.write import part_name, part_writer
 from difa.errors import InputError
 from difa.formats import read_documents
 
@@ -118,7 +118,7 @@ def test_pieces_are_small_enough_for_all_workers_and_never_large(tmp_path):
 @pytest.mark.parametrize("prefix", ["", "file://"])
 def test_output_is_marked_when_complete(tmp_path, prefix):
     place = tmp_path / "out"
-    output = Output.prepare(f"{prefix}{place}")
+    output = OutputFolder.prepare(f"{prefix}{place}")
     with part_writer(output.staging, 0, "jsonl") as write:
         write([])
     assert output.missing([part_name(0, "jsonl"), part_name(1, "jsonl")]) == ["part-000001.jsonl"]
@@ -127,12 +127,12 @@ def test_output_is_marked_when_complete(tmp_path, prefix):
     assert json.loads((place / SUCCESS).read_text()) == {"documents": 0}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
     with pytest.raises(InputError, match="found files"):
-        Output.prepare(f"{prefix}{place}")
+        OutputFolder.prepare(f"{prefix}{place}")
 
 
 @pytest.mark.parametrize("prefix", ["", "file://"])
 def test_abandoned_output_leaves_nothing(tmp_path, prefix):
-    output = Output.prepare(f"{prefix}{tmp_path / 'out'}")
+    output = OutputFolder.prepare(f"{prefix}{tmp_path / 'out'}")
     with pytest.raises(KeyError), part_writer(output.staging, 0, "jsonl") as write:
         raise KeyError(write)
     output.abandon()
@@ -143,7 +143,7 @@ def test_a_taken_or_unwritable_place_is_refused(tmp_path):
     (tmp_path / "file").touch()
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(InputError, match=r"found files|cannot be written"):
-            Output.prepare(str(place))
+            OutputFolder.prepare(str(place))
 
 
 def test_settings_of_an_address_stay_at_its_end():

@@ -10,6 +10,8 @@ import pytest
 
 from tests.engines.conftest import command, difa
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def source(texts, tmp_path_factory):
@@ -60,7 +62,7 @@ def test_a_killed_run_goes_on(folder, source, tmp_path, options, state):
     assert killed >= 2, "too fast to be killed"
     refused = difa(*arguments, out)
     assert refused.returncode == 2
-    assert "--resume goes on, --force starts anew" in refused.stderr
+    assert "resume goes on, force starts anew" in refused.stderr
     assert refused.stderr.count("\n") == 1
     done = difa(*arguments, out, "--resume")
     assert done.returncode == 0, done.stderr

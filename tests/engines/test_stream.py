@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from difa import DiFA
-from difa.ahead import MOST_DOCUMENTS, MOST_WORDS
-from difa.calibrate import TailReference, benjamini_hochberg
+from difa.calibrate import TailReference, discovery_cutoff
 from difa.document import Document, Word
-from difa.engines.chunks import ReadAhead, cut_chunks
-from difa.engines.discoveries import Tally
+from difa.engines.chunks import ReadAhead, read_chunks
+from difa.engines.false_discovery import Tally
 from difa.errors import InputError
 from difa.formats import Entry, Place
 from difa.formats.write import from_json_line, to_json_line
+from difa.prefetch import MOST_DOCUMENTS, MOST_WORDS
 from tests.engines.conftest import command, difa
 
 
@@ -30,21 +30,22 @@ def entries(lengths):
 
 def test_chunks_are_bounded_in_documents_and_in_words():
     lengths = [1] * 600 + [MOST_WORDS // 2 + 1] * 3 + [3 * MOST_WORDS] + [0] * 300
-    chunks = list(cut_chunks(entries(lengths), Place(), skip_bad=False))
+    chunks = list(read_chunks(entries(lengths), skip_bad=False))
     assert [document.id for chunk in chunks for document in chunk.documents] == [str(n) for n in range(1, len(lengths) + 1)]
     assert max(len(chunk.documents) for chunk in chunks) == MOST_DOCUMENTS
-    assert all(chunk.words <= MOST_WORDS or len(chunk.documents) == 1 for chunk in chunks)
+    words = [sum(len(document.words) for document in chunk.documents) for chunk in chunks]
+    assert all(count <= MOST_WORDS or len(chunk.documents) == 1 for count, chunk in zip(words, chunks, strict=True))
     assert all(chunk.place.line == int(chunk.documents[-1].id) for chunk in chunks if chunk.documents)
 
 
 def test_chunks_end_with_shards_wherever_they_begin():
-    counts = [len(chunk.documents) for chunk in cut_chunks(entries([1] * 40), Place(), skip_bad=False, cut=15, done=20)]
-    assert counts == [10, 15, 15, 0]
+    counts = [len(chunk.documents) for chunk in read_chunks(entries([1] * 40), skip_bad=False, shard_size=15, done=20)]
+    assert counts == [10, 15, 15]
 
 
 def test_a_bad_line_comes_after_what_was_before_it():
     stream = [*entries([1, 1]), Entry(Place(0, 3), 3, bad="x:3: no")]
-    with ReadAhead(cut_chunks(stream, Place(), skip_bad=False)) as chunks:
+    with ReadAhead(read_chunks(stream, skip_bad=False)) as chunks:
         assert len(next(chunks).documents) == 2
         with pytest.raises(InputError, match="x:3: no"):
             next(chunks)
@@ -52,12 +53,11 @@ def test_a_bad_line_comes_after_what_was_before_it():
 
 def test_an_error_waits_for_whoever_waits_for_it():
     stream = [*entries([1, 1]), Entry(Place(0, 3), 3, bad="x:3: no")]
-    with ReadAhead(cut_chunks(stream, Place(), skip_bad=False, cut=1)) as chunks:
+    with ReadAhead(read_chunks(stream, skip_bad=False, shard_size=1)) as chunks:
         assert len(next(chunks).documents) == 1
         while (second := chunks.ready()) is None:
             time.sleep(0.01)
         assert len(second.documents) == 1
-        assert len(next(chunks).documents) == 0
         time.sleep(0.1)
         assert chunks.ready() is None
         for _ in range(2):
@@ -92,7 +92,7 @@ def test_threads_change_no_byte(folder, texts, tmp_path, threads):
     assert out.read_text() == "".join(map(to_json_line, expected))
 
 
-def test_limits_are_those_of_benjamini_and_hochberg(rng):
+def test_cutoffs_are_those_of_all_p_values_at_once(rng):
     for size in (1, 7, 300):
         reference = TailReference.of(rng.normal(size=size))
         for rate in (0.01, 0.1, 0.5, 0.9):
@@ -100,7 +100,7 @@ def test_limits_are_those_of_benjamini_and_hochberg(rng):
             tally = Tally(reference)
             for part in np.array_split(p_values, 5):
                 tally.add(part)
-            assert np.array_equal(p_values <= tally.limit(rate), benjamini_hochberg(p_values, rate))
+            assert np.array_equal(p_values <= tally.cutoff(rate), p_values <= discovery_cutoff(p_values, rate))
 
 
 @pytest.mark.parametrize("where", ["stdout", "file"])
@@ -154,8 +154,8 @@ def test_standard_input_is_scored_while_it_is_open(folder):
     ("options", "message"),
     [
         (("--resume", "--out", "{tmp}/out"), "standard input, which cannot be read again"),
-        (("--resume",), "give --out as well"),
-        (("--shard-size", "5"), "give --out as well"),
+        (("--resume",), "give a place for them, out, as well"),
+        (("--shard-size", "5"), "give a place for them, out, as well"),
         (("--out", "{tmp}"), "expected a file, got a folder"),
         (("--out", "{tmp}/out", "--shard-size", "0"), "at least 1, got 0"),
         (("--out", "{tmp}/no/out"), "cannot be written"),

@@ -6,7 +6,6 @@ import pytest
 
 from difa.errors import InputError
 from difa.formats import read_documents
-from difa.formats.write import atomic_writer
 
 
 def write(path, *lines):
@@ -97,17 +96,3 @@ def test_an_empty_folder(tmp_path):
 def test_standard_input(monkeypatch, content, texts):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     assert [document.text for document in read_documents(["-"])] == texts
-
-
-def test_files_appear_only_when_complete(tmp_path):
-    path = tmp_path / "out.jsonl"
-    path.write_text("older")
-    with pytest.raises(TypeError), atomic_writer(path) as file:
-        file.writelines(["half", 3])
-    assert path.read_text() == "older"
-    with atomic_writer(path) as file:
-        file.write("whole")
-    assert path.read_text() == "whole"
-    assert list(tmp_path.iterdir()) == [path]
-    with pytest.raises(InputError, match="cannot be written"), atomic_writer(tmp_path / "no" / "out.jsonl"):
-        pass

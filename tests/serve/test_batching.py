@@ -10,7 +10,7 @@ def items(owner, *costs):
 
 
 def names(taken):
-    return [item.job for item in taken]
+    return [item.payload for item in taken]
 
 
 def test_owners_take_turns_within_the_budget():

@@ -9,6 +9,9 @@ from collections import deque
 
 import pytest
 
+from difa.serve.metrics import Metrics
+from difa.serve.models import ServedModel
+from difa.serve.settings import Settings
 from tests.serve.conftest import HEADERS, running, wait_until
 
 
@@ -133,6 +136,22 @@ def test_models_says_what_the_page_needs(client, model):
     at_fpr = next(threshold for threshold in entry["thresholds"] if threshold["rate"] == 0.01)
     assert at_fpr["score"] == model.threshold_
     assert answer["limits"]["texts"] == 1000
+
+
+@pytest.mark.slow
+def test_documents_that_were_left_out_shift_no_threshold(quick, corpus, rng):
+    odd = [" ".join("".join(rng.choice(list("bcdfghjklmnpqrstvwxz"), 9)) for _ in range(8)) for _ in range(18)]
+    with pytest.warns(UserWarning, match="left out"):
+        model = quick().fit([*corpus[:222], *odd, ""])
+    reference = model.detector_.document_reference
+    assert model.detector_.left_out
+    assert len(reference.values) == len(model.decision_scores_) - model.detector_.left_out - 1
+    info = ServedModel("spoilt", model, Settings(), Metrics()).info
+    assert info["normal_documents"] == sum(info["histogram"]["counts"]) == len(reference.values)
+    assert info["least_p_value"] == reference.least_p
+    thresholds = {entry["rate"]: entry["score"] for entry in info["thresholds"]}
+    assert thresholds
+    assert thresholds == {rate: reference.threshold(rate) for rate in thresholds}
 
 
 def test_health_openapi_and_page(client):

@@ -88,6 +88,7 @@ def test_a_document_that_breaks_the_engine_costs_only_itself_and_is_not_quoted(s
         assert status == 200
         assert ["error" in result for result in answer["results"]] == [False, True, False]
         assert "secret" not in json.dumps(answer) + caplog.text
+        assert "a batch of 3 documents failed (RuntimeError)" in caplog.text
         assert client.get("/health/ready")[0] == 200
 
 

@@ -12,7 +12,10 @@ from tests.serve.conftest import running
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed: these tests need Debian's chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="no browser is installed: these tests need Debian's chromium"),
+]
 
 expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
 

@@ -13,6 +13,8 @@ import pytest
 from difa.serve.settings import Settings
 from tests.serve.conftest import Client, wait_until
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "difa", "serve"]
 
 
@@ -79,11 +81,11 @@ def test_an_address_that_others_reach_without_a_key_is_warned_of(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("{model}", "--port", "99999"), "--port: expected a number of at most 65535, got 99999"),
+        (("{model}", "--port", "99999"), "port: expected a number of at most 65535, got 99999"),
         (("no-model", "--port", "0"), "expected a model folder with config.json"),
         (("{model}", "{model}", "--port", "0"), "expected model folders of different names, got 'tiny' twice"),
-        (("{model}", "--queue", "0"), "--queue: expected a number of at least 1, got 0"),
-        (("{model}", "--api-key", ""), "--api-key: expected at least one printable"),
+        (("{model}", "--queue", "0"), "queue: expected a number of at least 1, got 0"),
+        (("{model}", "--api-key", ""), "api_key: expected at least one printable"),
     ],
 )
 def test_mistakes_get_one_line_and_exit_code_2(folder, arguments, message):

@@ -32,6 +32,7 @@ def test_distance_by_hand(documents):
     assert network.distance(a, a).item() == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_exported_graph_agrees_with_the_network(documents, network):
     view = SemanticView(to_graph(network, CONFIG), CONFIG)
     document = max((d for d in documents if len(d) <= 16), key=len)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import difa
+from difa.atomic import fresh_text
 from difa.document import Document
 from difa.errors import InputError
-from difa.formats.write import atomic_writer
 
 Record = dict[str, Any]
 """A finished cell: what it is of (`command`, `set`, `form`, `seed`, `method`, `settings`) and what came out."""
@@ -83,7 +83,7 @@ class Store:
         found = self._read(cell)
         if found is None:
             found = compute()
-            with atomic_writer(self._cells / cell.name) as file:
+            with fresh_text(self._cells / cell.name) as file:
                 json.dump(found, file, indent=1, allow_nan=False)
             found = json.loads(json.dumps(found))  # the same kinds of values whether computed or read
         return cell.describe() | found

@@ -1,6 +1,6 @@
 """Where the labelled documents are -> the sets of a run.
 
-A folder given by `--data` or `DIFA_DATA`, or found at `../shared/data`, either has the benchmark sets below `tokenad/` (or
+A folder that is named, by `data` or `DIFA_DATA`, or found at `../shared/data`, either has the benchmark sets below `tokenad/` (or
 directly: `original/spam.jsonl` and so on) and, where there is one, a folder `dev/` of further sets beside them, or is a folder of
 labelled files of one's own, each of them a set: JSON lines or Label Studio exports. Without a folder, the three public sets
 come from the Hugging Face hub.
@@ -91,7 +91,7 @@ def find_folder(folder: Path | None) -> Path | None:
     named = folder or (Path(os.environ["DIFA_DATA"]) if os.environ.get("DIFA_DATA") else None)
     if named is not None:
         if not named.is_dir():
-            raise InputError(f"{named}: expected a folder with the data, found none: check --data or DIFA_DATA")
+            raise InputError(f"{named}: expected a folder with the data, found none: check the folder's name or DIFA_DATA")
         return named
     return DEFAULT_FOLDER if (DEFAULT_FOLDER / "tokenad").is_dir() else None
 

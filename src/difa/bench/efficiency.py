@@ -24,8 +24,8 @@ from difa.bench.run import Run, Task, finish
 from difa.bench.split import split
 from difa.bench.table import figures_of
 from difa.document import Document, FloatArray
-from difa.encoders.threads import core_count
 from difa.errors import DifaError
+from difa.runtime.threads import core_count
 
 
 def run_efficiency(run: Run, methods: Sequence[str] = ()) -> list[Record]:

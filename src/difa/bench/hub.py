@@ -58,13 +58,13 @@ def fetch(name: str, form: str, revision: str | None = None) -> list[Document]:
         return list(read_documents([str(path)]))
     if revision is None:
         raise InputError(
-            f"the original form of {name}: expected a folder with it (--data or DIFA_DATA), or --revision with a commit of "
+            f"the original form of {name}: expected a folder with it (data or DIFA_DATA), or as revision a commit of "
             f"{ORIGINAL_REPOSITORY} on the Hugging Face hub: none is pinned, since we could not check one"
         )
     path = _download(ORIGINAL_REPOSITORY, _original_path(name, revision), revision)
     documents = list(read_documents([str(path)]))
     if digest_of(documents) != ORIGINAL[name]:
-        raise InputError(f"{path}: expected the words and labels of the original {name} set, got others: try another --revision")
+        raise InputError(f"{path}: expected the words and labels of the original {name} set, got others: try another revision")
     return documents
 
 
@@ -76,7 +76,9 @@ def _original_path(name: str, revision: str) -> str:
         raise _unreachable(ORIGINAL_REPOSITORY, error) from None
     found = [file for file in files if file.endswith(".jsonl") and name in file]
     if not found:
-        raise InputError(f"{ORIGINAL_REPOSITORY} at {revision}: expected a .jsonl file for {name}, found none: give --data")
+        raise InputError(
+            f"{ORIGINAL_REPOSITORY} at {revision}: expected a .jsonl file for {name}, found none: give a folder with the data"
+        )
     return str(found[0])
 
 
@@ -99,6 +101,6 @@ def _hub() -> Any:
 def _unreachable(repository: str, error: Exception) -> InputError:
     reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return InputError(
-        f"no data: expected a folder with tokenad/ in it (--data or DIFA_DATA), or {repository} from the Hugging Face hub, "
+        f"no data: expected a folder with tokenad/ in it (data or DIFA_DATA), or {repository} from the Hugging Face hub, "
         f"which could not deliver it ({reason.rstrip('.')})"
     )

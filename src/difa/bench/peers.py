@@ -39,7 +39,7 @@ def library() -> Any:
     try:
         import pytextad
     except ImportError:
-        raise MissingExtraError("pytextad", "peers", "--peers") from None
+        raise MissingExtraError("pytextad", "peers", "the detectors of PyTextAD") from None
     return pytextad
 
 

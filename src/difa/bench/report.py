@@ -56,7 +56,7 @@ def write_report(results: Path, page: Path) -> list[str]:
     """
     records = {command: load_records(results, command) for command in (*COMMANDS, "speed")}
     if not any(records.values()):
-        raise InputError(f"{results}: expected results of difa bench, found none: run difa bench table --out {results}")
+        raise InputError(f"{results}: expected results of difa bench, found none: run one of its commands into this folder first")
     try:
         text = page.read_text(encoding="utf-8")
     except OSError as error:

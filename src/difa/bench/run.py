@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from difa.atomic import fresh_text
 from difa.bench.cells import Cell, Record, Store
 from difa.bench.data import DataSet, load_sets
 from difa.bench.methods import Workbench
 from difa.errors import MissingExtraError
-from difa.formats.write import atomic_writer
 
 Progress = Callable[[str, int, int], None]
 """Called with the cell under way, the number done and the number in all."""
@@ -100,7 +100,7 @@ def keep(run: Run, command: str, records: Sequence[Record]) -> list[Record]:
     """Write a command's records, beside older ones of the folder that still stand; all of them are returned."""
     path = run.store.folder / f"{command}.json"
     merged = {_identity(record): record for record in [*_older(path, records), *records]}
-    with atomic_writer(path) as file:
+    with fresh_text(path) as file:
         json.dump(list(merged.values()), file, indent=1)
     _write_results(run.store.folder)
     return list(merged.values())
@@ -139,7 +139,7 @@ COMMANDS = ("table", "ablation", "efficiency", "contamination", "sparsity")
 
 def write_text(path: Path, text: str) -> None:
     """A text file, whole or not at all."""
-    with atomic_writer(path) as file:
+    with fresh_text(path) as file:
         file.write(text)
 
 
@@ -158,11 +158,11 @@ def _identity(record: Record) -> str:
 
 def _write_results(folder: Path) -> None:
     records = [record for command in COMMANDS for record in load_records(folder, command)]
-    with atomic_writer(folder / "results.json") as file:
+    with fresh_text(folder / "results.json") as file:
         json.dump(records, file, indent=1)
     rows = [_flat(record, figure) for record in records for figure in record["figures"]]
     names = list(dict.fromkeys(name for row in rows for name in row))
-    with atomic_writer(folder / "results.csv") as file:
+    with fresh_text(folder / "results.csv") as file:
         writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)

@@ -29,8 +29,8 @@ from difa.bench.speed_parts import clock, count_words, matrix_limit, peer, score
 from difa.bench.split import split
 from difa.config import EncoderConfig
 from difa.encoders.source import find
-from difa.encoders.threads import core_count
 from difa.estimator import DiFA
+from difa.runtime.threads import core_count
 
 _SHORT = 8  # words of a short document
 _ONCE = "once.jsonl"  # the documents as a file

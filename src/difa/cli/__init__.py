@@ -9,12 +9,7 @@ from typing import Annotated
 import typer
 
 from difa import __version__
-from difa.cli import bench
-from difa.cli.evaluate import evaluate
-from difa.cli.explain import explain
-from difa.cli.fit import fit
-from difa.cli.score import score
-from difa.cli.serve import serve
+from difa.cli import bench, evaluate, explain, fit, score, serve
 from difa.errors import DifaError
 
 app = typer.Typer(
@@ -43,9 +38,11 @@ def options(
     """Options before the command."""
 
 
-for command in (fit, score, explain, evaluate, serve):
-    app.command(epilog=command.__globals__["EXAMPLES"])(command)
-
+app.command(epilog=fit.EXAMPLES)(fit.fit)
+app.command(epilog=score.EXAMPLES)(score.score)
+app.command(epilog=explain.EXAMPLES)(explain.explain)
+app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
+app.command(epilog=serve.EXAMPLES)(serve.serve)
 app.add_typer(bench.app)
 
 

@@ -35,7 +35,7 @@ def evaluate(
 
     detector = DiFA.load(model, cache=cache, threads=threads)
     documents = read_all(labelled, skip_bad)
-    figures = measure(list(score_all(detector, documents, fpr, fdr, quiet)), documents)
+    figures = measure(score_all(detector, documents, fpr, fdr, quiet), documents)
     if json:
         typer.echo(jsonlib.dumps(figures.to_dict(), indent=2))
         return

@@ -64,7 +64,18 @@ def score(
     only_local = {"fdr": fdr, "cache": cache, "shard-size": shard_size, "screen": screen}
     only_local |= {"resume": resume or None, "force": force or None}
     if uses_ray(engine, only_ray, only_local):
-        score_by_ray(model, inputs, out, fpr, threads, skip_bad, quiet, workers, address, format)
+        score_by_ray(
+            model,
+            inputs,
+            out,
+            fpr=fpr,
+            threads=threads,
+            skip_bad=skip_bad,
+            quiet=quiet,
+            workers=workers,
+            address=address,
+            format=format,
+        )
         return
     from difa.cli.progress import stream
     from difa.engines.local import Job, score_inputs
@@ -74,8 +85,19 @@ def score(
     if (screen is None) != (screen_model is None):
         raise ConfigError("expected both of --screen and --screen-model, or neither, got one")
     detector = DiFA.load(model, cache=cache, threads=threads)
-    place = Path(out) if out else None
-    job = Job(model, inputs, place, shard_size, fpr, fdr, resume, force, skip_bad, screen_model, screen or 0.1)
+    job = Job(
+        model,
+        inputs,
+        Path(out) if out else None,
+        shard_size=shard_size,
+        fpr=fpr,
+        fdr=fdr,
+        resume=resume,
+        force=force,
+        skip_bad=skip_bad,
+        screen=screen_model,
+        screen_rate=screen or 0.1,
+    )
     on_terminal = out is None and sys.stdout.isatty()
     with stream(quiet or on_terminal) as watch:
         outcome = score_inputs(detector, job, watch, _show if on_terminal else _print)

@@ -13,7 +13,7 @@ from difa.cli.progress import stages
 from difa.errors import ConfigError
 
 if TYPE_CHECKING:
-    from difa.engines.ray import Done
+    from difa.engines.ray.score import Done
 
 ENGINES = ("local", "ray")
 Engine = Annotated[
@@ -43,6 +43,7 @@ def score_by_ray(
     model: Path,
     inputs: list[str],
     out: str | None,
+    *,
     fpr: float | None,
     threads: int | None,
     skip_bad: bool,
@@ -52,7 +53,7 @@ def score_by_ray(
     format: str | None,
 ) -> None:
     """Score into a folder of parts, and say how it went."""
-    from difa.engines.ray import score_files
+    from difa.engines.ray.score import score_files
 
     if not out:
         raise ConfigError("--engine ray writes a folder of parts, expected its place: give --out FOLDER")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from difa.cli.progress import counter
@@ -11,14 +10,17 @@ if TYPE_CHECKING:
     from difa.document import Document, Result
     from difa.estimator import DiFA
 
-_CHUNK = 256
 
+def score_all(detector: DiFA, documents: list[Document], fpr: float | None, fdr: float | None, quiet: bool) -> list[Result]:
+    """Results in order, flagged all together."""
+    from difa.decide import flag
+    from difa.prefetch import chunk_documents
 
-def score_all(detector: DiFA, documents: list[Document], fpr: float | None, fdr: float | None, quiet: bool) -> Iterator[Result]:
-    """Results in order. A false-discovery rate looks at all documents at once; anything else goes chunk by chunk."""
-    size = _CHUNK if fdr is None and (fpr is not None or detector.fdr is None) else max(1, len(documents))
+    rule = detector.rule(fpr, fdr)
+    results: list[Result] = []
+    chunks = chunk_documents(documents)
     with counter("score", len(documents), quiet) as advance:
-        for start in range(0, max(1, len(documents)), size):
-            for result in detector.score(documents[start : start + size], fpr=fpr, fdr=fdr):
-                yield result
-                advance(1)
+        for _, ranked in detector.score_chunks(chunks, lambda: next(chunks, None)):
+            results.extend(ranked)
+            advance(len(ranked))
+    return flag(results, rule)

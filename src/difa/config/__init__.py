@@ -1,6 +1,6 @@
 """Settings: one frozen dataclass per stage, checked when made; unknown keys and impossible values are errors.
 
-Each default stands once, with its reason: `looking` has the encoder and the views, `judging` what makes scores of their
+Each default stands once, with its reason: `views` has the encoder and the views, `scoring` what makes scores of their
 evidence. Three presets: `paper` follows the text of the paper in every respect that the text settles; `full`, the default,
 differs where the paper's way is known to be dishonest or weak; `fast` does without an encoder (docs/method.md).
 """
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, get_args
 
 from difa.config.checks import check_threads
-from difa.config.judging import (
+from difa.config.scoring import (
     ERROR_KINDS,
     PAPER_KINDS,
     AggregationConfig,
@@ -23,7 +23,7 @@ from difa.config.judging import (
     PerturbConfig,
     Reference,
 )
-from difa.config.looking import (
+from difa.config.views import (
     DEFAULT_ENCODER,
     FAST_VIEWS,
     FULL_VIEWS,

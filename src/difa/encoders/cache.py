@@ -1,20 +1,19 @@
 """Vectors on disk, keyed by encoder, layer and words: a document is encoded once, whoever asks again.
 
-One small file per document, written under another name and then renamed, so that several processes can share a folder
-and a killed one leaves nothing half-written under a valid name.
+One small file per document; several processes can share a folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
 
+from difa.atomic import fresh_file
 from difa.document import Document, Encoded
 from difa.encoders import Encoder, EncoderSpec, Progress
 from difa.errors import EncoderError
@@ -73,7 +72,5 @@ class CachedEncoder:
     def _write(self, document: Document, encoded: Encoded) -> None:
         path = self._path(document)
         path.parent.mkdir(exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}.part")
-        with partial.open("wb") as file:
+        with fresh_file(path) as partial, partial.open("wb") as file:
             np.savez(file, allow_pickle=False, vectors=encoded.vectors, pieces=encoded.pieces)
-        partial.replace(path)

@@ -23,8 +23,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class TorchEngine:
-    """Runs the original where `encoders.onnx.Engine` runs a graph."""
+class TorchRunner:
+    """Runs the original where `runtime.session.GraphRunner` runs a graph."""
 
     threads = 1  # of ours: torch has its own
 

@@ -7,21 +7,18 @@ fits start at once. The exported graph is checked against the original before it
 from __future__ import annotations
 
 import json
-import logging
-import os
-import tempfile
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from difa.atomic import fresh_folder
 from difa.encoders import EncoderSpec
-from difa.encoders.source import Source
+from difa.encoders.source import EncoderFiles
 from difa.errors import EncoderError, MissingExtraError
+from difa.runtime.export import cache_folder, export_graph, quiet_exporter
 
 TOLERANCE = 1e-4
 _EXPORT_VERSION = 1
@@ -47,14 +44,7 @@ class Opened:
     spec: EncoderSpec
 
 
-def cache_folder() -> Path:
-    """Where exported graphs are kept: DIFA_CACHE, or `difa` in the user's cache folder."""
-    if chosen := os.environ.get("DIFA_CACHE"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "difa"
-
-
-def exported(source: Source) -> ExportedEncoder:
+def exported(source: EncoderFiles) -> ExportedEncoder:
     """The encoder as ONNX, from the cache folder or exported now."""
     folder = cache_folder() / f"encoder-{source.fingerprint[:16]}-layer{source.layer}-v{_EXPORT_VERSION}"
     kept = _read(folder, source)
@@ -66,24 +56,7 @@ def exported(source: Source) -> ExportedEncoder:
     return fresh
 
 
-@contextmanager
-def quiet_exporter() -> Iterator[None]:
-    """Keep torch's exporter from chatting on stderr."""
-    names = ("torch.onnx", "torch.onnx._internal.exporter._registration", "onnxscript", "onnx_ir", "torch.export", "transformers")
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
-
-
-def open_source(source: Source) -> Opened:
+def open_source(source: EncoderFiles) -> Opened:
     """Read an encoder with torch and transformers."""
     try:
         import onnxscript  # noqa: F401  (used by torch's exporter)
@@ -109,7 +82,7 @@ def open_source(source: Source) -> Opened:
     return Opened(_hidden_state_module(torch, model, source.layer), text, spec)
 
 
-def _export(source: Source) -> ExportedEncoder:
+def _export(source: EncoderFiles) -> ExportedEncoder:
     opened = open_source(source)
     import torch
 
@@ -135,27 +108,6 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")
 
 
-def export_graph(module: Any, inputs: dict[str, Any], outputs: list[str], longest: int, optimize: bool = True) -> bytes:
-    """A torch module of (batch, length, …) inputs as ONNX with both axes free."""
-    import torch
-
-    batch, length = torch.export.Dim("batch"), torch.export.Dim("length", max=longest)
-    with quiet_exporter(), torch.no_grad():
-        program = torch.onnx.export(
-            module,
-            tuple(inputs.values()),
-            dynamo=True,
-            verbose=False,
-            optimize=optimize,
-            input_names=list(inputs),
-            output_names=outputs,
-            dynamic_shapes=tuple({0: batch, 1: length} for _ in inputs),
-        )
-    if program is None:
-        raise EncoderError("export to ONNX: torch's exporter returned nothing")
-    return bytes(program.model_proto.SerializeToString())
-
-
 def _hidden_state_module(torch: Any, model: Any, layer: int) -> Any:
     class HiddenState(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -179,7 +131,7 @@ def _max_length(model: Any, tokenizer: Any) -> int:
 def _verify(graph: bytes, module: Any, ids: Any, mask: Any) -> None:
     import torch
 
-    from difa.encoders.onnx import session
+    from difa.runtime.session import session
 
     with torch.no_grad():
         expected = module(ids, mask).numpy()
@@ -189,7 +141,7 @@ def _verify(graph: bytes, module: Any, ids: Any, mask: Any) -> None:
         raise EncoderError(f"exported vectors differ from the original by {error:.2g}, over {TOLERANCE:g}")
 
 
-def _read(folder: Path, source: Source) -> ExportedEncoder | None:
+def _read(folder: Path, source: EncoderFiles) -> ExportedEncoder | None:
     try:
         spec = json.loads((folder / "spec.json").read_text())
         kept = ExportedEncoder(
@@ -204,13 +156,9 @@ def _read(folder: Path, source: Source) -> ExportedEncoder | None:
 
 def _keep(folder: Path, encoder: ExportedEncoder) -> None:
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-            fresh = Path(name) / "encoder"
-            fresh.mkdir()
+        with fresh_folder(folder) as fresh:
             (fresh / "encoder.onnx").write_bytes(encoder.graph)
             (fresh / "tokenizer.json").write_text(encoder.tokenizer, encoding="utf-8")
             (fresh / "spec.json").write_text(json.dumps(encoder.spec.to_dict()))
-            fresh.rename(folder)
     except OSError:
         return  # a cache that cannot be written only costs the next fit its export

@@ -7,61 +7,24 @@ document has bit for bit the same vectors alone or in any company.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from difa.document import Document, Encoded, FloatArray, IntArray
 from difa.encoders import EncoderSpec, Progress
-from difa.encoders.threads import bound_tokenizer, core_count
-from difa.encoders.windows import Window, plan_windows, pool_subwords
+from difa.runtime.session import GraphRunner
+from difa.runtime.threads import bound_tokenizer
+from difa.runtime.windows import Window, plan_windows, pool_subwords
 
 if TYPE_CHECKING:
-    from difa.encoders.eager import TorchEngine
+    from difa.encoders.eager import TorchRunner
     from difa.encoders.export import ExportedEncoder
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 _PAD_TO = 4  # padded lengths are multiples of this: few distinct lengths, few wasted positions
 _CHUNK = 1024  # documents tokenised, run and pooled together
 _LEAST_TOKENS = 256  # smaller batches than this are not split to occupy more threads
-
-
-def session(graph: bytes) -> Any:
-    """An ONNX Runtime session of one thread on the processor, or on CUDA where its provider is installed."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    options.intra_op_num_threads = 1
-    wanted = ("CUDAExecutionProvider", "CPUExecutionProvider")
-    providers = [name for name in wanted if name in onnxruntime.get_available_providers()]
-    return onnxruntime.InferenceSession(graph, options, providers=providers)
-
-
-class Engine:
-    """Runs a graph on many batches side by side, a thread each.
-
-    A batch that is spread over threads makes them wait for each other at every step, and for the slowest core; batches of
-    their own do not, and nothing spins.
-    """
-
-    def __init__(self, graph: bytes, threads: int | None) -> None:
-        self.threads = threads or core_count()
-        self._session = session(graph)
-        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
-
-    def run(self, **inputs: FloatArray | IntArray) -> list[FloatArray]:
-        """The graph's outputs for one batch, on the calling thread."""
-        outputs: list[FloatArray] = self._session.run(None, inputs)
-        return outputs
-
-    def each(self, work: Callable[[T], R], batches: Sequence[T]) -> Iterator[R]:
-        """What `work` returns for each batch, in order."""
-        return map(work, batches) if self._pool is None or len(batches) < 2 else self._pool.map(work, batches)
 
 
 class OnnxEncoder:
@@ -73,7 +36,7 @@ class OnnxEncoder:
         self.exported = exported
         self._batch_tokens = batch_tokens
         bound_tokenizer(threads)
-        self._engine = Engine(exported.graph, threads) if exported.graph else _torch_engine(exported, threads)
+        self._runner = GraphRunner(exported.graph, threads) if exported.graph else _torch_runner(exported, threads)
         self._tokenizer = Tokenizer.from_str(exported.tokenizer)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
@@ -150,7 +113,7 @@ class OnnxEncoder:
         by_length: dict[int, list[int]] = defaultdict(list)
         for index, sequence in enumerate(sequences):
             by_length[min(-(-len(sequence) // _PAD_TO) * _PAD_TO, self.spec.max_length)].append(index)
-        share = sum(length * len(members) for length, members in by_length.items()) // self._engine.threads
+        share = sum(length * len(members) for length, members in by_length.items()) // self._runner.threads
         most = min(self._batch_tokens, max(_LEAST_TOKENS, share))
         batches = [
             (length, members[start : start + size])
@@ -166,13 +129,13 @@ class OnnxEncoder:
             for row, index in enumerate(members):
                 ids[row, : len(sequences[index])] = sequences[index]
                 mask[row, : len(sequences[index])] = 1
-            return self._engine.run(input_ids=ids, attention_mask=mask)[0]  # (B, L, d)
+            return self._runner.run(input_ids=ids, attention_mask=mask)[0]  # (B, L, d)
 
-        for (_, members), states in zip(batches, self._engine.each(run, batches), strict=True):
+        for (_, members), states in zip(batches, self._runner.each(run, batches), strict=True):
             yield from zip(members, states, strict=True)
 
 
-def _torch_engine(exported: ExportedEncoder, threads: int | None) -> TorchEngine:
-    from difa.encoders.eager import TorchEngine
+def _torch_runner(exported: ExportedEncoder, threads: int | None) -> TorchRunner:
+    from difa.encoders.eager import TorchRunner
 
-    return TorchEngine(exported, threads)
+    return TorchRunner(exported, threads)

@@ -23,7 +23,7 @@ _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class EncoderFiles:
     """Where an encoder's files are, and which layer is wanted."""
 
     name: str
@@ -36,7 +36,7 @@ class Source:
     """What finds it again: its name, or its folder's full path."""
 
 
-def find(config: EncoderConfig) -> Source:
+def find(config: EncoderConfig) -> EncoderFiles:
     """Find, check and identify the encoder that the settings name."""
     embedded = config.name == DEFAULT_ENCODER
     folder = _embedded_folder() if embedded else _folder(config.name)
@@ -53,7 +53,7 @@ def find(config: EncoderConfig) -> Source:
         raise EncoderError(f"layer: expected 0 to {layers} (or −1 to −{layers + 1}) for {config.name}, got {wanted}")
     named = embedded or not Path(config.name).expanduser().is_dir()
     name, origin = (config.name, config.name) if named else (folder.resolve().name, str(folder.resolve()))
-    return Source(name, folder, layer, layers, digest, _fingerprint(folder, digest), origin)
+    return EncoderFiles(name, folder, layer, layers, digest, _fingerprint(folder, digest), origin)
 
 
 def sha256_of(path: Path) -> str:

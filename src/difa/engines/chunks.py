@@ -1,6 +1,5 @@
 """A stream of lines -> chunks of documents that are scored together, read ahead in a thread of its own.
 
-A chunk is bounded in documents and in words, so that memory depends neither on the number of documents nor on their length.
 Where the sender pauses, what is there goes out at once.
 """
 
@@ -8,13 +7,13 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from difa.ahead import MOST_DOCUMENTS, MOST_WORDS
 from difa.document import Document
 from difa.formats import Entry, Place, bad_line
+from difa.prefetch import cut_chunks
 
 _AHEAD = 2  # chunks that wait to be encoded
 
@@ -29,58 +28,47 @@ class _Made(Generic[T]):
     error: BaseException | None = None
 
 
-@dataclass(slots=True)
-class Chunk:
-    """Documents in order, and where the input stands behind them."""
+@dataclass(frozen=True, slots=True)
+class ReadChunk:
+    """Documents in order, the complaints about bad lines between them, and where the input stands behind them."""
 
+    documents: list[Document]
+    bad: list[str]
     place: Place
-    bytes: int = 0
-    documents: list[Document] = field(default_factory=list)
-    bad: list[str] = field(default_factory=list)
-    words: int = 0
+    bytes: int
 
-    def fits(self, document: Document) -> bool:
-        return not self.documents or self.words + len(document.words) <= MOST_WORDS
-
-    def take(self, entry: Entry) -> None:
-        """Add what was read."""
-        self.place, self.bytes = entry.place, entry.bytes
-        if entry.bad is not None:
-            self.bad.append(entry.bad)
-        if entry.document is not None:
-            self.documents.append(entry.document)
-            self.words += len(entry.document.words)
+    @classmethod
+    def of(cls, entries: Sequence[Entry]) -> ReadChunk:
+        """What was read in these entries."""
+        documents = [entry.document for entry in entries if entry.document is not None]
+        bad = [entry.bad for entry in entries if entry.bad is not None]
+        return cls(documents, bad, entries[-1].place, entries[-1].bytes)
 
 
-def cut_chunks(
-    entries: Iterable[Entry], start: Place, *, skip_bad: bool, cut: int | None = None, done: int = 0
-) -> Iterator[Chunk]:
-    """Chunks of a stream, whose boundaries depend on the documents alone unless the sender pauses.
+def read_chunks(entries: Iterable[Entry], *, skip_bad: bool, shard_size: int | None = None, done: int = 0) -> Iterator[ReadChunk]:
+    """Chunks of a stream, whose boundaries depend on its lines alone unless the sender pauses.
 
     Args:
         entries: what was read.
-        start: where the stream begins.
         skip_bad: whether bad lines are passed on within the chunk; otherwise the first one raises, after what was before it.
-        cut: if given, a chunk also ends behind every such number of documents.
+        shard_size: if given, a chunk also ends behind every such number of documents.
         done: documents before the stream.
     """
-    chunk = Chunk(start)
-    for entry in entries:
-        if entry.bad is not None and not skip_bad:
-            yield chunk
-            raise bad_line(entry.bad)
-        if entry.document is not None and not chunk.fits(entry.document):
-            yield chunk
-            done += len(chunk.documents)
-            chunk = Chunk(chunk.place, chunk.bytes)
-        chunk.take(entry)
-        is_full = len(chunk.documents) >= MOST_DOCUMENTS or chunk.words >= MOST_WORDS or len(chunk.bad) >= MOST_DOCUMENTS
-        is_cut = cut is not None and chunk.documents and (done + len(chunk.documents)) % cut == 0
-        if is_full or is_cut or (entry.pause and (chunk.documents or chunk.bad)):
-            yield chunk
-            done += len(chunk.documents)
-            chunk = Chunk(chunk.place, chunk.bytes)
-    yield chunk
+
+    def is_last(entry: Entry) -> bool:
+        nonlocal done
+        if entry.document is None:
+            return entry.pause or (entry.bad is not None and not skip_bad)
+        done += 1
+        return shard_size is not None and done % shard_size == 0
+
+    for part in cut_chunks(entries, lambda entry: len(entry.document.words) if entry.document else 0, is_last):
+        complaint = None if skip_bad else part[-1].bad
+        before = part if complaint is None else part[:-1]
+        if any(entry.document or entry.bad for entry in before):  # and not just a pause
+            yield ReadChunk.of(before)
+        if complaint is not None:
+            raise bad_line(complaint)
 
 
 class ReadAhead(Generic[T]):

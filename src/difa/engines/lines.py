@@ -12,24 +12,22 @@ from itertools import accumulate, chain, pairwise
 
 import numpy as np
 
-from difa.decide import UNUSUAL
-from difa.detector import Scored
+from difa.decide import UNUSUAL, Rule, flag, rank
+from difa.detector import Detector, Scored
 from difa.document import Document
 from difa.engines.output import Lines
-from difa.estimator import DiFA
 from difa.formats.write import number_json, ranks_json, text_json, to_json_line, traits_json
 
 _FLAGS = ("false", "true")
 
 
-def lines_of(model: DiFA, documents: Sequence[Document], scored: Sequence[Scored], fpr: float) -> Lines:
-    """The lines of documents at a false-alarm rate."""
-    detector = model.detector_
+def lines_of(detector: Detector, documents: Sequence[Document], scored: Sequence[Scored], rule: Rule) -> Lines:
+    """The lines of documents by a rule that looks at each document alone: a false-alarm rate."""
     document_p = detector.document_reference.p_values(np.array([item.document_score for item in scored]))
-    flagged = np.flatnonzero(document_p <= fpr).tolist()
-    results = model.decide([documents[at] for at in flagged], [scored[at] for at in flagged], fpr=fpr)
+    flagged = np.flatnonzero(document_p <= rule.rate).tolist()
+    results = flag(rank(detector, [documents[at] for at in flagged], [scored[at] for at in flagged]), rule)
     long_way = dict(zip(flagged, map(to_json_line, results), strict=True))
-    words = _words_json(model, documents, scored, fpr)
+    words = _words_json(detector, documents, scored, rule.rate)
     lines = []
     ends = pairwise(accumulate((len(document.words) for document in documents), initial=0))
     for at, (document, item, p_value, (start, end)) in enumerate(zip(documents, scored, document_p.tolist(), ends, strict=True)):
@@ -43,15 +41,14 @@ def lines_of(model: DiFA, documents: Sequence[Document], scored: Sequence[Scored
     return Lines("".join(lines).encode(), len(documents), len(flagged))
 
 
-def _words_json(model: DiFA, documents: Sequence[Document], scored: Sequence[Scored], fpr: float) -> list[str]:
+def _words_json(detector: Detector, documents: Sequence[Document], scored: Sequence[Scored], fpr: float) -> list[str]:
     """All words of all documents."""
-    detector = model.detector_
     scores = np.concatenate([np.empty(0), *(item.word_scores for item in scored)])
     word_p = detector.word_reference.p_values(scores)
     evidence = np.concatenate([np.empty((0, len(detector.views))), *(item.evidence for item in scored)])
     suggestions = ["null"] * len(scores)
     places = [(document, place) for document in documents for place in range(len(document.words))]
-    for at in np.flatnonzero((word_p <= UNUSUAL) | (word_p <= fpr)).tolist():
+    for at in np.flatnonzero(word_p <= UNUSUAL).tolist():
         suggestions[at] = text_json(detector.suggest(*places[at]))
     words = list(chain.from_iterable(document.words for document in documents))
     columns = zip(

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from difa import __version__
-from difa.ahead import work_ahead
 from difa.cascade import Cascade
-from difa.document import Encoded, Result
-from difa.engines.chunks import Chunk, ReadAhead, cut_chunks
-from difa.engines.discoveries import Limits
-from difa.engines.layout import Layout, State
+from difa.decide import Rule, flag, rank
+from difa.document import Result
+from difa.engines.chunks import ReadAhead, ReadChunk, read_chunks
+from difa.engines.false_discovery import tally_cutoff
 from difa.engines.lines import lines_of
 from difa.engines.output import Output
+from difa.engines.output_files import Layout, State
 from difa.engines.processes import Workers, start_workers
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
@@ -124,17 +124,17 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
     """
     sources = find_sources(job.inputs)
     _check(job, sources)
-    model.decide([], [], fpr=job.fpr, fdr=job.fdr)  # an impossible rate is refused before anything is read
+    rule = model.rule(job.fpr, job.fdr)  # an impossible rate is refused before anything is read
     cascade = Cascade(model, DiFA.load(job.screen, threads=model.threads), job.screen_rate) if job.screen else None
     if cascade is not None:
         cascade.score([], fpr=job.fpr)  # as is one that the screen does not allow
-    run = _Run(model, job, sources, watch, cascade)
+    run = _Run(model, job, rule, sources, watch, cascade)
     size = sum(source.size for source in sources) if run.repeatable else None
     watch.begin(size)
     if job.out is None:
         with tempfile.TemporaryDirectory(prefix="difa.") as folder:
             return run.score(Shown(show), Layout.file(Path(folder) / "results").spool())
-    with start_workers(model, None if run.discovery_rate else job.fpr or model.fpr, size) as workers:
+    with start_workers(model, rule if rule.name == "fpr" else None, size) as workers:
         return replace(run, workers=workers).score_to_files(job.out)
 
 
@@ -142,6 +142,7 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
 class _Run:
     model: DiFA
     job: Job
+    rule: Rule
     sources: Sequence[Source]
     watch: Watch
     cascade: Cascade | None = None
@@ -150,11 +151,6 @@ class _Run:
     @property
     def repeatable(self) -> bool:
         return not any(source.is_stdin for source in self.sources)
-
-    @property
-    def discovery_rate(self) -> float | None:
-        """The false-discovery rate in force, if one is."""
-        return self.job.fdr if self.job.fdr is not None or self.job.fpr is not None else self.model.fdr
 
     def output(self, layout: Layout) -> Output:
         return Output(layout, self._asked(), resume=self.job.resume, force=self.job.force, notes=self.repeatable)
@@ -171,34 +167,34 @@ class _Run:
 
     def score(self, sink: Sink, spooled: Layout) -> State:
         """Score everything into a sink, by way of a spool file if the flags need to know all p-values."""
-        rate = self.discovery_rate
         with self.output(spooled) as spool:  # looks after what an earlier run spooled even if this one does not need it
-            if rate is None:
-                self._score_into(sink)
+            if self.rule.name == "fpr":
+                self._score_into(sink, self.rule)
                 return sink.state
             if not spool.state.complete:
-                self._score_into(spool)
+                self._score_into(spool, None)
                 spool.finish()
             results = spooled.final(0)
-            limits = Limits.of(_read(results), rate, self.model.detector_)
+            cutoff = tally_cutoff(_read(results), self.rule.rate, self.model.detector_)
             for result in _read(results, sink.state.documents):
-                sink.write([limits.flag(result)])
+                sink.write([cutoff.flag(result)])
                 sink.note(Place(0, sink.state.documents))
             sink.state.skipped = spool.state.skipped
         return sink.state
 
-    def _score_into(self, sink: Sink) -> None:
+    def _score_into(self, sink: Sink, rule: Rule | None) -> None:
         entries = read_entries(self.sources, sink.place)
-        chunks = cut_chunks(entries, sink.place, skip_bad=self.job.skip_bad, cut=sink.shard_size, done=sink.state.documents)
-        with ReadAhead(chunks) as ahead, closing(self._written(ahead, sink)) as written:
+        chunks = read_chunks(entries, skip_bad=self.job.skip_bad, shard_size=sink.shard_size, done=sink.state.documents)
+        with ReadAhead(chunks) as ahead, closing(self._written(ahead, sink, rule)) as written:
             for chunk in written:
                 for complaint in chunk.bad:
                     self.watch.skip(complaint)
                 sink.note(chunk.place, len(chunk.bad))
                 self.watch.advance(len(chunk.documents), chunk.bytes)
 
-    def _written(self, chunks: ReadAhead[Chunk], sink: Sink) -> Generator[Chunk, None, None]:
-        """The chunks, each of them when its results have been handed to the sink."""
+    def _written(self, chunks: ReadAhead[ReadChunk], sink: Sink, rule: Rule | None) -> Generator[ReadChunk, None, None]:
+        """The chunks, each of them when its results have been handed to the sink; flags are set where there is a rule."""
+        detector = self.model.detector_
         if self.cascade is not None:
             for chunk in chunks:
                 sink.write(self.cascade.score(chunk.documents, fpr=self.job.fpr))
@@ -209,29 +205,23 @@ class _Run:
                 sink.append(lines)
                 yield chunk
             return
-        with closing(self._encoded(chunks)) as encoded:
-            for chunk, vectors in encoded:
-                scored = self.model.detector_.score_encoded(vectors)
-                del vectors  # a long document's are large, and not needed for its results
-                if isinstance(sink, Output) and self.discovery_rate is None:
-                    sink.append(lines_of(self.model, chunk.documents, scored, self.job.fpr or self.model.fpr))
+        with closing(detector.score_chunks(chunks, chunks.ready)) as scored:
+            for chunk, items in scored:
+                if rule is None:
+                    sink.write(rank(detector, chunk.documents, items))
+                elif isinstance(sink, Output):
+                    sink.append(lines_of(detector, chunk.documents, items, rule))
                 else:
-                    sink.write(self.model.decide(chunk.documents, scored, fpr=self.job.fpr, fdr=self.job.fdr))
+                    sink.write(flag(rank(detector, chunk.documents, items), rule))
                 yield chunk
-
-    def _encoded(self, chunks: ReadAhead[Chunk]) -> Generator[tuple[Chunk, list[Encoded]], None, None]:
-        encode = self.model.detector_.encoder.encode
-        several = self.model.detector_.has_threads
-        return work_ahead(lambda chunk: encode(chunk.documents), chunks, chunks.ready, side_by_side=several)
 
     def _asked(self) -> dict[str, Any]:
         """Everything that decides the results."""
-        rate = self.discovery_rate
         return {
             "version": f"difa {__version__}",
             "model": _checksum(self.job.model),
             **({"screen": f"{self.job.screen_rate!r} {_checksum(self.job.screen)}"} if self.job.screen else {}),
-            "rate": f"fdr {rate!r}" if rate is not None else f"fpr {self.job.fpr or self.model.fpr!r}",
+            "rate": str(self.rule),
             "shard size": self.job.shard_size,
             "inputs": [{"name": s.name, "bytes": s.size, "modified": s.modified} for s in self.sources],
         }
@@ -243,19 +233,17 @@ def _checksum(model: Path) -> str:
 
 def _check(job: Job, sources: Sequence[Source]) -> None:
     if job.out is None and (job.shard_size or job.resume or job.force):
-        raise ConfigError("--shard-size, --resume and --force are about files: give --out as well")
+        raise ConfigError("shard_size, resume and force are about files: give a place for them, out, as well")
     if job.shard_size is not None and job.shard_size < 1:
         raise ConfigError(f"shard size: expected a whole number of at least 1, got {job.shard_size}")
     if job.out is not None and not job.shard_size and job.out.is_dir():
-        raise ConfigError(
-            f"{job.out}: expected a file, got a folder: give a file's name, or --shard-size for shards in the folder"
-        )
+        raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
     if job.screen is not None and job.fdr is not None:
-        raise ConfigError("--fdr cannot be used with --screen: p-values of two models are not ranked together; give --fpr")
+        raise ConfigError("expected fpr beside a screen, got fdr: p-values of two models are not ranked together")
     if job.resume and job.force:
-        raise ConfigError("expected one of --resume and --force, got both")
+        raise ConfigError("expected one of resume and force, got both")
     if job.resume and any(source.is_stdin for source in sources):
-        raise InputError("--resume: expected files, got standard input, which cannot be read again: put it into a file first")
+        raise InputError("resume: expected files, got standard input, which cannot be read again: put it into a file first")
 
 
 def _read(results: Path, skip: int = 0) -> Iterator[Result]:

@@ -17,8 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from difa.atomic import sync_folder
 from difa.document import Result
-from difa.engines.layout import Layout, State, alone, sync_folder
+from difa.engines.output_files import Layout, State, alone
 from difa.errors import InputError
 from difa.formats import Place
 from difa.formats.write import to_json_line
@@ -83,7 +84,7 @@ class Output:
             if kept is None:
                 self._partial.unlink(missing_ok=True)
             elif isinstance(error, InputError) and not kept.complete:
-                how = "--resume goes on behind them" if self._notes else "they cannot be resumed, --force starts anew"
+                how = "resume goes on behind them" if self._notes else "they cannot be resumed, force starts anew"
                 raise InputError(f"{error}; {kept.documents} scored documents are kept at {self.layout.title}: {how}") from None
 
     @property
@@ -155,10 +156,10 @@ class Output:
             return stored
         if stored.complete and layout.shard_size:
             raise InputError(
-                f"{layout.title}: holds the finished results of {stored.documents} documents: choose another place, or --force "
+                f"{layout.title}: holds the finished results of {stored.documents} documents: choose another place, or force "
                 "replaces them"
             )
-        what = "--resume goes on, --force starts anew" if self._notes else "--force starts anew"
+        what = "resume goes on, force starts anew" if self._notes else "force starts anew"
         raise InputError(f"{layout.title}: an interrupted run left the results of {stored.documents} documents there: {what}")
 
     def _remove(self, stored: State) -> None:
@@ -175,7 +176,7 @@ class Output:
         found = self._partial.stat().st_size if self._partial.exists() else 0
         if found < size:
             raise InputError(
-                f"{self._partial}: expected at least {size} bytes of the interrupted run, got {found}: --force starts anew"
+                f"{self._partial}: expected at least {size} bytes of the interrupted run, got {found}: force starts anew"
             )
         file = self._partial.open("r+b")
         file.truncate(size)
@@ -222,8 +223,8 @@ def _refuse_other(layout: Layout, asked: dict[str, Any], stored: dict[str, Any])
         if asked[name] != stored.get(name):
             old, new = _difference(stored.get(name), asked[name])
             raise InputError(
-                f"{layout.title}: expected the same {name} as in the interrupted run, {old}, got {new}: repeat its command with "
-                "--resume, or start anew with --force"
+                f"{layout.title}: expected the same {name} as in the interrupted run, {old}, got {new}: give the same to "
+                "resume, or force to start anew"
             )
 
 

@@ -22,13 +22,14 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
+from difa.decide import Rule, rank
 from difa.document import Document, Word
-from difa.encoders.threads import core_count
-from difa.engines.chunks import Chunk, ReadAhead
+from difa.engines.chunks import ReadAhead, ReadChunk
 from difa.engines.lines import lines_of
 from difa.engines.output import Lines
 from difa.errors import EngineError
 from difa.estimator import DiFA
+from difa.runtime.threads import core_count
 
 _Sent: TypeAlias = tuple[str | None, str, list[int]]  # id, text, start and end of each word
 _LEAST_BYTES = 1 << 18  # inputs for which a second process is worth its start
@@ -43,9 +44,9 @@ class Workers:
     pool: ProcessPoolExecutor
     count: int
 
-    def score(self, chunks: ReadAhead[Chunk]) -> Generator[tuple[Chunk, Lines], None, None]:
+    def score(self, chunks: ReadAhead[ReadChunk]) -> Generator[tuple[ReadChunk, Lines], None, None]:
         """Each chunk and its lines, in order; what is done goes out before anything is waited for."""
-        pending: deque[tuple[Chunk, Future[Lines]]] = deque()
+        pending: deque[tuple[ReadChunk, Future[Lines]]] = deque()
         try:
             for chunk in chunks:
                 pending.append((chunk, self._submit(chunk)))
@@ -56,21 +57,21 @@ class Workers:
                     done, lines = pending.popleft()
                     yield done, lines.result()
         except BrokenProcessPool:
-            raise EngineError("expected all worker processes to live, one was killed: give --threads 1, or more memory") from None
+            raise EngineError("expected all worker processes to live, one was killed: give one thread, or more memory") from None
 
-    def _submit(self, chunk: Chunk) -> Future[Lines]:
+    def _submit(self, chunk: ReadChunk) -> Future[Lines]:
         return self.pool.submit(_score, [_pack(document) for document in chunk.documents])
 
 
 @contextmanager
-def start_workers(model: DiFA, fpr: float | None, size: int | None) -> Generator[Workers | None, None, None]:
+def start_workers(model: DiFA, rule: Rule | None, size: int | None) -> Generator[Workers | None, None, None]:
     """Workers for a model without an encoder, where they help; None otherwise.
 
     To be called before files are opened and threads are started: a worker has all that is there when it starts.
 
     Args:
         model: the model.
-        fpr: false-alarm rate; None where flags are set in a second pass.
+        rule: how flags are set; None where that is done in a second pass.
         size: bytes that are to be read, if that is known.
     """
     count = model.detector_.threads or core_count()
@@ -79,7 +80,7 @@ def start_workers(model: DiFA, fpr: float | None, size: int | None) -> Generator
         yield None
         return
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(count, context, _begin, (model, fpr, os.getpid()))
+    pool = ProcessPoolExecutor(count, context, _begin, (model, rule, os.getpid()))
     try:
         pool.submit(int).result()  # forks now
         yield Workers(pool, count)
@@ -91,11 +92,11 @@ class _Here:
     """What a worker was started with."""
 
     model: DiFA
-    fpr: float | None
+    rule: Rule | None
 
 
-def _begin(model: DiFA, fpr: float | None, parent: int) -> None:
-    _Here.model, _Here.fpr = model, fpr
+def _begin(model: DiFA, rule: Rule | None, parent: int) -> None:
+    _Here.model, _Here.rule = model, rule
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted run is ended by the process that started it
     warnings.simplefilter("ignore")  # said already, once
     threading.Thread(target=_end_without, args=(parent,), daemon=True).start()
@@ -109,10 +110,11 @@ def _end_without(parent: int) -> None:
 
 def _score(sent: Iterable[_Sent]) -> Lines:
     documents = [_unpack(*item) for item in sent]
-    scored = _Here.model.detector_.score(documents)
-    if _Here.fpr is None:
-        return Lines.of(_Here.model.decide(documents, scored))
-    return lines_of(_Here.model, documents, scored, _Here.fpr)
+    detector = _Here.model.detector_
+    scored = detector.score(documents)
+    if _Here.rule is None:
+        return Lines.of(rank(detector, documents, scored))
+    return lines_of(detector, documents, scored, _Here.rule)
 
 
 def _pack(document: Document) -> _Sent:

@@ -78,7 +78,7 @@ def read_documents(inputs: Sequence[str], bad: list[str] | None = None) -> Itera
 
 def bad_line(complaint: str) -> InputError:
     """The error for a bad line that must not be skipped."""
-    return InputError(f"{complaint} (--skip-bad goes on without such lines)")
+    return InputError(f"{complaint} (skip_bad goes on without such lines)")
 
 
 def _entry(line: bytes, name: str, parse: Parser, place: Place, done: int) -> Entry:

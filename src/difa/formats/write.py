@@ -1,19 +1,13 @@
-"""Results -> JSON lines; a file appears under its name only when it is complete."""
+"""Results <-> JSON lines."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import lru_cache
-from pathlib import Path
-from typing import TextIO
 
 from difa.document import Result, WordScore
-from difa.errors import InputError
 
 _MEMO = 1 << 17  # numbers whose text is remembered
 
@@ -84,26 +78,3 @@ def from_json_line(line: str | bytes) -> Result:
     record = json.loads(line)
     del record["summary"]  # follows from the rest
     return Result(**record | {"words": tuple(WordScore(**word) for word in record["words"])})
-
-
-@contextmanager
-def atomic_writer(path: Path | None) -> Iterator[TextIO]:
-    """A text file that takes its name only if all goes well; standard output for None."""
-    if path is None:
-        yield sys.stdout
-        sys.stdout.flush()
-        return
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        file = partial.open("w", encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-    try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise

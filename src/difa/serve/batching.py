@@ -15,29 +15,29 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-Job = TypeVar("Job")
+Payload = TypeVar("Payload")
 Outcome = TypeVar("Outcome")
 
 _MEMORY = 0.8  # share of the old estimate of speed that a new measurement leaves in place
 
 
 @dataclass(eq=False)
-class Item(Generic[Job, Outcome]):
+class Item(Generic[Payload, Outcome]):
     """One piece of work: what to do, what it costs, whose it is, and where the outcome goes."""
 
-    job: Job
+    payload: Payload
     cost: int
     owner: object
     outcome: asyncio.Future[Outcome] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-class Turns(Generic[Job, Outcome]):
+class Turns(Generic[Payload, Outcome]):
     """Waiting items, taken one of each owner in turn; `cost` is their sum."""
 
     def __init__(self) -> None:
         self.cost = 0
         self._count = 0
-        self._by_owner: OrderedDict[object, deque[Item[Job, Outcome]]] = OrderedDict()
+        self._by_owner: OrderedDict[object, deque[Item[Payload, Outcome]]] = OrderedDict()
 
     def __len__(self) -> int:
         return self._count
@@ -47,22 +47,22 @@ class Turns(Generic[Job, Outcome]):
         """Who has something waiting."""
         return set(self._by_owner)
 
-    def add(self, item: Item[Job, Outcome]) -> None:
+    def add(self, item: Item[Payload, Outcome]) -> None:
         """Put an item behind the others of its owner."""
         self._by_owner.setdefault(item.owner, deque()).append(item)
         self._count += 1
         self.cost += item.cost
 
-    def discard(self, item: Item[Job, Outcome]) -> None:
+    def discard(self, item: Item[Payload, Outcome]) -> None:
         """Take an item out, if it is still there."""
         items = self._by_owner.get(item.owner, deque())
         if item in items:
             items.remove(item)
             self._forget(item)
 
-    def take(self, budget: int, most: int) -> list[Item[Job, Outcome]]:
+    def take(self, budget: int, most: int) -> list[Item[Payload, Outcome]]:
         """The next items in turn: at most `most`, and no more than `budget` together unless the first alone is."""
-        taken: list[Item[Job, Outcome]] = []
+        taken: list[Item[Payload, Outcome]] = []
         spent = 0
         while self._by_owner and len(taken) < most:
             owner, items = next(iter(self._by_owner.items()))
@@ -75,7 +75,7 @@ class Turns(Generic[Job, Outcome]):
             self._forget(item)
         return taken
 
-    def _forget(self, item: Item[Job, Outcome]) -> None:
+    def _forget(self, item: Item[Payload, Outcome]) -> None:
         self._count -= 1
         self.cost -= item.cost
         if not self._by_owner[item.owner]:
@@ -92,12 +92,12 @@ class Batch:
     seconds: float
 
 
-class Lane(Generic[Job, Outcome]):
+class Lane(Generic[Payload, Outcome]):
     """A queue in front of one thread.
 
     Args:
         name: for the thread and the counters.
-        work: takes the jobs of a batch, returns one outcome or exception per job; runs in the lane's thread.
+        work: takes the payloads of a batch, returns one outcome or exception per payload; runs in the lane's thread.
         budget: cost of a batch at most; an item above it runs alone.
         most: items of a batch at most.
         wait: seconds that an idle lane waits for company, unless the last batch found none.
@@ -107,7 +107,7 @@ class Lane(Generic[Job, Outcome]):
     def __init__(
         self,
         name: str,
-        work: Callable[[Sequence[Job]], Sequence[Outcome | Exception]],
+        work: Callable[[Sequence[Payload]], Sequence[Outcome | Exception]],
         *,
         budget: int,
         most: int,
@@ -115,8 +115,8 @@ class Lane(Generic[Job, Outcome]):
         observe: Callable[[Batch], None],
     ) -> None:
         self.name = name
-        self.waiting: Turns[Job, Outcome] = Turns()
-        self._running: list[Item[Job, Outcome]] = []
+        self.waiting: Turns[Payload, Outcome] = Turns()
+        self._running: list[Item[Payload, Outcome]] = []
         self._had_company = True
         self._work, self._budget, self._most, self._wait, self._observe = work, budget, most, wait, observe
         self._seconds_per_cost = 0.0
@@ -152,7 +152,7 @@ class Lane(Generic[Job, Outcome]):
         """How long the work that is there will take, by the speed of recent batches."""
         return (self.waiting.cost + sum(item.cost for item in self._running)) * self._seconds_per_cost
 
-    def submit(self, item: Item[Job, Outcome]) -> None:
+    def submit(self, item: Item[Payload, Outcome]) -> None:
         """Queue an item; cancelling its outcome takes it out again, as long as it has not begun."""
         self.waiting.add(item)
         item.outcome.add_done_callback(lambda outcome: self.waiting.discard(item) if outcome.cancelled() else None)
@@ -170,7 +170,7 @@ class Lane(Generic[Job, Outcome]):
                 continue
             self._had_company = len(items) > 1
             started = time.perf_counter()
-            outcomes = await loop.run_in_executor(self._thread, self._work, [item.job for item in items])
+            outcomes = await loop.run_in_executor(self._thread, self._work, [item.payload for item in items])
             self._running = []
             self._account(Batch(self.name, len(items), sum(item.cost for item in items), time.perf_counter() - started))
             for item, outcome in zip(items, outcomes, strict=True):

@@ -6,6 +6,7 @@ a third: they share the cores with the short ones instead of standing before the
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from difa.calibrate import TailReference
 from difa.document import Document, Explanation, Result
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
@@ -24,13 +24,13 @@ from difa.serve.metrics import Metrics
 from difa.serve.settings import Settings
 from difa.words import from_text
 
-ANY_RATE = 0.5  # batches mix requests of different rates: flags are set per request, from the p-values
+_log = logging.getLogger("difa.serve")
 _BINS = 32
 _RATES = tuple(round(10 ** (-3 + step / 20), 5) for step in range(55))  # 0.001 to 0.5, evenly on a log scale
 
 
 @dataclass(frozen=True)
-class Job:
+class Query:
     """A document, and whether its reasons are wanted."""
 
     document: Document
@@ -43,16 +43,16 @@ class ServedModel:
     def __init__(self, name: str, model: DiFA, settings: Settings, metrics: Metrics) -> None:
         self.name, self.model, self.settings = name, model, settings
         # One short document: it warms the engine up, and shows which views there are.
-        probe = model.score([from_text("hello")], fpr=ANY_RATE)[0]
+        probe = model.score_unflagged([from_text("hello")])[0]
         self.views = list(probe.words[0].evidence)
         self.info = self._describe()
         self._metrics = metrics
-        self.lanes: dict[str, Lane[Job, Result | Explanation]] = {}
+        self.lanes: dict[str, Lane[Query, Result | Explanation]] = {}
 
     def start(self) -> None:
         """Begin to take work; call it on the event loop."""
         for name, count in (("short", self.settings.batch_documents), ("long", 1), ("reasons", 1)):
-            lane: Lane[Job, Result | Explanation] = Lane(
+            lane: Lane[Query, Result | Explanation] = Lane(
                 name,
                 self._work,
                 budget=self.settings.batch_words,
@@ -74,11 +74,11 @@ class ServedModel:
         """Whether work is taken."""
         return bool(self.lanes) and all(lane.is_running for lane in self.lanes.values())
 
-    def submit(self, jobs: Sequence[Job]) -> list[Item[Job, Result | Explanation]]:
-        """Queue the jobs of one request, all of them or, where the queue is full, none."""
+    def submit(self, queries: Sequence[Query]) -> list[Item[Query, Result | Explanation]]:
+        """Queue the queries of one request, all of them or, where the queue is full, none."""
         owner = object()
-        pairs: list[tuple[Lane[Job, Result | Explanation], Item[Job, Result | Explanation]]] = [
-            (self._lane(job), Item(job, max(1, len(job.document.words)), owner)) for job in jobs
+        pairs: list[tuple[Lane[Query, Result | Explanation], Item[Query, Result | Explanation]]] = [
+            (self._lane(query), Item(query, max(1, len(query.document.words)), owner)) for query in queries
         ]
         if refusal := self.refusal({lane.name for lane, _ in pairs}):
             raise refusal
@@ -86,10 +86,10 @@ class ServedModel:
             lane.submit(item)
         return [item for _, item in pairs]
 
-    def _lane(self, job: Job) -> Lane[Job, Result | Explanation]:
-        if len(job.document.words) > self.settings.long_words:
+    def _lane(self, query: Query) -> Lane[Query, Result | Explanation]:
+        if len(query.document.words) > self.settings.long_words:
             return self.lanes["long"]
-        return self.lanes["reasons" if job.reasons else "short"]
+        return self.lanes["reasons" if query.reasons else "short"]
 
     def refusal(self, lanes: Iterable[str] = ("short",)) -> Refusal | None:
         """What to answer where one of these lanes is full."""
@@ -100,34 +100,35 @@ class ServedModel:
                 return Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
         return None
 
-    def _work(self, jobs: Sequence[Job]) -> Sequence[Result | Explanation | Exception]:
-        if not any(job.reasons for job in jobs):
+    def _work(self, queries: Sequence[Query]) -> Sequence[Result | Explanation | Exception]:
+        """Results without flags: batches mix requests of different rates, and each request flags its own."""
+        if not any(query.reasons for query in queries):
             try:
-                return self.model.score([job.document for job in jobs], fpr=ANY_RATE)
-            except Exception:
-                pass  # one document must not take its batch-mates down with it: each by itself
-        return [self._alone(job) for job in jobs]
+                return self.model.score_unflagged([query.document for query in queries])
+            except Exception as error:  # one document must not take its batch-mates down with it
+                # The type only: a message may quote the text.
+                _log.warning("a batch of %d documents failed (%s): each is scored by itself", len(queries), type(error).__name__)
+        return [self._alone(query) for query in queries]
 
-    def _alone(self, job: Job) -> Result | Explanation | Exception:
+    def _alone(self, query: Query) -> Result | Explanation | Exception:
         try:
-            if job.reasons:
-                return self.model.explain(job.document, fpr=ANY_RATE)
-            return self.model.score([job.document], fpr=ANY_RATE)[0]
+            if query.reasons:
+                return self.model.explain_unflagged(query.document)
+            return self.model.score_unflagged([query.document])[0]
         except Exception as error:
             return error
 
     def _describe(self) -> dict[str, Any]:
         """What `/v1/models` says: where normal documents lie, and the score that each rate asks for."""
-        normal = self.model.decision_scores_
-        reference = TailReference.of(normal)
-        counts, edges = np.histogram(normal, bins=_BINS)
+        reference = self.model.detector_.document_reference  # as p-values and thresholds have it: without what was left out
+        counts, edges = np.histogram(reference.values, bins=_BINS)
         thresholds = [(rate, reference.threshold(rate)) for rate in _RATES if rate >= reference.least_p]
         return {
             "name": self.name,
             "fpr": self.model.fpr,
             "fdr": self.model.fdr,
             "views": self.views,
-            "normal_documents": len(normal),
+            "normal_documents": len(reference.values),
             "least_p_value": reference.least_p,
             "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
             "thresholds": [{"rate": rate, "score": score} for rate, score in thresholds if math.isfinite(score)],

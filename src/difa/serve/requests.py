@@ -10,11 +10,9 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-
-from difa.calibrate import benjamini_hochberg
+from difa.decide import Rule, flag
 from difa.document import Document, Explanation, Reason, Result
 from difa.errors import InputError
 from difa.formats.lines import kind_of, parse_record
@@ -37,14 +35,6 @@ class Failure:
     """Of the answer, where it was the only document."""
 
 
-@dataclass(frozen=True)
-class Rule:
-    """How flags are set."""
-
-    name: Literal["fpr", "fdr"]
-    rate: float
-
-
 def documents_of(request: ScoreRequest, settings: Settings) -> list[Document | Failure]:
     """The request's documents in order, with a `Failure` in the place of each that cannot be scored."""
     if request.text is not None:
@@ -58,7 +48,7 @@ def respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Re
     """The body of the answer."""
     allowed = frozenset(word.casefold() for word in request.allow_list)
     results = [outcome.result if isinstance(outcome, Explanation) else outcome for outcome in outcomes]
-    flagged = iter(_flag([result for result in results if isinstance(result, Result)], rule, allowed))
+    flagged = iter(flag([result for result in results if isinstance(result, Result)], rule, allowed))
     records: list[dict[str, Any]] = []
     for outcome in outcomes:
         if isinstance(outcome, Failure):
@@ -119,22 +109,6 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _flag(results: Sequence[Result], rule: Rule, allowed: frozenset[str]) -> list[Result]:
-    flag = benjamini_hochberg if rule.name == "fdr" else np.less_equal
-    document_flags = flag(np.array([result.p_value for result in results]), rule.rate).tolist()
-    word_flags = iter(flag(np.array([word.p_value for result in results for word in result.words]), rule.rate).tolist())
-    return [
-        replace(
-            result,
-            is_anomaly=is_anomaly,
-            words=tuple(
-                replace(word, is_anomaly=next(word_flags) and word.text.casefold() not in allowed) for word in result.words
-            ),
-        )
-        for result, is_anomaly in zip(results, document_flags, strict=True)
-    ]
 
 
 def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str, Sequence[Reason]]] | None) -> dict[str, Any]:

@@ -95,7 +95,7 @@ class Word(BaseModel):
     reasons: dict[str, list[Reason]] | None = None
 
 
-class Scored(BaseModel):
+class ScoredDocument(BaseModel):
     """One scored document, with the fields of the command line's JSON."""
 
     id: str | None
@@ -121,7 +121,7 @@ class ScoreResponse(BaseModel):
     model: str
     rule: Literal["fpr", "fdr"]
     rate: float
-    results: list[Scored | Failed]
+    results: list[ScoredDocument | Failed]
 
 
 class Histogram(BaseModel):
@@ -151,7 +151,7 @@ class Model(BaseModel):
     thresholds: list[Threshold]
 
 
-class Limits(BaseModel):
+class RequestLimits(BaseModel):
     """What a request may hold."""
 
     body_bytes: int
@@ -164,7 +164,7 @@ class ModelsResponse(BaseModel):
     """The models, the default one first, and the limits."""
 
     models: list[Model]
-    limits: Limits
+    limits: RequestLimits
 
 
 class Problem(BaseModel):

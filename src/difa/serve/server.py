@@ -27,15 +27,37 @@ _MOST_HEADERS = 64 * 1024  # bytes
 _TURN = 0.001  # seconds: the thread that answers clients need not wait long for the threads that compute
 
 
+class Timer:
+    """Something that happens after a while, unless it is called off."""
+
+    def __init__(self) -> None:
+        self._handle: asyncio.TimerHandle | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and not called off."""
+        return self._handle is not None
+
+    def start(self, seconds: float, action: Callable[[], None]) -> None:
+        """Start it, or start it again."""
+        self.cancel()
+        self._handle = asyncio.get_running_loop().call_later(seconds, action)
+
+    def cancel(self) -> None:
+        """Call it off, if it was started."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+
 def patient_protocol(patience: float) -> type[HttpToolsProtocol]:
     """Uvicorn's protocol, with bounds on the time and size of headers and on the time that output may wait."""
 
     class PatientProtocol(HttpToolsProtocol):
-        _reading: asyncio.TimerHandle | None = None
-        _writing: asyncio.TimerHandle | None = None
         _header_bytes = 0
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            self._reading, self._writing = Timer(), Timer()
             super().connection_made(transport)
             self._expect_headers()
 
@@ -46,36 +68,29 @@ def patient_protocol(patience: float) -> type[HttpToolsProtocol]:
         def data_received(self, data: bytes) -> None:
             self._header_bytes += len(data)
             super().data_received(data)
-            if self._reading is not None and self._header_bytes > _MOST_HEADERS:
+            if self._reading.is_running and self._header_bytes > _MOST_HEADERS:
                 self.transport.abort()
 
         def on_headers_complete(self) -> None:
-            self._cancel("_reading")
+            self._reading.cancel()
             super().on_headers_complete()
 
         def pause_writing(self) -> None:
             super().pause_writing()
-            self._writing = asyncio.get_running_loop().call_later(patience, self.transport.abort)
+            self._writing.start(patience, self.transport.abort)
 
         def resume_writing(self) -> None:
-            self._cancel("_writing")
+            self._writing.cancel()
             super().resume_writing()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._cancel("_reading")
-            self._cancel("_writing")
+            self._reading.cancel()
+            self._writing.cancel()
             super().connection_lost(exc)
 
         def _expect_headers(self) -> None:
-            self._cancel("_reading")
             self._header_bytes = 0
-            self._reading = asyncio.get_running_loop().call_later(patience, self.transport.abort)
-
-        def _cancel(self, name: str) -> None:
-            timer = getattr(self, name)
-            if timer is not None:
-                timer.cancel()
-                setattr(self, name, None)
+            self._reading.start(patience, self.transport.abort)
 
     return PatientProtocol
 
@@ -135,5 +150,5 @@ def bind(settings: Settings) -> socket.socket:
         return listener
     except OSError as error:
         raise ConfigError(
-            f"expected to listen on {settings.host} port {settings.port}, got: {error.strerror}: choose another --host or --port"
+            f"expected to listen on {settings.host} port {settings.port}, got: {error.strerror}: choose another host or port"
         ) from None

@@ -16,9 +16,9 @@ from difa.serve.batching import Item
 from difa.serve.body import LARGE, off_loop, read_json
 from difa.serve.errors import Refusal
 from difa.serve.metrics import Metrics
-from difa.serve.models import Job, ServedModel
-from difa.serve.requests import Failure, Rule, documents_of, respond
-from difa.serve.schemas import ScoreRequest, check
+from difa.serve.models import Query, ServedModel
+from difa.serve.requests import Failure, documents_of, respond
+from difa.serve.schemas import check
 from difa.serve.settings import Settings
 
 _log = logging.getLogger("difa.serve")
@@ -69,7 +69,7 @@ class Service:
         if asked.texts is None and isinstance(documents[0], Failure):
             raise Refusal(documents[0].status, documents[0].line)
         outcomes = await self._outcomes(request, model, documents, asked.return_reasons)
-        rule = _rule(asked, model)
+        rule = model.model.rule(asked.fpr, asked.fdr, warn=False)
         words = sum(len(item.words) for item in documents if isinstance(item, Document))
         content = await off_loop(words * 10, respond, asked, model.name, rule, outcomes)
         return Response(content, media_type="application/json")
@@ -77,14 +77,14 @@ class Service:
     async def _outcomes(
         self, request: Request, model: ServedModel, documents: Sequence[Document | Failure], reasons: bool
     ) -> list[Outcome]:
-        jobs = [Job(document, reasons) for document in documents if isinstance(document, Document)]
-        items = iter(await _wait(request, model.submit(jobs), self.settings.timeout))
+        queries = [Query(document, reasons) for document in documents if isinstance(document, Document)]
+        items = iter(await _wait(request, model.submit(queries), self.settings.timeout))
         return [document if isinstance(document, Failure) else _outcome(next(items)) for document in documents]
 
 
 async def _wait(
-    request: Request, items: list[Item[Job, Result | Explanation]], timeout: float
-) -> list[Item[Job, Result | Explanation]]:
+    request: Request, items: list[Item[Query, Result | Explanation]], timeout: float
+) -> list[Item[Query, Result | Explanation]]:
     """Until all items are done; what has not begun is withdrawn when the time is up or the client has gone."""
     gone = asyncio.create_task(_gone(request))
     done = asyncio.gather(*(item.outcome for item in items), return_exceptions=True)
@@ -110,23 +110,14 @@ async def _gone(request: Request) -> None:
         pass
 
 
-def _outcome(item: Item[Job, Result | Explanation]) -> Outcome:
+def _outcome(item: Item[Query, Result | Explanation]) -> Outcome:
     if item.outcome.cancelled():
         raise Refusal(503, "the service is shutting down: ask another one", {"Retry-After": "1"})
     error = item.outcome.exception()
     if error is None:
         return item.outcome.result()
     if isinstance(error, DifaError):
-        return Failure(str(error), item.job.document.id)
+        return Failure(str(error), item.payload.document.id)
     # The type only: a message may quote the text.
-    _log.error("a document of %d words could not be scored: %s", len(item.job.document.words), type(error).__name__)
-    return Failure("the document could not be scored: the service has logged why", item.job.document.id)
-
-
-def _rule(asked: ScoreRequest, model: ServedModel) -> Rule:
-    if asked.fdr is not None:
-        return Rule("fdr", asked.fdr)
-    if asked.fpr is not None:
-        return Rule("fpr", asked.fpr)
-    own = model.model
-    return Rule("fpr", own.fpr) if own.fdr is None else Rule("fdr", own.fdr)
+    _log.error("a document of %d words could not be scored: %s", len(item.payload.document.words), type(error).__name__)
+    return Failure("the document could not be scored: the service has logged why", item.payload.document.id)

@@ -51,12 +51,11 @@ class Settings:
                 continue
             least = 0 if field.name in ("batch_wait", "port") else 1
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= least:
-                wanted = "--" + field.name.replace("_", "-")
-                raise ConfigError(f"{wanted}: expected a number of at least {least}, got {value!r}")
+                raise ConfigError(f"{field.name}: expected a number of at least {least}, got {value!r}")
         if self.port > 65535:
-            raise ConfigError(f"--port: expected a number of at most 65535, got {self.port}")
+            raise ConfigError(f"port: expected a number of at most 65535, got {self.port}")
         if self.api_key is not None and (not self.api_key or not self.api_key.isascii() or not self.api_key.isprintable()):
-            raise ConfigError("--api-key: expected at least one printable ASCII character, got something else")
+            raise ConfigError("api_key: expected at least one printable ASCII character, got something else")
 
     @property
     def is_loopback(self) -> bool:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from difa.document import FloatArray, IntArray
-from difa.encoders.onnx import Engine
+from difa.runtime.session import GraphRunner
 
 # c = a @ b as an ONNX graph: there the product keeps to our threads, which NumPy's does not.
 _PRODUCT = (
@@ -45,7 +45,7 @@ class Nearest:
 
     def __init__(self, bank: FloatArray, threads: int | None = None) -> None:
         self._bank = bank
-        self._engine = Engine(_PRODUCT, threads)
+        self._engine = GraphRunner(_PRODUCT, threads)
 
     def find(self, vectors: FloatArray) -> tuple[FloatArray, IntArray]:
         """Squared distance to the nearest row of the bank, and which it is, the first of equals: (T,) each."""

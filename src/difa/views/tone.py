@@ -16,11 +16,11 @@ import numpy as np
 
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.encoders import Encoder
-from difa.encoders.export import cache_folder
 from difa.knowledge import ENGLISH
 from difa.knowledge.insults import insults
 from difa.knowledge.valence import valences
 from difa.knowledge.wordlist import word_list
+from difa.runtime.export import cache_folder
 from difa.words import from_tokens
 
 _PHRASE = "is"  # stands before each word of the lexicon

@@ -14,8 +14,8 @@ import numpy as np
 
 from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason
-from difa.encoders.onnx import Engine
-from difa.encoders.windows import Window, plan_windows
+from difa.runtime.session import GraphRunner
+from difa.runtime.windows import Window, plan_windows
 
 _BATCH_WORDS = 1024
 _PAD_TO = 4
@@ -31,7 +31,7 @@ class SemanticView:
     def __init__(self, graph: bytes, config: SemanticConfig, threads: int | None = None) -> None:
         self.config = config
         self._graph = graph
-        self._engine = Engine(graph, threads)
+        self._engine = GraphRunner(graph, threads)
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """s_sem per word."""

@@ -23,9 +23,9 @@ from torch import Tensor
 
 from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray
-from difa.encoders.export import cache_folder, export_graph
-from difa.encoders.windows import plan_windows
 from difa.errors import EncoderError
+from difa.runtime.export import cache_folder, export_graph
+from difa.runtime.windows import plan_windows
 from difa.views.semantic.network import SemanticNetwork, attention_bias
 
 _ONE_AT_A_TIME = threading.Lock()  # torch's random state belongs to all threads

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from difa.encoders import threads
-from difa.encoders.threads import core_count
+from difa.runtime import threads
+from difa.runtime.threads import core_count
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_the_usual_variable_is_honoured_up_to_the_cores_there_are(monkeypatch):
 
 def test_cores_that_the_process_is_bound_to():
     code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
-    code += "from difa.encoders.threads import core_count; print(core_count())"
+    code += "from difa.runtime.threads import core_count; print(core_count())"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "1"
 
 

@@ -12,27 +12,27 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from difa import __version__
 from difa.config import check_threads
-from difa.engines.ray_cluster import check_installed, cluster, run_pool, start_attempts
-from difa.engines.ray_places import Output
-from difa.engines.ray_plan import Piece, Span, count_lines, find_files, piece_size, plan
-from difa.engines.ray_read import read_piece
-from difa.engines.ray_write import FORMATS, part_name, part_writer
+from difa.decide import flag
+from difa.engines.ray.cluster import check_installed, cluster, run_pool, start_attempts
+from difa.engines.ray.plan import Piece, Span, count_lines, find_files, piece_size, plan
+from difa.engines.ray.read import read_piece
+from difa.engines.ray.storage import OutputFolder
+from difa.engines.ray.write import FORMATS, part_name, part_writer
 from difa.errors import ConfigError, DifaError, EngineError, InputError
 from difa.estimator import DiFA
+from difa.prefetch import chunk_documents
 
-_CHUNK = 256  # documents scored and written together
 _ATTEMPTS = 5  # at one piece
 _SPANS = 64  # spans whose lines one task counts
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WorkerOptions:
     """What every worker must know beside the model."""
 
     folder: str
@@ -103,16 +103,16 @@ def score_files(
         report: called with the notice of every piece.
     """
     check_installed()
-    job = _checked_job(format, fpr, workers, threads, skip_bad)
+    options = _checked_options(format, fpr, workers, threads, skip_bad)
     content = _checked_model(model, fpr)
     files = find_files(inputs)
-    output = Output.prepare(out)
+    output = OutputFolder.prepare(out)
     try:
-        with cluster(address, workers, job.threads, sum(map(len, content.values()))) as (ray, count):
+        with cluster(address, workers, options.threads, sum(map(len, content.values()))) as (ray, count):
             pieces = plan(files, piece_bytes or piece_size(files, count), lambda spans: _count(ray, spans))
-            job = Job(**(asdict(job) | {"folder": output.staging}))
-            shared = ([ray.put(content)], start_attempts(ray), job)
-            rows = run_pool([asdict(piece) for piece in pieces], Scorer, shared, count, job.threads)
+            options = WorkerOptions(**(asdict(options) | {"folder": output.staging}))
+            shared = ([ray.put(content)], start_attempts(ray), options)
+            rows = run_pool([asdict(piece) for piece in pieces], Scorer, shared, count, options.threads)
             summary = _collect((Done(**json.loads(row["done"])) for row in rows), len(pieces), report)
         missing = output.missing([part_name(piece.index, format) for piece in pieces])
         if missing:
@@ -130,14 +130,14 @@ def score_files(
 class Scorer:
     """A worker: holds the model, turns pieces into parts."""
 
-    def __init__(self, content: list[Any], attempts: Any, job: Job) -> None:
+    def __init__(self, content: list[Any], attempts: Any, options: WorkerOptions) -> None:
         import ray
 
-        self._job = job
+        self._options = options
         self._attempts = attempts
         self._detector = None
-        if job.version == __version__:
-            self._detector = unpack_model(ray.get(content)[0], job.threads)
+        if options.version == __version__:
+            self._detector = unpack_model(ray.get(content)[0], options.threads)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, str]:
         """Score one piece; what a user can mend comes back as a notice rather than as a trace from another machine."""
@@ -147,19 +147,21 @@ class Scorer:
         except DifaError as error:
             done = Done(error=str(error), began=began, ended=time.time())
         except OSError as error:
-            done = Done(error=f"{self._job.folder}: a worker cannot write there: {error}", began=began, ended=time.time())
+            done = Done(error=f"{self._options.folder}: a worker cannot write there: {error}", began=began, ended=time.time())
         return {"done": json.dumps(asdict(done))}
 
     def _score(self, piece: Piece, began: float) -> Done:
         if self._detector is None:
-            raise EngineError(f"expected difa {self._job.version} on every machine, a worker has {__version__}: install the same")
+            raise EngineError(
+                f"expected difa {self._options.version} on every machine, a worker has {__version__}: install the same"
+            )
         self._check_attempts(piece)
         documents = words = flagged = 0
-        bad: list[str] | None = [] if self._job.skip_bad else None
-        source = read_piece(piece, bad)
-        with part_writer(self._job.folder, piece.index, self._job.format) as write:
-            while chunk := list(islice(source, _CHUNK)):
-                results = self._detector.score(chunk, fpr=self._job.fpr)
+        bad: list[str] | None = [] if self._options.skip_bad else None
+        rule = self._detector.rule(self._options.fpr, warn=False)  # said once, before there were workers
+        with part_writer(self._options.folder, piece.index, self._options.format) as write:
+            for _, ranked in self._detector.score_chunks(chunk_documents(read_piece(piece, bad))):
+                results = flag(ranked, rule)
                 write(results)
                 documents += len(results)
                 words += sum(len(result.words) for result in results)
@@ -198,21 +200,20 @@ def measure_ray(model: Path, documents: Sequence[str], workers: int) -> float:
         return score_files(model, [str(source)], f"{name}/out", workers=workers).seconds
 
 
-def _checked_job(format: str, fpr: float | None, workers: int | None, threads: int | None, skip_bad: bool) -> Job:
+def _checked_options(format: str, fpr: float | None, workers: int | None, threads: int | None, skip_bad: bool) -> WorkerOptions:
     if format not in FORMATS:
         raise ConfigError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
     if workers is not None and workers < 1:
         raise ConfigError(f"workers: expected a whole number of at least 1, got {workers}")
     check_threads(threads)
-    return Job("", format, fpr, threads or 1, skip_bad)
+    return WorkerOptions("", format, fpr, threads or 1, skip_bad)
 
 
 def _checked_model(model: Path, fpr: float | None) -> dict[str, bytes]:
     """The model's files, once they have proved to work, so that mistakes show before a cluster is asked."""
     detector = DiFA.load(model, threads=1)
-    if fpr is None and detector.fdr is not None:
-        raise ConfigError("the model decides by a false-discovery rate, which --engine ray does not offer: give --fpr")
-    detector.score([], fpr=fpr)  # checks the rate, and warns of one at which nothing can be flagged
+    if detector.rule(fpr).name == "fdr":
+        raise ConfigError("the model decides by a false-discovery rate, which the Ray engine does not offer: give fpr")
     return pack_model(model)
 
 

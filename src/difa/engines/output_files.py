@@ -7,13 +7,13 @@ and `.lock`, so that no folder of inputs takes them for documents.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from difa.atomic import fresh_file, hidden_name, sync_folder, write_synced
 from difa.errors import InputError
 
 MANIFEST = "manifest.json"
@@ -47,11 +47,11 @@ class Layout:
 
     @property
     def state(self) -> Path:
-        return self.folder / (MANIFEST if self.shard_size else f"{_hidden(self.name)}.journal")
+        return self.folder / (MANIFEST if self.shard_size else f"{hidden_name(self.name)}.journal")
 
     @property
     def lock(self) -> Path:
-        return self.folder / (".lock" if self.shard_size else f"{_hidden(self.name)}.lock")
+        return self.folder / (".lock" if self.shard_size else f"{hidden_name(self.name)}.lock")
 
     def final(self, shard: int) -> Path:
         return self.folder / self.name.format(shard) if self.shard_size else self.folder / self.name
@@ -63,7 +63,7 @@ class Layout:
 
     def partial(self, shard: int) -> Path:
         final = self.final(shard)
-        return final.with_name(f"{_hidden(final.name)}.part")
+        return final.with_name(f"{hidden_name(final.name)}.part")
 
 
 @dataclass
@@ -83,12 +83,9 @@ class State:
 
     def write(self, path: Path) -> None:
         """Put it on disk, whole or not at all."""
-        fresh = path.with_name(f"{_hidden(path.name)}.new")
-        with fresh.open("w", encoding="utf-8") as file:
-            json.dump(asdict(self), file, ensure_ascii=False, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+        # Always the same place: one that a killed run left is written over.
+        with fresh_file(path, path.with_name(f"{hidden_name(path.name)}.new")) as fresh:
+            write_synced(fresh, json.dumps(asdict(self), ensure_ascii=False, indent=1).encode())
         sync_folder(path.parent)
 
     @classmethod
@@ -105,16 +102,6 @@ class State:
             raise InputError(
                 f"{path}: expected what a run of difa noted there, got something else: remove it or choose another place"
             ) from None
-
-
-def sync_folder(folder: Path) -> None:
-    """Make new names in a folder survive a power failure, where the system can."""
-    if os.name == "posix":
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
 
 
 @contextmanager
@@ -134,7 +121,3 @@ def alone(layout: Layout) -> Iterator[None]:
             yield
         finally:
             layout.lock.unlink(missing_ok=True)
-
-
-def _hidden(name: str) -> str:
-    return name if name.startswith(".") else f".{name}"

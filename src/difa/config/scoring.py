@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from difa.config.checks import check, number, whole
-from difa.config.looking import VIEW_NAMES
+from difa.config.views import VIEW_NAMES
 
 ERROR_KINDS = (
     *("typo", "ocr", "gibberish", "leet", "double", "drop", "function", "inflection", "topic", "splice"),

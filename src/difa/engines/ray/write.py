@@ -5,14 +5,14 @@ A part's name follows from its piece, so a piece that is scored twice, since a w
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
+from difa.atomic import fresh_file
 from difa.document import Result
-from difa.engines.ray_places import below, is_address, locate
+from difa.engines.ray.storage import below, is_address, locate
 from difa.formats.write import to_json_line
 
 FORMATS = ("jsonl", "parquet")
@@ -28,18 +28,12 @@ def part_name(index: int, format: str) -> str:
 @contextmanager
 def part_writer(folder: str, index: int, format: str) -> Iterator[Write]:
     """A part that takes its name only if all goes well; in object storage it may stay cut short, but the run then fails."""
-    name = part_name(index, format)
-    written = name if is_address(folder) else f".{name}.{uuid.uuid4().hex[:8]}"
-    system, path = locate(below(folder, written))
-    try:
-        with system.open_output_stream(path) as stream, _FORMATS[format](stream) as write:
-            yield write
-        if written != name:
-            os.replace(path, locate(below(folder, name))[1])
-    except BaseException:
-        if written != name and os.path.exists(path):
-            os.unlink(path)
-        raise
+    place = below(folder, part_name(index, format))
+    with ExitStack() as stack:
+        written = place if is_address(folder) else str(stack.enter_context(fresh_file(Path(place))))
+        system, path = locate(written)
+        stream = stack.enter_context(system.open_output_stream(path))
+        yield stack.enter_context(_FORMATS[format](stream))
 
 
 @contextmanager

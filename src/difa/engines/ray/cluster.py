@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from difa.encoders.threads import core_count
 from difa.errors import EngineError, MissingExtraError
+from difa.runtime.threads import core_count
 
 _START_DEATHS = 4  # workers in a row that may die while they load the model
 _STORE = 200 << 20  # bytes of the object store on one machine: beside the model it holds next to nothing
@@ -23,7 +23,7 @@ def check_installed() -> None:
     """Name the extra where Ray or what it reads by is missing."""
     for module in ("ray", "pyarrow"):
         if find_spec(module) is None:
-            raise MissingExtraError(module, "ray", "--engine ray")
+            raise MissingExtraError(module, "ray", "the Ray engine")
 
 
 class Attempts:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from difa.engines.ray_places import below, is_address, locate
+from difa.engines.ray.storage import below, is_address, locate
 from difa.errors import InputError
 from difa.formats.sources import LINES
 
@@ -114,7 +114,7 @@ def _files_of(name: str) -> Iterator[File]:
     from pyarrow import fs
 
     if name == "-":
-        raise InputError("expected files for --engine ray, got - (standard input): write it to a file, or leave --engine out")
+        raise InputError("expected files for the Ray engine, got - (standard input): write it to a file, or use the local engine")
     system, path = locate(name)
     try:
         info = system.get_file_info(path)
@@ -139,7 +139,7 @@ def _files_of(name: str) -> Iterator[File]:
 def _kind(source: str, path: str) -> str:
     kind = PurePosixPath(path).suffix.lower()
     if kind not in KINDS:
-        raise InputError(f"{source}: expected a file ending in {', '.join(KINDS)} or a folder for --engine ray")
+        raise InputError(f"{source}: expected a file ending in {', '.join(KINDS)} or a folder for the Ray engine")
     return kind
 
 

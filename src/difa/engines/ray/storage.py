@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from difa.atomic import unfinished
 from difa.errors import InputError
 
 SUCCESS = "_SUCCESS"
@@ -46,23 +46,24 @@ def below(folder: str, relative: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputFolder:
     """An output folder in the making: `staging` is where parts are written until `finish`."""
 
     place: str
     staging: str
 
     @classmethod
-    def prepare(cls, place: str) -> Output:
+    def prepare(cls, place: str) -> OutputFolder:
         """Refuse a place that is taken or cannot be written, before any work is done."""
         system, path = locate(place)
         try:
             if _is_taken(system, path):
-                raise InputError(f"{place}: expected a new place or an empty folder for --out, found files: choose another place")
+                raise InputError(
+                    f"{place}: expected a new place or an empty folder for the results, found files: choose another place"
+                )
             staging = place
             if not is_address(place):
-                hidden = f".{Path(path).name}.{uuid.uuid4().hex[:8]}.part"
-                staging = path = str(Path(path).with_name(hidden))
+                staging = path = str(unfinished(Path(path)))
             system.create_dir(path, recursive=True)
         except OSError as error:
             raise InputError(f"{place}: cannot be written: {_reason(error)}") from None

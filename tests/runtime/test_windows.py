@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difa.encoders.windows import plan_windows, pool_subwords
+from difa.runtime.windows import plan_windows, pool_subwords
 
 
 @given(st.integers(0, 3000), st.integers(2, 300))

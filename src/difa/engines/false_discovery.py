@@ -2,17 +2,17 @@
 
 Benjamini and Hochberg's method looks at all p-values in order. Ours are ranks among normal text, (1 + k) / (1 + n), so that it
 is enough to count how often each k occurred: memory depends on the model, not on how much was scored. The flags are exactly
-those of `calibrate.benjamini_hochberg` over all p-values at once.
+those of `calibrate.discovery_cutoff` over all p-values at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from difa.calibrate import TailReference
+from difa.decide import Cutoff
 from difa.detector import Detector
 from difa.document import FloatArray, IntArray, Result
 
@@ -29,7 +29,7 @@ class Tally:
         ranks = np.rint(p_values * (1.0 + self._size)).astype(np.int64) - 1
         np.add.at(self._counts, ranks, 1)
 
-    def limit(self, rate: float) -> float:
+    def cutoff(self, rate: float) -> float:
         """The p-value up to which everything is flagged; below zero where nothing is."""
         seen = np.flatnonzero(self._counts)
         if not len(seen):
@@ -40,23 +40,10 @@ class Tally:
         return float(p_values[passing[-1]]) if len(passing) else -1.0
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The p-values up to which documents and words are flagged."""
-
-    document: float
-    word: float
-
-    @classmethod
-    def of(cls, results: Iterable[Result], rate: float, detector: Detector) -> Limits:
-        """From all results at once."""
-        documents, words = Tally(detector.document_reference), Tally(detector.word_reference)
-        for result in results:
-            documents.add(np.array([result.p_value]))
-            words.add(np.array([word.p_value for word in result.words]))
-        return cls(documents.limit(rate), words.limit(rate))
-
-    def flag(self, result: Result) -> Result:
-        """The result with its flags, and those of its words."""
-        words = tuple(replace(word, is_anomaly=word.p_value <= self.word) for word in result.words)
-        return replace(result, is_anomaly=result.p_value <= self.document, words=words)
+def tally_cutoff(results: Iterable[Result], rate: float, detector: Detector) -> Cutoff:
+    """The cutoffs of a false-discovery rate over all results, which are read once and not kept."""
+    documents, words = Tally(detector.document_reference), Tally(detector.word_reference)
+    for result in results:
+        documents.add(np.array([result.p_value]))
+        words.add(np.array([word.p_value for word in result.words]))
+    return Cutoff(documents.cutoff(rate), words.cutoff(rate))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from difa.trim import halvings, merely_rare, misfits
+from difa.training_outliers import halvings, merely_rare, misfits
 
 
 def corpus(rng, documents=400, views=5):

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from difa.document import Document
-from difa.engines.ray_places import locate
-from difa.engines.ray_plan import COLUMNS, PARQUET, Piece
+from difa.engines.ray.plan import COLUMNS, PARQUET, Piece
+from difa.engines.ray.storage import locate
 from difa.errors import InputError
 from difa.formats import PARSERS
 from difa.formats.lines import parse_record
@@ -34,7 +34,7 @@ def read_piece(piece: Piece, bad: list[str] | None = None) -> Iterator[Document]
             except InputError as error:
                 message = f"{piece.source}:{number}: {error}"
                 if bad is None:
-                    raise InputError(f"{message} (--skip-bad goes on without such lines)") from None
+                    raise InputError(f"{message} (skip_bad goes on without such lines)") from None
                 bad.append(message)
                 continue
             if document is not None:

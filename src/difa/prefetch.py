@@ -1,0 +1,90 @@
+"""Documents -> chunks that are scored together, and the next chunk's work done while the one before is in use.
+
+Encoding and looking at vectors wait in different places: side by side they keep the cores busy that one of them would leave idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from difa.document import Document
+
+MOST_DOCUMENTS, MOST_WORDS = 256, 4096
+"""Documents and words that are scored together: enough to fill batches, and few, since two chunks are in work at a time."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class HasDocuments(Protocol):
+    """Documents that are scored together, and whatever else belongs to them."""
+
+    @property
+    def documents(self) -> Sequence[Document]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Documents that are scored together."""
+
+    documents: Sequence[Document]
+
+
+def chunk_documents(documents: Iterable[Document]) -> Iterator[Chunk]:
+    """Documents in order, so many at most in a chunk; one with more words is by itself."""
+    return map(Chunk, cut_chunks(documents, lambda document: len(document.words)))
+
+
+def cut_chunks(
+    items: Iterable[T], count_words: Callable[[T], int], is_last: Callable[[T], bool] = lambda item: False
+) -> Iterator[list[T]]:
+    """Items in order, at most `MOST_DOCUMENTS` of them and `MOST_WORDS` words together unless one alone has more.
+
+    Args:
+        items: documents, or what holds them.
+        count_words: the words of an item.
+        is_last: whether a chunk must end behind an item; called once for each, in order.
+    """
+    chunk: list[T] = []
+    words = 0
+    for item in items:
+        more = count_words(item)
+        if chunk and words + more > MOST_WORDS:
+            yield chunk
+            chunk, words = [], 0
+        chunk.append(item)
+        words += more
+        if is_last(item) or len(chunk) == MOST_DOCUMENTS or words >= MOST_WORDS:
+            yield chunk
+            chunk, words = [], 0
+    if chunk:
+        yield chunk
+
+
+def prefetch(
+    work: Callable[[T], R], items: Iterator[T], ready: Callable[[], T | None] | None
+) -> Generator[tuple[T, R], None, None]:
+    """Each item and what `work` makes of it, in order; an error of `work` comes out in the place of its item.
+
+    Args:
+        work: called for one item at a time.
+        items: waits for the next item.
+        ready: gives the next item if there is one already, and None otherwise. It is worked on in another thread while the
+            caller has the one before; at most one is finished and waits. Without it, all work is done in the caller's thread.
+    """
+    if ready is None:
+        yield from ((item, work(item)) for item in items)
+        return
+    with ThreadPoolExecutor(1) as worker:  # leaving waits for what is under way: native code must not outlive the process
+        for item in items:
+            waiting = [(item, worker.submit(work, item))]
+            while waiting:
+                current, made = waiting.pop()
+                pair = [(current, made.result())]
+                del made  # what was made belongs to the caller alone, who may let go of it: it can be large
+                if (following := ready()) is not None:
+                    waiting.append((following, worker.submit(work, following)))
+                yield pair.pop()
