@@ -51,5 +51,6 @@ def decide(
         )
         at = end
         traits = dict(zip(traits_of, item.document_evidence.tolist(), strict=True))
-        results.append(Result(document.text, item.document_score, p_value, flagged, words, document.id, traits))
+        kept = document.columns
+        results.append(Result(document.text, item.document_score, p_value, flagged, words, document.id, traits, kept))
     return results

@@ -35,6 +35,8 @@ class Document:
     words: tuple[Word, ...]
     id: str | None = None
     labels: tuple[int, ...] | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """What else stands in its row, by column: kept in the results, never looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ class Result:
     words: tuple[WordScore, ...]
     id: str | None = None
     evidence: Mapping[str, float] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """What else stands in the document's row, by column."""
 
     @property
     def summary(self) -> str:
@@ -88,10 +92,11 @@ class Result:
         return "no single word stands out: the text as a whole is unlike the normal ones"
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields of the command line's JSON, in its order."""
+        """The fields of the command line's JSON, in its order; `columns` only where there are some."""
         return {
             "id": self.id,
             "text": self.text,
+            **({"columns": dict(self.columns)} if self.columns else {}),
             "score": self.score,
             "p_value": self.p_value,
             "is_anomaly": self.is_anomaly,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import Cache, Inputs, Quiet, SkipBad, Threads, say, stream_all
+from difa.cli.options import Cache, Inputs, Quiet, SkipBad, TextColumn, Threads, columns_of, say, stream_all
 
 if TYPE_CHECKING:
     from difa.detector import Detector
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 EXAMPLES = """Examples:
 
 difa fit normal.txt --out model
+
+difa fit reviews.csv --text-column body --out model
 
 difa fit texts/ more.jsonl --out model --seed 7
 
@@ -46,6 +48,7 @@ def fit(
             "--set", metavar="STAGE.KEY=VALUE", help="Change a single setting of the preset; may be given several times."
         ),
     ] = None,
+    text_column: TextColumn = None,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -71,7 +74,7 @@ def fit(
         max_words=max_words,
     )
     with stages(quiet) as report:
-        model.fit(stream_all(inputs, skip_bad), report=report)
+        model.fit(stream_all(inputs, skip_bad, columns_of(text_column, None), quiet), report=report)
     try:
         model.save(out)
     except OSError as error:

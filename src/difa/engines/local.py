@@ -7,11 +7,10 @@ false-discovery rate looks at all documents at once: results are spooled first, 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,8 +24,11 @@ from difa.engines.output import Output
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Place, read_entries
+from difa.formats.shape import Shape
 from difa.formats.sources import Source, find_sources
-from difa.formats.write import from_json_line
+from difa.formats.table_output import Publisher, format_of
+from difa.formats.tables import Columns
+from difa.formats.write import read_lines
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,10 @@ class Job:
     resume: bool = False
     force: bool = False
     skip_bad: bool = False
+    columns: Columns | None = None
+    """The columns of tables that hold text and ids; guessed where not given."""
+    format: str | None = None
+    """`jsonl`, `csv`, `tsv` or `parquet`; by the ending of `out` where not given."""
 
 
 class Watch(Protocol):
@@ -114,7 +120,7 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
         watch: told how it goes.
         show: takes the results, where the job has no file for them.
     """
-    sources = find_sources(job.inputs)
+    sources = find_sources(job.inputs, job.columns)
     _check(job, sources)
     model.decide([], [], fpr=job.fpr, fdr=job.fdr)  # an impossible rate is refused before anything is read
     run = _Run(model, job, sources, watch)
@@ -122,8 +128,9 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
     if job.out is None:
         with tempfile.TemporaryDirectory(prefix="difa.") as folder:
             return run.score(Shown(show), Layout.file(Path(folder) / "results").spool())
-    layout = Layout.shards(job.out, job.shard_size) if job.shard_size else Layout.file(job.out)
-    with run.output(layout) as output:
+    form = job.format or "jsonl" if job.shard_size else format_of(job.out, job.format)
+    layout = Layout.shards(job.out, job.shard_size, form) if job.shard_size else Layout.file(job.out)
+    with run.output(layout, Publisher(form, Shape.of(sources))) as output:
         if not output.state.complete:
             run.score(output, layout.spool())
             output.finish()
@@ -147,8 +154,9 @@ class _Run:
         """The false-discovery rate in force, if one is."""
         return self.job.fdr if self.job.fdr is not None or self.job.fpr is not None else self.model.fdr
 
-    def output(self, layout: Layout) -> Output:
-        return Output(layout, self._asked(), resume=self.job.resume, force=self.job.force, notes=self.repeatable)
+    def output(self, layout: Layout, publish: Publisher | None = None) -> Output:
+        asked, resume, force = self._asked(), self.job.resume, self.job.force
+        return Output(layout, asked, resume=resume, force=force, notes=self.repeatable, publish=publish)
 
     def score(self, sink: Sink, spooled: Layout) -> State:
         """Score everything into a sink, by way of a spool file if the flags need to know all p-values."""
@@ -161,8 +169,8 @@ class _Run:
                 self._score_into(spool)
                 spool.finish()
             results = spooled.final(0)
-            limits = Limits.of(_read(results), rate, self.model.detector_)
-            for result in _read(results, sink.state.documents):
+            limits = Limits.of(read_lines(results), rate, self.model.detector_)
+            for result in read_lines(results, sink.state.documents):
                 sink.write([limits.flag(result)])
                 sink.note(Place(0, sink.state.documents))
             sink.state.skipped = spool.state.skipped
@@ -195,6 +203,8 @@ class _Run:
             "rate": f"fdr {rate!r}" if rate is not None else f"fpr {self.job.fpr or self.model.fpr!r}",
             "shard size": self.job.shard_size,
             "inputs": [{"name": s.name, "bytes": s.size, "modified": s.modified} for s in self.sources],
+            "format": self.job.format,
+            "columns": "; ".join(f"text {s.table.text!r}, ids {s.table.id!r}" for s in self.sources if s.table),
         }
 
 
@@ -211,8 +221,3 @@ def _check(job: Job, sources: Sequence[Source]) -> None:
         raise ConfigError("expected one of --resume and --force, got both")
     if job.resume and any(source.is_stdin for source in sources):
         raise InputError("--resume: expected files, got standard input, which cannot be read again: put it into a file first")
-
-
-def _read(results: Path, skip: int = 0) -> Iterator[Result]:
-    with results.open("rb") as lines:
-        yield from map(from_json_line, islice(lines, skip, None))

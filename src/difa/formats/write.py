@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
@@ -24,6 +25,12 @@ def from_json_line(line: str | bytes) -> Result:
     record = json.loads(line)
     del record["summary"]  # follows from the rest
     return Result(**record | {"words": tuple(WordScore(**word) for word in record["words"])})
+
+
+def read_lines(lines: Path, skip: int = 0) -> Iterator[Result]:
+    """Results from a file of such lines."""
+    with lines.open("rb") as content:
+        yield from map(from_json_line, islice(content, skip, None))
 
 
 @contextmanager
