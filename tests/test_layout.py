@@ -13,7 +13,7 @@ SOURCE = Path(difa.__file__).parent
 ORDER = [
     "errors", "document", "config", "words", "sample", "ahead", "knowledge", "encoders", "perturb", "views", "calibrate",
     "trim", "fuse", "aggregate", "document_score", "learn", "detector", "fitting", "decide", "persist", "estimator",
-    "evaluate", "formats", "engines", "report", "baselines", "bench", "serve", "cli", "__main__",
+    "evaluate", "formats", "engines", "report", "integrations", "baselines", "bench", "serve", "cli", "__main__",
 ]  # fmt: skip
 
 

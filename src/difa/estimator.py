@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -131,6 +131,24 @@ class DiFA:
         documents = _documents(texts)
         self._rate(fpr, fdr)  # an impossible rate is refused before anything is scored
         return self.decide(documents, self._fitted().score(documents), fpr=fpr, fdr=fdr)
+
+    def score_frame(
+        self, frame: Any, text: Any = None, *, missing: str = "empty", fpr: float | None = None, fdr: float | None = None
+    ) -> Any:
+        """Score a column of a table; gives the same kind of table with more columns.
+
+        These are `score`, `p_value`, `is_anomaly`, `flagged_words` and `summary`, with `difa_` before a name that is taken.
+
+        Args:
+            frame: a pandas or polars DataFrame, a pyarrow Table, a Hugging Face Dataset, or rows: any iterable of dictionaries.
+            text: the column that holds the text; the one obvious candidate without it.
+            missing: `empty` scores rows without a text as no text and warns how many they are, `error` refuses them.
+            fpr: as in `score`.
+            fdr: as in `score`.
+        """
+        from difa.integrations.frames import score_frame
+
+        return score_frame(self, frame, text, missing=missing, fpr=fpr, fdr=fdr)
 
     def decide(
         self, documents: Sequence[Document], scored: Sequence[Scored], *, fpr: float | None = None, fdr: float | None = None
@@ -283,4 +301,9 @@ def _documents(texts: Iterable[Any]) -> list[Document]:
 def _each_document(texts: Iterable[Any]) -> Iterator[Document]:
     if isinstance(texts, (str, bytes)):
         raise InputError("expected a list of documents, got a single string: put it into a list")
+    if isinstance(texts, Mapping) or hasattr(texts, "columns") or hasattr(texts, "column_names"):
+        raise InputError(
+            f"expected a list of documents, got a {type(texts).__name__}: give its text column, or score it by "
+            'score_frame(frame, text="…")'
+        )
     return (as_document(text, position) for position, text in enumerate(texts))

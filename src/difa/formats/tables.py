@@ -74,14 +74,14 @@ def choose_columns(names: Sequence[str], asked: Columns, sample: Mapping[str, Se
             raise InputError(f"{source}: {option}: expected one of the columns {listed}, got {name!r}")
     if asked.text is not None and asked.text not in sample:
         raise InputError(f"{source}: expected a column of strings as text, {asked.text!r} holds something else")
-    text = asked.text if asked.text is not None else _guess_text(sample)
+    text = asked.text if asked.text is not None else guess_text(sample)
     if text is None:
         raise InputError(f"{source}: expected one obvious text column, got the columns {listed}: name it by --text-column")
     own = next((name for name in names if name.casefold() == "id" and name != text), None)
     return Table(tuple(names), text, asked.id if asked.id is not None else own, asked.text is None and len(names) > 1)
 
 
-def _guess_text(sample: Mapping[str, Sequence[str]]) -> str | None:
+def guess_text(sample: Mapping[str, Sequence[str]]) -> str | None:
     """The one obvious candidate: called `text`, or alone in its name, alone in the table, or alone in holding prose."""
     if len(sample) == 1:
         return next(iter(sample))
