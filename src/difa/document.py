@@ -91,6 +91,14 @@ class Result:
             return f"unusual word{'s' if len(named) > 1 else ''}: {', '.join(named)}"
         return "no single word stands out: the text as a whole is unlike the normal ones"
 
+    def to_html(self) -> str:
+        """The text with its unusual words shaded, and one sentence: HTML that stands by itself."""
+        from difa.report.html import result_html
+
+        return result_html(self)
+
+    _repr_html_ = to_html  # what notebooks show
+
     def to_dict(self) -> dict[str, Any]:
         """The fields of the command line's JSON, in its order; `columns` only where there are some."""
         return {
@@ -132,6 +140,18 @@ class Explanation:
 
     result: Result
     reasons: tuple[Mapping[str, tuple[Reason, ...]], ...]
+    rate: float | None = None
+    """The rate by which flags were set."""
+    rule: str = "fpr"
+    """Which rate that is: `fpr` or `fdr`."""
+
+    def to_html(self) -> str:
+        """The text with its unusual words shaded, a sentence for each of them, and the numbers folded away."""
+        from difa.report.html import explanation_html
+
+        return explanation_html(self)
+
+    _repr_html_ = to_html
 
 
 def split_by(lengths: Iterable[int], values: FloatArray) -> list[FloatArray]:

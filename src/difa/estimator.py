@@ -183,7 +183,8 @@ class DiFA:
         encoded = fitted.encoder.encode([document])[0]
         by_view = {view.name: view.explain(encoded) for view in fitted.views}
         reasons = tuple({name: tuple(lists[t]) for name, lists in by_view.items()} for t in range(len(encoded)))
-        return Explanation(self.score([document], fpr=fpr)[0], reasons)
+        rate, over_batch = self._rate(fpr, None)
+        return Explanation(self.score([document], fpr=fpr)[0], reasons, rate, "fdr" if over_batch else "fpr")
 
     # Fitted state
 
@@ -224,7 +225,16 @@ class DiFA:
     def __repr__(self) -> str:
         defaults = {name: p.default for name, p in inspect.signature(type(self).__init__).parameters.items()}
         changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]]
-        return f"DiFA({', '.join(changed)})"
+        return f"DiFA({', '.join(changed)}){self._extent()}"
+
+    def _extent(self) -> str:
+        """What it was fitted on, at which rate it flags and what it looks at."""
+        fitted = getattr(self, "detector_", None)
+        if fitted is None:
+            return ", not fitted"
+        rate = f"fdr {self.fdr:g}" if self.fdr is not None else f"fpr {self.fpr:g}"
+        extent = f"{len(fitted.training_scores):,} documents, {fitted.training_words:,} words"
+        return f", fitted on {extent}; flags at {rate}; views {', '.join(fitted.config.views.names)}"
 
     # Model folders
 
