@@ -13,6 +13,7 @@ from difa.cli import bench
 from difa.cli.evaluate import evaluate
 from difa.cli.explain import explain
 from difa.cli.fit import fit
+from difa.cli.report import report
 from difa.cli.score import score
 from difa.cli.serve import serve
 from difa.errors import DifaError
@@ -43,7 +44,7 @@ def options(
     """Options before the command."""
 
 
-for command in (fit, score, explain, evaluate, serve):
+for command in (fit, score, explain, report, evaluate, serve):
     app.command(epilog=command.__globals__["EXAMPLES"])(command)
 
 app.add_typer(bench.app)

@@ -36,9 +36,9 @@ def shaded_text(result: Result) -> str:
         strength = strength_of(word)
         if not strength and not word.is_anomaly:
             continue
-        parts += [_safe(result.text[at : word.start]), _mark(word, strength)]
+        parts += [safe(result.text[at : word.start]), _mark(word, strength)]
         at = word.end
-    return "".join([*parts, _safe(result.text[at:])])
+    return "".join([*parts, safe(result.text[at:])])
 
 
 def result_html(result: Result) -> str:
@@ -50,7 +50,7 @@ def explanation_html(explained: Explanation) -> str:
     """An explanation likewise: a sentence for each unusual word, and the numbers folded away."""
     result, reasons = explained.result, explained.reasons
     shown = unusual_words(result, _VIEWS_SHOWN)
-    items = "".join(f"<li>{_safe(word_sentence(result.words[t], reasons[t]))}</li>" for t in shown)
+    items = "".join(f"<li>{safe(word_sentence(result.words[t], reasons[t]))}</li>" for t in shown)
     rows = "".join(_view_row(result.words[t], view, value) for t in shown for view, value in result.words[t].evidence.items())
     details = f"<details><summary>Views and numbers</summary><table>{rows}</table></details>" if rows else ""
     return _fragment(result, explain_sentence(explained), f"<ul>{items}</ul>{details}" if items else "")
@@ -59,7 +59,7 @@ def explanation_html(explained: Explanation) -> str:
 def _fragment(result: Result, sentence: str, more: str) -> str:
     verdict = "anomalous" if result.is_anomaly else "normal"
     return (
-        f'<div class="difa"><style>{_STYLE}</style><p>{_safe(sentence)}</p>'
+        f'<div class="difa"><style>{_STYLE}</style><p>{safe(sentence)}</p>'
         f'<p class="difa-text">{shaded_text(result)}</p>'
         f"<p><small>{verdict} · p = {result.p_value:.2g} · score {result.score:.2f}</small></p>{more}</div>"
     )
@@ -68,13 +68,13 @@ def _fragment(result: Result, sentence: str, more: str) -> str:
 def _mark(word: WordScore, strength: int) -> str:
     note = f"{rarity(word.p_value)}" + (f"; did you mean {word.suggestion}?" if word.suggestion else "")
     flag = " difa-flag" if word.is_anomaly else ""
-    return f'<mark class="difa-{strength}{flag}" title="{_safe(note)}">{_safe(word.text)}</mark>'
+    return f'<mark class="difa-{strength}{flag}" title="{safe(note)}">{safe(word.text)}</mark>'
 
 
 def _view_row(word: WordScore, view: str, evidence: float) -> str:
-    return f"<tr><td>{_safe(word.text)}</td><td>{_safe(view)}</td><td>{evidence:.1f}</td></tr>"
+    return f"<tr><td>{safe(word.text)}</td><td>{safe(view)}</td><td>{evidence:.1f}</td></tr>"
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Text that cannot be taken for markup, nor steer how what follows is shown; line breaks stay."""
     return escape("\n".join(visible(line) for line in text.split("\n")), quote=True)
