@@ -16,6 +16,7 @@ from difa.cli.fit import fit
 from difa.cli.report import report
 from difa.cli.score import score
 from difa.cli.serve import serve
+from difa.cli.set_rate import set_
 from difa.errors import DifaError
 
 app = typer.Typer(
@@ -47,6 +48,7 @@ def options(
 for command in (fit, score, explain, report, evaluate, serve):
     app.command(epilog=command.__globals__["EXAMPLES"])(command)
 
+app.command("set", epilog=set_.__globals__["EXAMPLES"])(set_)
 app.add_typer(bench.app)
 
 

@@ -43,6 +43,8 @@ difa score model reviews.csv --text-column body --out scored.csv
 
 difa score model 'data/*.jsonl.gz' --out scores --shard-size 100000 --resume
 
+difa score model today.csv --top 30 --out worst.csv
+
 tail -f log.txt | difa score model - > scores.jsonl
 
 difa score model texts/ --engine ray --out scores
@@ -61,6 +63,10 @@ def score(
     force: Annotated[bool, typer.Option("--force", help="Replace what an earlier run left at --out.")] = False,
     fpr: Fpr = None,
     fdr: Fdr = None,
+    top: Annotated[int | None, typer.Option(help="Give only this many documents, the most unusual first.")] = None,
+    fail_if_flagged: Annotated[
+        bool, typer.Option("--fail-if-flagged", help="End with exit code 1 if any document is flagged.")
+    ] = False,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     cache: Cache = None,
@@ -75,11 +81,13 @@ def score(
     """Score every word and every document."""
     only_ray = {"workers": workers, "address": address}
     only_local: dict[str, object] = {"fdr": fdr, "cache": cache, "text-column": text_column, "id-column": id_column}
+    only_local |= {"top": top, "fail-if-flagged": fail_if_flagged or None}
     only_local |= {"shard-size": shard_size, "resume": resume or None, "force": force or None}
     if uses_ray(engine, only_ray, only_local):
         score_by_ray(model, inputs, out, fpr, threads, skip_bad, quiet, workers, address, format)
         return
     from difa.cli.progress import stream
+    from difa.engines.budget import why_nothing
     from difa.engines.local import Job, score_inputs
     from difa.estimator import DiFA
     from difa.formats.table_output import format_of
@@ -90,10 +98,17 @@ def score(
     detector = DiFA.load(model, cache=cache, threads=threads)
     on_terminal = out is None and is_lines and sys.stdout.isatty()
     with stream(quiet or on_terminal) as watch, _to_stdout(place, is_lines) as written:
-        job = Job(model, inputs, written, shard_size, fpr, fdr, resume, force, skip_bad, columns, format)
+        job = Job(model, inputs, written, shard_size, fpr, fdr, resume, force, skip_bad, columns, format, top)
         outcome = score_inputs(detector, job, watch, _show if on_terminal else _print)
     say_skipped(outcome.skipped)
-    say(f"{outcome.flagged} of {outcome.documents} documents flagged" + (f", written to {out}" if out else ""), quiet)
+    said = f"{outcome.flagged} of {outcome.documents} documents flagged"
+    said += f", the {min(top, outcome.documents)} most unusual given" if top is not None else ""
+    say(said + (f", written to {out}" if out else ""), quiet)
+    rate = fdr if fdr is not None or fpr is not None else detector.fdr
+    if rate is not None and outcome.documents and not outcome.flagged:
+        say(f"difa: {why_nothing(outcome.documents, detector.detector_.document_reference, rate)}", quiet)
+    if fail_if_flagged and outcome.flagged:
+        raise typer.Exit(1)
 
 
 @contextmanager

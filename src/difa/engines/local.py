@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from difa import __version__
 from difa.ahead import work_ahead
 from difa.document import Encoded, Result
+from difa.engines.budget import Top
 from difa.engines.chunks import Chunk, ReadAhead, cut_chunks
 from difa.engines.discoveries import Limits
 from difa.engines.layout import Layout, State
@@ -49,6 +50,8 @@ class Job:
     """The columns of tables that hold text and ids; guessed where not given."""
     format: str | None = None
     """`jsonl`, `csv`, `tsv` or `parquet`; by the ending of `out` where not given."""
+    top: int | None = None
+    """Keep only so many documents, the most unusual first."""
 
 
 class Watch(Protocol):
@@ -127,15 +130,16 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
     watch.begin(sum(source.size for source in sources) if run.repeatable else None)
     if job.out is None:
         with tempfile.TemporaryDirectory(prefix="difa.") as folder:
-            return run.score(Shown(show), Layout.file(Path(folder) / "results").spool())
+            return run.score_best(Shown(show), Layout.file(Path(folder) / "results").spool())
     form = job.format or "jsonl" if job.shard_size else format_of(job.out, job.format)
     layout = Layout.shards(job.out, job.shard_size, form) if job.shard_size else Layout.file(job.out)
     with run.output(layout, Publisher(form, Shape.of(sources))) as output:
+        outcome: State = output.state
         if not output.state.complete:
-            run.score(output, layout.spool())
+            outcome = run.score_best(output, layout.spool())
             output.finish()
         layout.spool().remove()
-        return output.state
+        return outcome
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,17 @@ class _Run:
 
     def output(self, layout: Layout, publish: Publisher | None = None) -> Output:
         asked, resume, force = self._asked(), self.job.resume, self.job.force
-        return Output(layout, asked, resume=resume, force=force, notes=self.repeatable, publish=publish)
+        notes = self.repeatable and self.job.top is None  # the most unusual are known at the end only
+        return Output(layout, asked, resume=resume, force=force, notes=notes, publish=publish)
+
+    def score_best(self, sink: Sink, spooled: Layout) -> State:
+        """Score everything into a sink, or with `top` only the most unusual; the state counts all."""
+        if self.job.top is None:
+            return self.score(sink, spooled)
+        best = Top(sink, self.job.top)
+        self.score(best, spooled)
+        best.finish()
+        return best.state
 
     def score(self, sink: Sink, spooled: Layout) -> State:
         """Score everything into a sink, by way of a spool file if the flags need to know all p-values."""
@@ -217,6 +231,10 @@ def _check(job: Job, sources: Sequence[Source]) -> None:
         raise ConfigError(
             f"{job.out}: expected a file, got a folder: give a file's name, or --shard-size for shards in the folder"
         )
+    if job.top is not None and (job.shard_size or job.resume):
+        raise ConfigError("--top keeps the most unusual of all documents: expected no --shard-size and no --resume beside it")
+    if job.top is not None and job.top < 1:
+        raise ConfigError(f"--top: expected a whole number of at least 1, got {job.top}")
     if job.resume and job.force:
         raise ConfigError("expected one of --resume and --force, got both")
     if job.resume and any(source.is_stdin for source in sources):
