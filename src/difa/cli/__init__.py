@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from difa import __version__
-from difa.cli import bench
+from difa.cli import bench, export
 from difa.cli.evaluate import evaluate
 from difa.cli.explain import explain
 from difa.cli.fit import fit
@@ -49,6 +49,7 @@ for command in (fit, score, explain, report, evaluate, serve):
     app.command(epilog=command.__globals__["EXAMPLES"])(command)
 
 app.command("set", epilog=set_.__globals__["EXAMPLES"])(set_)
+app.add_typer(export.app)
 app.add_typer(bench.app)
 
 
