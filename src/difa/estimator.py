@@ -120,11 +120,14 @@ class DiFA:
 
     # Scoring
 
-    def score(self, texts: Iterable[Any], *, fpr: float | None = None, fdr: float | None = None) -> list[Result]:
+    def score(
+        self, texts: Iterable[Any], y: object = None, *, fpr: float | None = None, fdr: float | None = None
+    ) -> list[Result]:
         """Score documents and their words.
 
         Args:
             texts: strings, word lists or `Document`s.
+            y: ignored; here for pipelines.
             fpr: false-alarm rate for this call, in place of the constructor's.
             fdr: false-discovery rate over this call's documents, in place of a false-alarm rate.
         """
@@ -236,18 +239,40 @@ class DiFA:
         extent = f"{len(fitted.training_scores):,} documents, {fitted.training_words:,} words"
         return f", fitted on {extent}; flags at {rate}; views {', '.join(fitted.config.views.names)}"
 
+    # scikit-learn and pickle
+
+    def __sklearn_tags__(self) -> Any:
+        from difa.integrations.sklearn_tags import outlier_tags
+
+        return outlier_tags()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "detector_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        from difa.integrations.pickled import freeze
+
+        files = freeze(self.detector_, self._stored_parameters()) if hasattr(self, "detector_") else None
+        return {"parameters": self.get_params(), "files": files}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from difa.integrations.pickled import thaw
+
+        self.set_params(**state["parameters"])
+        if state["files"] is not None:
+            self.detector_ = thaw(state["files"], self.cache, self.threads)
+
     # Model folders
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to a folder, whole or not at all."""
         from difa.persist import save
 
+        save(self._fitted(), Path(folder), self._stored_parameters())
+
+    def _stored_parameters(self) -> dict[str, Any]:
         stages = None if self.stages is None else {k: asdict(v) if is_dataclass(v) else v for k, v in self.stages.items()}  # type: ignore[arg-type]
-        save(
-            self._fitted(),
-            Path(folder),
-            {"preset": self.preset, "fpr": self.fpr, "fdr": self.fdr, "stages": stages, "max_words": self.max_words},
-        )
+        return {"preset": self.preset, "fpr": self.fpr, "fdr": self.fdr, "stages": stages, "max_words": self.max_words}
 
     @classmethod
     def load(cls, folder: str | Path, *, cache: str | Path | None = None, threads: int | None = None) -> DiFA:
