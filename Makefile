@@ -11,7 +11,7 @@ help:  ## list the targets
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,peers,serve,ray,tables,report,dev,docs]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,peers,serve,ray,tables,report,spacy,mcp,dev,docs]"
 	@touch $@
 
 demo: $(VENV)/.installed  ## fit on the example corpus, score the test messages, say how well it went

@@ -13,6 +13,7 @@ from difa.cli import bench, export
 from difa.cli.evaluate import evaluate
 from difa.cli.explain import explain
 from difa.cli.fit import fit
+from difa.cli.mcp import mcp
 from difa.cli.report import report
 from difa.cli.score import score
 from difa.cli.serve import serve
@@ -45,7 +46,7 @@ def options(
     """Options before the command."""
 
 
-for command in (fit, score, explain, report, evaluate, serve):
+for command in (fit, score, explain, report, evaluate, serve, mcp):
     app.command(epilog=command.__globals__["EXAMPLES"])(command)
 
 app.command("set", epilog=set_.__globals__["EXAMPLES"])(set_)
