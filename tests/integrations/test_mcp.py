@@ -55,6 +55,6 @@ def test_the_command_speaks_on_standard_output(quick_model, tmp_path):
     server = StdioServerParameters(
         command=sys.executable, args=["-m", "difa", "mcp", str(tmp_path / "model")], env=dict(os.environ)
     )
-    tools, [(content, is_error)] = ask(server, ("check_text", {"text": TEXT}))
+    _, [(content, is_error)] = ask(server, ("check_text", {"text": TEXT}))
     assert not is_error
     assert "sentence" in json.loads(content)
