@@ -158,7 +158,7 @@ def test_parameters_in_the_habit_of_scikit_learn(quick_model):
     with pytest.raises(NotFittedError):
         _ = copy.threshold_
     assert DiFA(fpr=0.2).set_params(seed=3).get_params()["seed"] == 3
-    assert repr(DiFA(fpr=0.2)) == "DiFA(fpr=0.2)"
+    assert repr(DiFA(fpr=0.2)) == "DiFA(fpr=0.2), not fitted"
     with pytest.raises(ConfigError, match="unknown parameter 'speed'"):
         DiFA().set_params(speed=3)
 
@@ -278,3 +278,9 @@ def test_another_language_is_found_and_what_cannot_speak_it_is_silent(quick, tmp
     assert "| language | `de`; silent in it: phrase, tone |" in card
     assert "CC BY-SA 4.0" in card
     assert DiFA.load(tmp_path / "model").score(texts[:3]) == model.score(texts[:3])
+
+
+def test_repr_says_what_a_model_was_fitted_on(quick_model):
+    shown = repr(quick_model)
+    assert ", fitted on 80 documents, " in shown
+    assert "; flags at fpr 0.05; views language, phrase, tone" in shown

@@ -14,8 +14,8 @@ SOURCE = Path(difa.__file__).parent
 ORDER = [
     "errors", "atomic", "document", "config", "words", "sample", "prefetch", "knowledge", "runtime", "encoders", "perturb",
     "views", "calibrate", "training_outliers", "fuse", "aggregate", "document_score", "learn", "detector", "fitting", "decide",
-    "persist", "estimator", "cascade", "evaluate", "formats", "engines", "report", "baselines", "bench", "serve", "cli",
-    "__main__",
+    "persist", "estimator", "cascade", "evaluate", "formats", "engines", "report", "integrations", "baselines", "bench", "serve",
+    "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -94,7 +94,9 @@ def rank(detector: Detector, documents: Sequence[Document], scored: Sequence[Sco
         words = _rank_words(detector, document, item, word_p[at : at + len(document.words)])
         at += len(words)
         evidence = dict(zip(traits, item.document_evidence.tolist(), strict=True))
-        results.append(Result(document.text, item.document_score, p_value, False, words, document.id, evidence))
+        results.append(
+            Result(document.text, item.document_score, p_value, False, words, document.id, evidence, columns=document.columns)
+        )
     return results
 
 

@@ -36,6 +36,8 @@ class Document:
     words: tuple[Word, ...]
     id: str | None = None
     labels: tuple[int, ...] | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """What else stands in its row, by column: kept in the results, never looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ class Result:
     evidence: Mapping[str, float] = field(default_factory=dict)
     judged_by: str | None = None
     """`screen` or `model`, where two models read in a row."""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """What else stands in the document's row, by column."""
 
     @property
     def summary(self) -> str:
@@ -90,11 +94,20 @@ class Result:
             return f"unusual word{'s' if len(named) > 1 else ''}: {', '.join(named)}"
         return "no single word stands out: the text as a whole is unlike the normal ones"
 
+    def to_html(self) -> str:
+        """The text with its unusual words shaded, and one sentence: HTML that stands by itself."""
+        from difa.report.html import result_html
+
+        return result_html(self)
+
+    _repr_html_ = to_html  # what notebooks show
+
     def to_dict(self) -> dict[str, Any]:
-        """The fields of the command line's JSON, in its order."""
+        """The fields of the command line's JSON, in its order; `columns` only where there are some."""
         return {
             "id": self.id,
             "text": self.text,
+            **({"columns": dict(self.columns)} if self.columns else {}),
             "score": self.score,
             "p_value": self.p_value,
             "is_anomaly": self.is_anomaly,
@@ -131,6 +144,18 @@ class Explanation:
 
     result: Result
     reasons: tuple[Mapping[str, tuple[Reason, ...]], ...]
+    rate: float | None = None
+    """The rate by which flags were set."""
+    rule: str = "fpr"
+    """Which rate that is: `fpr` or `fdr`."""
+
+    def to_html(self) -> str:
+        """The text with its unusual words shaded, a sentence for each of them, and the numbers folded away."""
+        from difa.report.html import explanation_html
+
+        return explanation_html(self)
+
+    _repr_html_ = to_html
 
 
 def split_by(lengths: Iterable[int], values: FloatArray) -> list[FloatArray]:

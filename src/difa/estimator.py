@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
@@ -121,11 +121,14 @@ class DiFA:
 
     # Scoring
 
-    def score(self, texts: Iterable[Any], *, fpr: float | None = None, fdr: float | None = None) -> list[Result]:
+    def score(
+        self, texts: Iterable[Any], y: object = None, *, fpr: float | None = None, fdr: float | None = None
+    ) -> list[Result]:
         """Score documents and their words.
 
         Args:
             texts: strings, word lists or `Document`s.
+            y: ignored; here for pipelines.
             fpr: false-alarm rate for this call, in place of the constructor's.
             fdr: false-discovery rate over this call's documents, in place of a false-alarm rate.
         """
@@ -162,6 +165,24 @@ class DiFA:
             self._warn_if_too_small(rule.rate)
         return rule
 
+    def score_frame(
+        self, frame: Any, text: Any = None, *, missing: str = "empty", fpr: float | None = None, fdr: float | None = None
+    ) -> Any:
+        """Score a column of a table; gives the same kind of table with more columns.
+
+        These are `score`, `p_value`, `is_anomaly`, `flagged_words` and `summary`, with `difa_` before a name that is taken.
+
+        Args:
+            frame: a pandas or polars DataFrame, a pyarrow Table, a Hugging Face Dataset, or rows: any iterable of dictionaries.
+            text: the column that holds the text; the one obvious candidate without it.
+            missing: `empty` scores rows without a text as no text and warns how many they are, `error` refuses them.
+            fpr: as in `score`.
+            fdr: as in `score`.
+        """
+        from difa.integrations.frames import score_frame
+
+        return score_frame(self, frame, text, missing=missing, fpr=fpr, fdr=fdr)
+
     def decision_function(self, texts: Iterable[Any]) -> FloatArray:
         """Document scores."""
         return np.array([item.document_score for item in self._fitted().score(_documents(texts))])
@@ -184,7 +205,7 @@ class DiFA:
         """Score one document and say, view by view, why each word stands out."""
         rule = self.rule(fpr)
         explained = self.explain_unflagged(text)
-        return replace(explained, result=flag([explained.result], rule)[0])
+        return replace(explained, result=flag([explained.result], rule)[0], rate=rule.rate, rule=rule.name)
 
     def explain_unflagged(self, text: Any) -> Explanation:
         """The same without flags."""
@@ -234,7 +255,39 @@ class DiFA:
     def __repr__(self) -> str:
         defaults = {name: p.default for name, p in inspect.signature(type(self).__init__).parameters.items()}
         changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]]
-        return f"DiFA({', '.join(changed)})"
+        return f"DiFA({', '.join(changed)}){self._extent()}"
+
+    def _extent(self) -> str:
+        """What it was fitted on, at which rate it flags and what it looks at."""
+        fitted = getattr(self, "detector_", None)
+        if fitted is None:
+            return ", not fitted"
+        rate = f"fdr {self.fdr:g}" if self.fdr is not None else f"fpr {self.fpr:g}"
+        extent = f"{len(fitted.training_scores):,} documents, {fitted.training_words:,} words"
+        return f", fitted on {extent}; flags at {rate}; views {', '.join(fitted.config.views.names)}"
+
+    # scikit-learn and pickle
+
+    def __sklearn_tags__(self) -> Any:
+        from difa.integrations.sklearn_tags import outlier_tags
+
+        return outlier_tags()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "detector_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        from difa.integrations.pickled import freeze
+
+        files = freeze(self.detector_, self._stored_parameters()) if hasattr(self, "detector_") else None
+        return {"parameters": self.get_params(), "files": files}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from difa.integrations.pickled import thaw
+
+        self.set_params(**state["parameters"])
+        if state["files"] is not None:
+            self.detector_ = thaw(state["files"], self.cache, self.threads)
 
     # Model folders
 
@@ -242,12 +295,11 @@ class DiFA:
         """Write the fitted model to a folder, whole or not at all."""
         from difa.persist import save
 
+        save(self._fitted(), Path(folder), self._stored_parameters())
+
+    def _stored_parameters(self) -> dict[str, Any]:
         stages = None if self.stages is None else {k: asdict(v) if is_dataclass(v) else v for k, v in self.stages.items()}  # type: ignore[arg-type]
-        save(
-            self._fitted(),
-            Path(folder),
-            {"preset": self.preset, "fpr": self.fpr, "fdr": self.fdr, "stages": stages, "max_words": self.max_words},
-        )
+        return {"preset": self.preset, "fpr": self.fpr, "fdr": self.fdr, "stages": stages, "max_words": self.max_words}
 
     @classmethod
     def load(cls, folder: str | Path, *, cache: str | Path | None = None, threads: int | None = None) -> DiFA:
@@ -302,4 +354,9 @@ def _documents(texts: Iterable[Any]) -> list[Document]:
 def _each_document(texts: Iterable[Any]) -> Iterator[Document]:
     if isinstance(texts, (str, bytes)):
         raise InputError("expected a list of documents, got a single string: put it into a list")
+    if isinstance(texts, Mapping) or hasattr(texts, "columns") or hasattr(texts, "column_names"):
+        raise InputError(
+            f"expected a list of documents, got a {type(texts).__name__}: give its text column, or score it by "
+            'score_frame(frame, text="…")'
+        )
     return (as_document(text, position) for position, text in enumerate(texts))

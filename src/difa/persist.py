@@ -84,6 +84,18 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
     return detector, config_file["parameters"]
 
 
+def set_rate(folder: Path, fpr: float) -> None:
+    """Change the false-alarm rate that a stored model flags at; a stored false-discovery rate gives way to it."""
+    config = _read_config(folder)
+    config["parameters"] |= {"fpr": fpr, "fdr": None}
+    fresh = folder / ".config.json.new"
+    with fresh.open("w", encoding="utf-8") as handle:
+        json.dump(config, handle, indent=2)
+        handle.flush()
+        os.fsync(handle.fileno())
+    fresh.replace(folder / "config.json")
+
+
 def check_place(folder: Path) -> None:
     """Refuse a place that cannot be written, or where something other than an older model lies, before any work is done."""
     if folder.exists() and not is_model(folder) and (not folder.is_dir() or any(folder.iterdir())):

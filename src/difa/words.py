@@ -8,7 +8,7 @@ written without spaces. Every character that is not white space belongs to exact
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from difa.document import Document, Word
 from difa.errors import InputError
@@ -73,7 +73,8 @@ def as_document(item: object, position: int = 0) -> Document:
         return from_text(item)
     if isinstance(item, Sequence) and all(isinstance(token, str) for token in item):
         return from_tokens(item)
-    raise InputError(f"expected a string or a list of words as document {position}, got {type(item).__name__}")
+    hint = ': score rows by score_frame(rows, text="…")' if isinstance(item, Mapping) else ""
+    raise InputError(f"expected a string or a list of words as document {position}, got {type(item).__name__}{hint}")
 
 
 def _check_unicode(text: str) -> None:

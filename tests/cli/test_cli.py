@@ -86,12 +86,23 @@ def test_score_on_a_terminal_colours_the_words(folder, tmp_path):
     assert "mxkcdqwrtplk\x1b[0m" in shown
 
 
-def test_explain_says_why(folder):
-    run = difa("explain", folder, "Where is my xkcdqwrtplk order?", env=os.environ | {"COLUMNS": "160"})
+def test_explain_speaks_plainly(folder):
+    wide = os.environ | {"COLUMNS": "200"}
+    text = "Where is my xkcdqwrtplk order?"
+    run = difa("explain", folder, text, "--fpr", "0.05", env=wide)
     assert run.returncode == 0, run.stderr
-    assert "longest run of consonants" in run.stdout
-    assert "critic" in run.stdout
-    assert "document score" in run.stdout
+    assert run.stdout.startswith("'xkcdqwrtplk' never occurs in your normal text and ")
+    assert "at a false-alarm rate of 0.05" in run.stdout
+    assert "critic" not in run.stdout
+    detailed = difa("explain", folder, text, "--fpr", "0.05", "--details", env=wide).stdout
+    assert "longest run of consonants" in detailed
+    assert "critic" in detailed
+    assert "document score" in detailed
+    record = json.loads(difa("explain", folder, text, "--fpr", "0.05", "--json").stdout)
+    assert (record["rule"], record["rate"]) == ("fpr", 0.05)
+    assert record["sentence"] in run.stdout.replace("\n", " ")
+    assert "sentence" in record["words"][3]
+    assert "sentence" not in record["words"][0]
 
 
 def test_evaluate_prints_figures(folder):

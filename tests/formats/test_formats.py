@@ -78,7 +78,10 @@ def test_folders_stand_for_their_files(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("no.txt", "no.txt: cannot be read: No such file"), ("a.docx", "expected a file ending in .txt, .jsonl or .json")],
+    [
+        ("no.txt", "no.txt: cannot be read: No such file"),
+        ("a.docx", "expected a file ending in .txt, .jsonl, .csv, .tsv, .parquet or .json"),
+    ],
 )
 def test_files_that_cannot_be_read(name, message):
     with pytest.raises(InputError, match=message):

@@ -40,17 +40,30 @@ def test_control_characters_are_made_visible_one_for_one():
     assert marked_text(nasty).plain == "a\ufffd[2Jb"
 
 
-def test_explanation_names_views_and_reasons():
-    reasons = tuple({"semantic": (Reason("hard to rebuild", 0.9),), "form": (Reason("never shown", 0.9),)} for _ in RESULT.words)
-    shown = plain(explanation(Explanation(RESULT, reasons)))
+REASONS = tuple({"semantic": (Reason("hard to rebuild", 0.9),), "form": (Reason("never shown", 0.9),)} for _ in RESULT.words)
+
+
+def test_explanation_begins_with_a_sentence_and_keeps_numbers_for_those_who_ask():
+    shown = plain(explanation(Explanation(RESULT, REASONS, 0.02)))
+    assert shown.startswith("'bad' does not fit its surroundings (rarer than 1 word in 1,000).")
+    assert "anomalous: p = 0.01, at a false-alarm rate of 0.02" in shown
+    assert "• 'word' " in shown
+    assert "semantic" not in shown
+
+
+def test_details_name_views_and_reasons():
+    shown = plain(explanation(Explanation(RESULT, REASONS), details=True))
     assert "hard to rebuild" in shown
     assert "nothing unusual" in shown
     assert "never shown" not in shown
-    assert "document score 3.00, p=0.01: anomalous" in shown
+    assert "document score 3.00" in shown
     assert shown.index("bad ") < shown.index("0.0001")
 
 
 def test_a_text_without_suspicious_words_still_explains_its_strangest():
     calm = Result("a", 0.0, 1.0, False, (word("a", 0, 0.9),))
     reasons = ({"semantic": (), "form": ()},)
-    assert "normal" in plain(explanation(Explanation(calm, reasons)))
+    shown = plain(explanation(Explanation(calm, reasons), details=True))
+    assert shown.startswith("Nothing stands out")
+    assert "normal" in shown
+    assert "form" in shown

@@ -53,7 +53,11 @@ def test_less_on_request(client):
 
 def test_reasons_for_unusual_words_only(client, model):
     result = client.score(text=TEXTS[0], return_reasons=True, fpr=0.05)[1]["results"][0]
-    bare = {**result, "words": [{key: value for key, value in word.items() if key != "reasons"} for word in result["words"]]}
+    assert result["sentence"].startswith("'xkcdqwrtplk' never occurs in your normal text")
+    assert sum("sentence" in word for word in result["words"]) == sum(word["p_value"] <= 0.05 for word in result["words"])
+    added = ("reasons", "sentence")
+    words = [{key: value for key, value in word.items() if key not in added} for word in result["words"]]
+    bare = {key: value for key, value in result.items() if key != "sentence"} | {"words": words}
     assert bare == model.score(TEXTS[:1], fpr=0.05)[0].to_dict()
     strange = next(word for word in result["words"] if word["text"] == "xkcdqwrtplk")
     assert set(strange["reasons"]) == set(strange["evidence"])

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from difa import __version__
-from difa.cli import bench, evaluate, explain, fit, score, serve
+from difa.cli import bench, evaluate, explain, export, fit, mcp, report, score, serve, set_rate
 from difa.errors import DifaError
 
 app = typer.Typer(
@@ -41,8 +41,12 @@ def options(
 app.command(epilog=fit.EXAMPLES)(fit.fit)
 app.command(epilog=score.EXAMPLES)(score.score)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
+app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command(epilog=serve.EXAMPLES)(serve.serve)
+app.command(epilog=mcp.EXAMPLES)(mcp.mcp)
+app.command("set", epilog=set_rate.EXAMPLES)(set_rate.set_)
+app.add_typer(export.app)
 app.add_typer(bench.app)
 
 

@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Quiet, SkipBad, Threads, read_all
+from difa.cli.options import (
+    Cache,
+    Fdr,
+    Fpr,
+    IdColumn,
+    Inputs,
+    ModelFolder,
+    Quiet,
+    SkipBad,
+    TextColumn,
+    Threads,
+    columns_of,
+    read_all,
+)
 
 EXAMPLES = """Examples:
 
@@ -23,6 +36,8 @@ def evaluate(
     json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     fpr: Fpr = None,
     fdr: Fdr = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -34,7 +49,7 @@ def evaluate(
     from difa.evaluate import evaluate as measure
 
     detector = DiFA.load(model, cache=cache, threads=threads)
-    documents = read_all(labelled, skip_bad)
+    documents = read_all(labelled, skip_bad, columns_of(text_column, id_column), quiet)
     figures = measure(score_all(detector, documents, fpr, fdr, quiet), documents)
     if json:
         typer.echo(jsonlib.dumps(figures.to_dict(), indent=2))

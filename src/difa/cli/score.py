@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import Cache, Fdr, Fpr, Inputs, ModelFolder, Quiet, SkipBad, Threads, say, say_skipped
+from difa.cli.options import (
+    Cache,
+    Fdr,
+    Fpr,
+    IdColumn,
+    Inputs,
+    ModelFolder,
+    Quiet,
+    SkipBad,
+    TextColumn,
+    Threads,
+    columns_of,
+    find_inputs,
+    say,
+    say_skipped,
+)
 from difa.cli.score_ray import Address, Engine, Format, Workers, score_by_ray, uses_ray
 
 if TYPE_CHECKING:
@@ -21,9 +39,13 @@ difa score model new.txt
 
 difa score model new.jsonl --out scores.jsonl --fpr 0.05
 
+difa score model reviews.csv --text-column body --out scored.csv
+
 difa score model 'data/*.jsonl.gz' --out scores --shard-size 100000 --resume
 
 difa score model new.jsonl --screen 0.1 --screen-model fast-model --out scores.jsonl
+
+difa score model today.csv --top 30 --out worst.csv
 
 tail -f log.txt | difa score model - > scores.jsonl
 
@@ -36,7 +58,7 @@ def score(
     inputs: Inputs,
     out: Annotated[
         str | None,
-        typer.Option(help="File for the JSON lines, or with --shard-size a folder; without it they go to stdout."),
+        typer.Option(help="File for the results (.jsonl, .csv, .tsv, .parquet), or with --shard-size a folder; else stdout."),
     ] = None,
     shard_size: Annotated[int | None, typer.Option(help="Write files of this many documents into the folder --out.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where the same command was interrupted.")] = False,
@@ -50,6 +72,12 @@ def score(
     ] = None,
     fpr: Fpr = None,
     fdr: Fdr = None,
+    top: Annotated[int | None, typer.Option(help="Give only this many documents, the most unusual first.")] = None,
+    fail_if_flagged: Annotated[
+        bool, typer.Option("--fail-if-flagged", help="End with exit code 1 if any document is flagged.")
+    ] = False,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -60,9 +88,10 @@ def score(
     format: Format = None,
 ) -> None:
     """Score every word and every document."""
-    only_ray = {"workers": workers, "address": address, "format": format}
-    only_local = {"fdr": fdr, "cache": cache, "shard-size": shard_size, "screen": screen}
-    only_local |= {"resume": resume or None, "force": force or None}
+    only_ray = {"workers": workers, "address": address}
+    only_local: dict[str, object] = {"fdr": fdr, "cache": cache, "text-column": text_column, "id-column": id_column}
+    only_local |= {"top": top, "fail-if-flagged": fail_if_flagged or None, "screen": screen}
+    only_local |= {"shard-size": shard_size, "resume": resume or None, "force": force or None}
     if uses_ray(engine, only_ray, only_local):
         score_by_ray(
             model,
@@ -78,31 +107,59 @@ def score(
         )
         return
     from difa.cli.progress import stream
+    from difa.engines.budget import why_nothing
     from difa.engines.local import Job, score_inputs
     from difa.errors import ConfigError
     from difa.estimator import DiFA
+    from difa.formats.table_output import format_of
 
     if (screen is None) != (screen_model is None):
         raise ConfigError("expected both of --screen and --screen-model, or neither, got one")
+    columns, place = columns_of(text_column, id_column), Path(out) if out else None
+    is_lines = format_of(place, format) == "jsonl"
+    find_inputs(inputs, columns, quiet)
     detector = DiFA.load(model, cache=cache, threads=threads)
-    job = Job(
-        model,
-        inputs,
-        Path(out) if out else None,
-        shard_size=shard_size,
-        fpr=fpr,
-        fdr=fdr,
-        resume=resume,
-        force=force,
-        skip_bad=skip_bad,
-        screen=screen_model,
-        screen_rate=screen or 0.1,
-    )
-    on_terminal = out is None and sys.stdout.isatty()
-    with stream(quiet or on_terminal) as watch:
+    on_terminal = out is None and is_lines and sys.stdout.isatty()
+    with stream(quiet or on_terminal) as watch, _to_stdout(place, is_lines) as written:
+        job = Job(
+            model,
+            inputs,
+            written,
+            shard_size=shard_size,
+            fpr=fpr,
+            fdr=fdr,
+            resume=resume,
+            force=force,
+            skip_bad=skip_bad,
+            columns=columns,
+            format=format,
+            top=top,
+            screen=screen_model,
+            screen_rate=screen or 0.1,
+        )
         outcome = score_inputs(detector, job, watch, _show if on_terminal else _print)
     say_skipped(outcome.skipped)
-    say(f"{outcome.flagged} of {outcome.documents} documents flagged" + (f", written to {out}" if out else ""), quiet)
+    said = f"{outcome.flagged} of {outcome.documents} documents flagged"
+    said += f", the {min(top, outcome.documents)} most unusual given" if top is not None else ""
+    say(said + (f", written to {out}" if out else ""), quiet)
+    rule = detector.rule(fpr, fdr, warn=False)
+    if rule.name == "fdr" and outcome.documents and not outcome.flagged:
+        say(f"difa: {why_nothing(outcome.documents, detector.detector_.document_reference, rule.rate)}", quiet)
+    if fail_if_flagged and outcome.flagged:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _to_stdout(out: Path | None, is_lines: bool) -> Iterator[Path | None]:
+    """The place of the results; a table without one is made aside, and printed when it is complete."""
+    if out is not None or is_lines:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="difa.") as folder:
+        yield Path(folder) / "table"
+        with (Path(folder) / "table").open("rb") as content:
+            shutil.copyfileobj(content, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
 
 
 def _print(results: Sequence[Result]) -> None:

@@ -24,7 +24,10 @@ Engine = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option(help="With --engine ray: worker processes; one per core by default.")]
 Address = Annotated[str | None, typer.Option(help="With --engine ray: a running cluster, `auto` or host:port.")]
-Format = Annotated[str | None, typer.Option(help="With --engine ray: `jsonl` (default) or `parquet`.")]
+Format = Annotated[
+    str | None,
+    typer.Option(help="jsonl, csv, tsv or parquet; by the ending of --out without it. With --engine ray: jsonl or parquet."),
+]
 
 
 def uses_ray(engine: str, only_ray: Mapping[str, object], only_local: Mapping[str, object]) -> bool:

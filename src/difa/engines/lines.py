@@ -16,7 +16,7 @@ from difa.decide import UNUSUAL, Rule, flag, rank
 from difa.detector import Detector, Scored
 from difa.document import Document
 from difa.engines.output import Lines
-from difa.formats.write import number_json, ranks_json, text_json, to_json_line, traits_json
+from difa.formats.write import columns_json, number_json, ranks_json, text_json, to_json_line, traits_json
 
 _FLAGS = ("false", "true")
 
@@ -33,7 +33,8 @@ def lines_of(detector: Detector, documents: Sequence[Document], scored: Sequence
     for at, (document, item, p_value, (start, end)) in enumerate(zip(documents, scored, document_p.tolist(), ends, strict=True)):
         traits = dict(zip(detector.traits, item.document_evidence.tolist(), strict=True))
         line = long_way.get(at) or (
-            f'{{"id": {text_json(document.id)}, "text": {text_json(document.text)}, "score": {number_json(item.document_score)}, '
+            f'{{"id": {text_json(document.id)}, "text": {text_json(document.text)}, {columns_json(document.columns)}'
+            f'"score": {number_json(item.document_score)}, '
             f'"p_value": {number_json(p_value)}, "is_anomaly": false, "summary": "", "evidence": {traits_json(traits)}, '
             f'"words": [{", ".join(words[start:end])}]}}\n'
         )

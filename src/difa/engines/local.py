@@ -8,11 +8,10 @@ spooled first, and get their flags in a second pass.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +19,7 @@ from difa import __version__
 from difa.cascade import Cascade
 from difa.decide import Rule, flag, rank
 from difa.document import Result
+from difa.engines.budget import Top
 from difa.engines.chunks import ReadAhead, ReadChunk, read_chunks
 from difa.engines.false_discovery import tally_cutoff
 from difa.engines.lines import lines_of
@@ -29,8 +29,11 @@ from difa.engines.processes import Workers, start_workers
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Place, read_entries
+from difa.formats.shape import Shape
 from difa.formats.sources import Source, find_sources
-from difa.formats.write import from_json_line
+from difa.formats.table_output import Publisher, format_of
+from difa.formats.tables import Columns
+from difa.formats.write import read_lines
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,12 @@ class Job:
     """Folder of a model that reads everything first, where there is one."""
     screen_rate: float = 0.1
     """Share of normal documents that it lets through."""
+    columns: Columns | None = None
+    """The columns of tables that hold text and ids; guessed where not given."""
+    format: str | None = None
+    """`jsonl`, `csv`, `tsv` or `parquet`; by the ending of `out` where not given."""
+    top: int | None = None
+    """Keep only so many documents, the most unusual first."""
 
 
 class Watch(Protocol):
@@ -122,7 +131,7 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
         watch: told how it goes.
         show: takes the results, where the job has no file for them.
     """
-    sources = find_sources(job.inputs)
+    sources = find_sources(job.inputs, job.columns)
     _check(job, sources)
     rule = model.rule(job.fpr, job.fdr)  # an impossible rate is refused before anything is read
     cascade = Cascade(model, DiFA.load(job.screen, threads=model.threads), job.screen_rate) if job.screen else None
@@ -133,7 +142,7 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
     watch.begin(size)
     if job.out is None:
         with tempfile.TemporaryDirectory(prefix="difa.") as folder:
-            return run.score(Shown(show), Layout.file(Path(folder) / "results").spool())
+            return run.score_best(Shown(show), Layout.file(Path(folder) / "results").spool())
     with start_workers(model, rule if rule.name == "fpr" else None, size) as workers:
         return replace(run, workers=workers).score_to_files(job.out)
 
@@ -152,18 +161,31 @@ class _Run:
     def repeatable(self) -> bool:
         return not any(source.is_stdin for source in self.sources)
 
-    def output(self, layout: Layout) -> Output:
-        return Output(layout, self._asked(), resume=self.job.resume, force=self.job.force, notes=self.repeatable)
+    def output(self, layout: Layout, publish: Publisher | None = None) -> Output:
+        asked, resume, force = self._asked(), self.job.resume, self.job.force
+        notes = self.repeatable and self.job.top is None  # the most unusual are known at the end only
+        return Output(layout, asked, resume=resume, force=force, notes=notes, publish=publish)
+
+    def score_best(self, sink: Sink, spooled: Layout) -> State:
+        """Score everything into a sink, or with `top` only the most unusual; the state counts all."""
+        if self.job.top is None:
+            return self.score(sink, spooled)
+        best = Top(sink, self.job.top)
+        self.score(best, spooled)
+        best.finish()
+        return best.state
 
     def score_to_files(self, out: Path) -> State:
         """Score everything into a file, or into shards."""
-        layout = Layout.shards(out, self.job.shard_size) if self.job.shard_size else Layout.file(out)
-        with self.output(layout) as output:
+        form = self.job.format or "jsonl" if self.job.shard_size else format_of(out, self.job.format)
+        layout = Layout.shards(out, self.job.shard_size, form) if self.job.shard_size else Layout.file(out)
+        with self.output(layout, Publisher(form, Shape.of(self.sources))) as output:
+            outcome: State = output.state
             if not output.state.complete:
-                self.score(output, layout.spool())
+                outcome = self.score_best(output, layout.spool())
                 output.finish()
             layout.spool().remove()
-            return output.state
+            return outcome
 
     def score(self, sink: Sink, spooled: Layout) -> State:
         """Score everything into a sink, by way of a spool file if the flags need to know all p-values."""
@@ -175,8 +197,8 @@ class _Run:
                 self._score_into(spool, None)
                 spool.finish()
             results = spooled.final(0)
-            cutoff = tally_cutoff(_read(results), self.rule.rate, self.model.detector_)
-            for result in _read(results, sink.state.documents):
+            cutoff = tally_cutoff(read_lines(results), self.rule.rate, self.model.detector_)
+            for result in read_lines(results, sink.state.documents):
                 sink.write([cutoff.flag(result)])
                 sink.note(Place(0, sink.state.documents))
             sink.state.skipped = spool.state.skipped
@@ -224,6 +246,8 @@ class _Run:
             "rate": str(self.rule),
             "shard size": self.job.shard_size,
             "inputs": [{"name": s.name, "bytes": s.size, "modified": s.modified} for s in self.sources],
+            "format": self.job.format,
+            "columns": "; ".join(f"text {s.table.text!r}, ids {s.table.id!r}" for s in self.sources if s.table),
         }
 
 
@@ -240,12 +264,11 @@ def _check(job: Job, sources: Sequence[Source]) -> None:
         raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
     if job.screen is not None and job.fdr is not None:
         raise ConfigError("expected fpr beside a screen, got fdr: p-values of two models are not ranked together")
+    if job.top is not None and (job.shard_size or job.resume):
+        raise ConfigError("top keeps the most unusual of all documents: expected no shard_size and no resume beside it")
+    if job.top is not None and job.top < 1:
+        raise ConfigError(f"top: expected a whole number of at least 1, got {job.top}")
     if job.resume and job.force:
         raise ConfigError("expected one of resume and force, got both")
     if job.resume and any(source.is_stdin for source in sources):
         raise InputError("resume: expected files, got standard input, which cannot be read again: put it into a file first")
-
-
-def _read(results: Path, skip: int = 0) -> Iterator[Result]:
-    with results.open("rb") as lines:
-        yield from map(from_json_line, islice(lines, skip, None))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,8 @@ from difa.formats.write import to_json_line
 
 _FIRST_NOTE = 1.0  # seconds: what took less is not worth keeping
 _NOTE_SHARE = 20  # notes may take a twentieth of the time
+
+Publish = Callable[[Path, Path], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,14 @@ class Output:
     """One run's results, to be used in a `with` block."""
 
     def __init__(
-        self, layout: Layout, asked: dict[str, Any], *, resume: bool = False, force: bool = False, notes: bool = True
+        self,
+        layout: Layout,
+        asked: dict[str, Any],
+        *,
+        resume: bool = False,
+        force: bool = False,
+        notes: bool = True,
+        publish: Publish | None = None,
     ) -> None:
         """Decide what is to be done at the place; nothing is written yet.
 
@@ -57,7 +66,9 @@ class Output:
             resume: go on where an earlier run stopped.
             force: throw away what an earlier run left.
             notes: whether the run can be repeated at all, so that notes are of use.
+            publish: gives complete JSON lines their final name, perhaps in another format; renames them by default.
         """
+        self._publish = publish or _rename
         self.layout, self._asked, self._resume, self._force, self._notes = layout, asked, resume, force, notes
         self._file: BinaryIO | None = None
         self._stack = ExitStack()
@@ -147,7 +158,8 @@ class Output:
             if layout.shard_size and any(not path.name.startswith(".") for path in layout.folder.iterdir()):
                 raise InputError(f"{layout.title}: expected a new or empty folder for shards, found other files: choose another")
             return State(self._asked)
-        _settle(layout, stored)
+        with self._writing():
+            _settle(layout, stored, self._publish)
         if self._force or (stored.complete and not layout.keep_state):
             self._remove(stored)
             return State(self._asked)
@@ -200,7 +212,7 @@ class Output:
             self.state.partial = {"documents": 0, "bytes": 0}
             if self._notes or self.layout.keep_state:
                 self.state.write(self.layout.state)
-            self.layout.partial(shard).replace(self.layout.final(shard))
+            self._publish(self.layout.partial(shard), self.layout.final(shard))
             sync_folder(self.layout.folder)
 
     @contextmanager
@@ -211,11 +223,15 @@ class Output:
             raise InputError(f"{self.layout.title}: cannot be written: {error.strerror}") from None
 
 
-def _settle(layout: Layout, state: State) -> None:
+def _rename(lines: Path, final: Path) -> None:
+    lines.replace(final)
+
+
+def _settle(layout: Layout, state: State, publish: Publish) -> None:
     """Give the last complete part its name, if the run ended just before it could."""
     last = len(state.shards) - 1
     if last >= 0 and layout.partial(last).exists():
-        layout.partial(last).replace(layout.final(last))
+        publish(layout.partial(last), layout.final(last))
 
 
 def _refuse_other(layout: Layout, asked: dict[str, Any], stored: dict[str, Any]) -> None:

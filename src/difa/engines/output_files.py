@@ -37,8 +37,8 @@ class Layout:
         return cls(out, out.parent, out.name)
 
     @classmethod
-    def shards(cls, out: Path, size: int) -> Layout:
-        return cls(out, out, "part-{:05d}.jsonl", size, keep_state=True)
+    def shards(cls, out: Path, size: int, format: str = "jsonl") -> Layout:
+        return cls(out, out, f"part-{{:05d}}.{format}", size, keep_state=True)
 
     def spool(self) -> Layout:
         """A hidden file for a first pass."""

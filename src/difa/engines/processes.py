@@ -20,7 +20,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from difa.decide import Rule, rank
 from difa.document import Document, Word
@@ -31,7 +31,7 @@ from difa.errors import EngineError
 from difa.estimator import DiFA
 from difa.runtime.threads import core_count
 
-_Sent: TypeAlias = tuple[str | None, str, list[int]]  # id, text, start and end of each word
+_Sent: TypeAlias = tuple[str | None, str, list[int], dict[str, Any]]  # id, text, start and end of each word, other columns
 _LEAST_BYTES = 1 << 18  # inputs for which a second process is worth its start
 _AHEAD = 2  # chunks in work for each worker, so that none waits
 _HEARTBEAT = 1.0  # seconds after which a worker notices that it is alone
@@ -118,9 +118,12 @@ def _score(sent: Iterable[_Sent]) -> Lines:
 
 
 def _pack(document: Document) -> _Sent:
-    return document.id, document.text, list(chain.from_iterable((word.start, word.end) for word in document.words))
+    places = chain.from_iterable((word.start, word.end) for word in document.words)
+    return document.id, document.text, list(places), dict(document.columns)
 
 
-def _unpack(id: str | None, text: str, offsets: list[int]) -> Document:
+def _unpack(id: str | None, text: str, offsets: list[int], columns: dict[str, Any]) -> Document:
     places = iter(offsets)
-    return Document(text, tuple([Word(text[start:end], start, end) for start, end in zip(places, places, strict=True)]), id)
+    return Document(
+        text, tuple([Word(text[start:end], start, end) for start, end in zip(places, places, strict=True)]), id, columns=columns
+    )

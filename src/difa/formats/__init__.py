@@ -1,20 +1,23 @@
 """Files -> documents, and results -> files.
 
-`.txt` has one document a line, `.jsonl` one JSON object a line with `text` or `tokens`, `.json` is a Label Studio export; `-`
-is standard input; a folder stands for all text and JSON lines in it, a pattern for what matches it. Lines are read one at a
-time. What cannot be read is named by file and line (or task).
+`.txt` has one document a line, `.jsonl` one JSON object a line with `text` or `tokens`, `.csv`, `.tsv` and `.parquet` one row a
+document, `.json` is a Label Studio export; `-` is standard input; a folder stands for all text and JSON lines in it, a pattern
+for what matches it. Lines are read one at a time. What cannot be read is named by file and line (or row, or task).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from difa.document import Document
 from difa.errors import InputError
 from difa.formats.labelstudio import parse_task
 from difa.formats.lines import parse_json_line, parse_text_line
+from difa.formats.rows import Record, read_rows
 from difa.formats.sources import Source, find_sources
+from difa.formats.tables import Columns
 
 Parser = Callable[[bytes, str, int], Document | None]
 
@@ -47,27 +50,25 @@ def read_entries(sources: Sequence[Source], start: Place | None = None) -> Itera
     start = start or Place()
     before = sum(source.size for source in sources[: start.file])
     for index, source in enumerate(sources[start.file :], start.file):
-        skip, number, parse = start.line if index == start.file else 0, 0, PARSERS.get(source.suffix)
-        with source.open() as (lines, tell):
-            for line in lines:
-                if line is None:
-                    yield Entry(Place(index, number), before, pause=True)
-                    continue
-                number += 1
-                if number > skip and line.strip():
-                    parse = parse or _guess(line)
-                    yield _entry(line, source.name, parse, Place(index, number), before + tell())
+        skip = start.line if index == start.file else 0
+        for record in read_rows(source, skip) if source.table else _read_lines(source, skip):
+            place = Place(index, record.number)
+            if record.parse is None:
+                yield Entry(place, before, pause=True)
+            else:
+                yield _entry(record.parse, source.name, place, before + record.read)
         before += source.size
 
 
-def read_documents(inputs: Sequence[str], bad: list[str] | None = None) -> Iterator[Document]:
+def read_documents(inputs: Sequence[str], bad: list[str] | None = None, columns: Columns | None = None) -> Iterator[Document]:
     """All documents of the inputs, in order.
 
     Args:
         inputs: files, folders, patterns or `-`.
         bad: if given, bad lines are added to it and skipped; otherwise the first one raises `InputError`.
+        columns: the columns of tables that hold text and ids; without it they are guessed.
     """
-    for entry in read_entries(find_sources(inputs)):
+    for entry in read_entries(find_sources(inputs, columns)):
         if entry.bad is not None:
             if bad is None:
                 raise bad_line(entry.bad)
@@ -81,9 +82,22 @@ def bad_line(complaint: str) -> InputError:
     return InputError(f"{complaint} (skip_bad goes on without such lines)")
 
 
-def _entry(line: bytes, name: str, parse: Parser, place: Place, done: int) -> Entry:
+def _read_lines(source: Source, skip: int) -> Iterator[Record]:
+    number, parse = 0, PARSERS.get(source.suffix)
+    with source.open() as (lines, tell):
+        for line in lines:
+            if line is None:
+                yield Record(number, 0, None)
+                continue
+            number += 1
+            if number > skip and line.strip():
+                parse = parse or _guess(line)
+                yield Record(number, tell(), partial(parse, line, source.name, number))
+
+
+def _entry(parse: Callable[[], Document | None], name: str, place: Place, done: int) -> Entry:
     try:
-        return Entry(place, done, parse(line, name, place.line))
+        return Entry(place, done, parse())
     except InputError as error:
         return Entry(place, done, bad=f"{name}:{place.line}: {error}")
 

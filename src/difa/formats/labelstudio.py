@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from difa.document import Document
@@ -16,6 +17,8 @@ from difa.errors import InputError
 from difa.words import from_text
 
 NORMAL = ("0", "normal")
+ID_KEY = "difa_id"
+"""Where a task that we exported keeps the document's own id."""
 _TEXT_KEYS = ("text", "sentence")
 
 
@@ -38,14 +41,16 @@ def parse_task(line: bytes, source: str, number: int) -> Document | None:
         raise InputError(f"expected a task, a JSON object, got {type(task).__name__}")
     data = task.get("data", task)
     text = _text(data)
-    given = task.get("id")
-    document = from_text(text, id=f"{source}:{number}" if given is None else str(given))
+    ours = data.get(ID_KEY)
+    given = task.get("id") if ours is None else ours
+    kept = {key: value for key, value in data.items() if key not in (ID_KEY, *_TEXT_KEYS)} if "data" in task else {}
+    document = replace(from_text(text, id=f"{source}:{number}" if given is None else str(given)), columns=kept)
     spans = _spans(task)
     if spans is None:
         return document
     marked = [_place(span, text) for span in spans if not _is_normal(span)]
     labels = tuple(int(any(word.start < end and start < word.end for start, end in marked)) for word in document.words)
-    return Document(document.text, document.words, document.id, labels)
+    return replace(document, labels=labels)
 
 
 def _text(data: Any) -> str:

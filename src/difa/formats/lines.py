@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
 from difa.words import from_text, from_tokens, split_words
+
+OWN_KEYS = frozenset(
+    ("id", "text", "tokens", "labels", "spans", "columns", "score", "p_value", "is_anomaly", "summary", "evidence", "words")
+)
+"""Keys of documents and of results: no columns of the user's."""
 
 
 def parse_text_line(line: bytes, source: str, number: int) -> Document | None:
@@ -27,7 +33,10 @@ def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
         raise InputError(f"expected a JSON object, got something else ({error})") from None
     if not isinstance(record, dict):
         raise InputError(f"expected a JSON object, got {kind_of(record)}")
-    return parse_record(record, f"{source}:{number}")
+    document = parse_record(record, f"{source}:{number}")
+    known = record.get("columns")  # what was scored before has them there
+    kept = {**(known if isinstance(known, dict) else {}), **{key: record[key] for key in record if key not in OWN_KEYS}}
+    return replace(document, columns=kept) if kept else document
 
 
 def parse_record(record: dict[str, Any], fallback_id: str | None = None) -> Document:

@@ -1,13 +1,13 @@
 """Inputs as a user names them -> the files behind them, in order, and their lines.
 
 A name is a file, a folder, a pattern such as `data/*.jsonl`, or `-` for standard input. All names are looked up before anything
-is read, so that a mistake in the last one does not cost the work on the others. Files that end in `.gz` are unpacked on the way.
+is read, so that a mistake in the last one does not cost the work on the others; of tables the columns are chosen then, too. Files
+that end in `.gz` or `.zst` are unpacked on the way.
 """
 
 from __future__ import annotations
 
 import glob
-import gzip
 import io
 import os
 import queue
@@ -16,11 +16,15 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from difa.errors import InputError
+from difa.formats.delimited import read_header
 from difa.formats.labelstudio import tasks
+from difa.formats.packed import is_packed, suffix_of, unpacked
+from difa.formats.parquet import read_schema
+from difa.formats.tables import TABLES, Columns, Table
 
 LINES = (".txt", ".jsonl")
 PAUSE = 0.2  # seconds without anything new on standard input after which readers may go on with what is there
@@ -36,6 +40,8 @@ class Source:
     name: str
     size: int = 0
     modified: int = 0
+    table: Table | None = None
+    """How it is read, if it is a table."""
 
     @property
     def is_stdin(self) -> bool:
@@ -43,8 +49,8 @@ class Source:
 
     @property
     def suffix(self) -> str:
-        """What is in it: `.txt`, `.jsonl`, `.json`, or nothing for standard input."""
-        return _suffix(Path(self.name))
+        """What is in it: `.txt`, `.jsonl`, `.json`, a table's ending, or nothing for standard input."""
+        return suffix_of(self.name)
 
     @contextmanager
     def open(self) -> Iterator[tuple[Lines, Callable[[], int]]]:
@@ -52,10 +58,15 @@ class Source:
         if self.is_stdin:
             yield _stdin_lines(), lambda: 0
             return
+        with self.open_bytes() as (file, tell):
+            yield (self._tasks(file.read()) if self.suffix == ".json" else file), tell
+
+    @contextmanager
+    def open_bytes(self) -> Iterator[tuple[io.BufferedReader, Callable[[], int]]]:
+        """What is in the file, and a function that says how many bytes of it, as it lies on disk, have been read."""
         try:
-            with open(self.name, "rb") as raw:
-                file = gzip.GzipFile(fileobj=raw) if _is_packed(Path(self.name)) else raw
-                yield (self._tasks(file.read()) if self.suffix == ".json" else file), raw.tell
+            with open(self.name, "rb") as raw, unpacked(self.name, raw) as file:
+                yield file, raw.tell
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{self.name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
@@ -66,9 +77,31 @@ class Source:
             raise InputError(f"{self.name}: {error}") from None
 
 
-def find_sources(inputs: Sequence[str]) -> list[Source]:
-    """Everything that the names stand for."""
-    return [source for name in inputs for source in ([Source("-")] if name == "-" else _look_up(name))]
+def find_sources(inputs: Sequence[str], columns: Columns | None = None) -> list[Source]:
+    """Everything that the names stand for.
+
+    Args:
+        inputs: files, folders, patterns or `-`.
+        columns: the columns of tables that hold text and ids; without it they are guessed.
+    """
+    asked = columns or Columns()
+    found = [source for name in inputs for source in ([Source("-")] if name == "-" else _look_up(name))]
+    sources = [replace(source, table=_table(source, asked)) for source in found]
+    if asked != Columns() and not any(source.table for source in sources):
+        option = "--text-column" if asked.text is not None else "--id-column"
+        raise InputError(f"{option}: expected a table ({', '.join(TABLES)}) among the inputs, got none")
+    return sources
+
+
+def _table(source: Source, asked: Columns) -> Table | None:
+    if source.suffix not in TABLES:
+        return None
+    if source.suffix == ".parquet":
+        if is_packed(source.name):
+            raise InputError(f"{source.name}: expected Parquet as it is, got a packed one: unpack it, it is packed inside")
+        return read_schema(source.name, asked)
+    with source.open_bytes() as (file, _):
+        return read_header(file, source.name, asked, "\t" if source.suffix == ".tsv" else None)
 
 
 def _look_up(name: str) -> Iterator[Source]:
@@ -80,32 +113,28 @@ def _look_up(name: str) -> Iterator[Source]:
         for match in matches:
             yield from _look_up(match) if not glob.has_magic(match) else [_file(Path(match))]
     elif path.is_dir():
-        files = sorted(file for file in path.rglob("*") if _suffix(file) in LINES and file.is_file())
+        inside = sorted(file for file in path.rglob("*") if file.is_file())
+        files = [file for file in inside if suffix_of(file) in LINES]
         if not files:
-            raise InputError(f"{name}: expected .txt or .jsonl files in this folder, found none")
+            table = next((suffix_of(file) for file in inside if suffix_of(file) in TABLES), None)
+            remedy = f": for its tables give '{path}/*{table}'" if table else ""
+            raise InputError(f"{name}: expected .txt or .jsonl files in this folder, found none{remedy}")
         yield from map(_file, files)
     else:
         yield _file(path)
 
 
 def _file(path: Path) -> Source:
-    if _suffix(path) not in (*LINES, ".json"):
+    if suffix_of(path) not in (*LINES, *TABLES, ".json"):
+        endings = ", ".join((*LINES, *TABLES))
         raise InputError(
-            f"{path}: expected a file ending in {', '.join(LINES)} or .json, packed (.gz) or not, a folder, or - for stdin"
+            f"{path}: expected a file ending in {endings} or .json, packed (.gz, .zst) or not, a folder, or - for stdin"
         )
     try:
         found = path.stat()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     return Source(str(path), found.st_size, found.st_mtime_ns)
-
-
-def _is_packed(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
-
-
-def _suffix(path: Path) -> str:
-    return (path.with_suffix("") if _is_packed(path) else path).suffix.lower()
 
 
 def _stdin_lines() -> Iterator[bytes | None]:

@@ -6,6 +6,9 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
 from difa.document import Result, WordScore
 
@@ -39,7 +42,8 @@ def to_json_line(result: Result) -> str:
     words = ", ".join([_word_json(word) for word in result.words])
     judge = "" if result.judged_by is None else f'"judged_by": {_quote(result.judged_by)}, '
     return (
-        f'{{"id": {text_json(result.id)}, "text": {_quote(result.text)}, "score": {number_json(result.score)}, '
+        f'{{"id": {text_json(result.id)}, "text": {_quote(result.text)}, {columns_json(result.columns)}'
+        f'"score": {number_json(result.score)}, '
         f'"p_value": {number_json(result.p_value)}, "is_anomaly": {_FLAGS[result.is_anomaly]}, '
         f'"summary": {_quote(result.summary)}, "evidence": {traits_json(result.evidence)}, {judge}"words": [{words}]}}\n'
     )
@@ -68,6 +72,11 @@ def ranks_json(numbers: Iterable[float]) -> Iterator[str]:
     return map(_NUMBERS.__getitem__, numbers)
 
 
+def columns_json(columns: Mapping[str, Any]) -> str:
+    """What else stands in a document's row, with a comma behind it; nothing where there is nothing."""
+    return f'"columns": {json.dumps(dict(columns), ensure_ascii=False, allow_nan=False)}, ' if columns else ""
+
+
 def text_json(text: str | None) -> str:
     """A text in quotes, or null."""
     return "null" if text is None else _quote(text)
@@ -78,3 +87,9 @@ def from_json_line(line: str | bytes) -> Result:
     record = json.loads(line)
     del record["summary"]  # follows from the rest
     return Result(**record | {"words": tuple(WordScore(**word) for word in record["words"])})
+
+
+def read_lines(lines: Path, skip: int = 0) -> Iterator[Result]:
+    """Results from a file of such lines."""
+    with lines.open("rb") as content:
+        yield from map(from_json_line, islice(content, skip, None))

@@ -1,7 +1,7 @@
 """Results -> the text itself in a terminal, with suspicious words coloured by strength.
 
-Strength is the word's p-value: nothing below 1 in 20, then deeper from yellow to red; flagged words are bold and
-underlined too, so that the marks survive without colour.
+Words are deeper in colour the rarer they are, from yellow to red; flagged words are bold and underlined too, so that the marks
+survive without colour.
 """
 
 from __future__ import annotations
@@ -13,23 +13,22 @@ from rich.table import Table
 from rich.text import Text
 
 from difa.document import Explanation, Reason, Result, WordScore
+from difa.report.marks import strength_of, unusual_words, visible
+from difa.report.sentences import explain_sentence, word_sentence
 
-_FAINT = 0.05
-_SHADES = ((0.02, "black on #fff3bf"), (0.005, "black on #ffd43b"), (0.001, "black on #ff922b"), (0.0, "white on #e03131"))
+_SHADES = ("", "black on #fff3bf", "black on #ffd43b", "black on #ff922b", "white on #e03131")
 _BAR = 10.0  # evidence at which a bar is full
 
 
 def style_of(word: WordScore) -> str:
     """The style of a word in place; empty for words that are not suspicious."""
-    if word.p_value > _FAINT:
-        return "bold underline" if word.is_anomaly else ""
-    shade = next(style for least, style in _SHADES if word.p_value >= least)
-    return f"bold underline {shade}" if word.is_anomaly else shade
+    shade = _SHADES[strength_of(word)]
+    return f"bold underline {shade}".strip() if word.is_anomaly else shade
 
 
 def marked_text(result: Result) -> Text:
     """The document's text with its words styled in place."""
-    text = Text(_visible(result.text))
+    text = Text(visible(result.text))
     for word in result.words:
         if style := style_of(word):
             text.stylize(style, word.start, word.end)
@@ -44,33 +43,51 @@ def document_line(result: Result) -> Text:
     return Text.assemble(verdict, head, " ", marked_text(result), Text("  (as a whole)", style="dim") if whole else "")
 
 
-def explanation(explained: Explanation, most: int = 6) -> RenderableType:
-    """A result with its most suspicious words, each view's evidence and the reasons."""
+def explanation(explained: Explanation, most: int = 6, details: bool = False) -> RenderableType:
+    """One sentence, the text, the verdict with the rate in force, and a sentence for each further unusual word.
+
+    Args:
+        explained: what to show.
+        most: words to speak of at most.
+        details: whether to add each view's evidence, the reasons and the document score.
+    """
+    result, reasons = explained.result, explained.reasons
+    shown = unusual_words(result, most)
+    head = Text(explain_sentence(explained), style="bold")
+    first = next((t for t in shown if result.words[t].is_anomaly), next(iter(shown), None))
+    others = [Text(f"• {word_sentence(result.words[t], reasons[t])}") for t in shown if t != first]
+    parts: list[RenderableType] = [head, Text(""), marked_text(result), _verdict(explained), *others]
+    if details:
+        parts += [Text(""), Text(f"document score {result.score:.2f}", style="dim"), _table(explained, most)]
+    return Group(*parts)
+
+
+def _verdict(explained: Explanation) -> Text:
     result = explained.result
-    order = sorted(range(len(result.words)), key=lambda t: (result.words[t].p_value, -result.words[t].score))
-    shown = [t for t in order if result.words[t].is_anomaly or result.words[t].p_value <= _FAINT][:most] or order[:1]
+    line = f"{'anomalous' if result.is_anomaly else 'normal'}: p = {result.p_value:.2g}"
+    if explained.rate is not None:
+        kind = "false-discovery" if explained.rule == "fdr" else "false-alarm"
+        line += f", at a {kind} rate of {explained.rate:g}"
+    return Text(line, style="red" if result.is_anomaly else "green")
+
+
+def _table(explained: Explanation, most: int) -> Table:
+    """Each view's evidence of the most unusual words, and the reasons."""
+    result = explained.result
+    strangest = sorted(range(len(result.words)), key=lambda t: result.words[t].p_value)[:1]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("word", no_wrap=True, max_width=28)
     table.add_column("p", justify="right")
     table.add_column("view", no_wrap=True)
     table.add_column("evidence", no_wrap=True)
     table.add_column("why")
-    for t in shown:
+    for t in unusual_words(result, most) or strangest:
         word = result.words[t]
-        heads = [Text(_visible(word.text), style=style_of(word)), Text(f"{word.p_value:.2g}")]
+        heads = [Text(visible(word.text), style=style_of(word)), Text(f"{word.p_value:.2g}")]
         for name, value in word.evidence.items():
             table.add_row(*heads, name, f"{_bar(value)} {value:4.1f}", _why(value, explained.reasons[t][name]))
             heads = [Text(), Text()]
-    suggested = [
-        Text(f"did you mean {result.words[t].suggestion!r}? ({_visible(result.words[t].text)})", style="cyan")
-        for t in sorted(shown)
-        if result.words[t].suggestion
-    ]
-    verdict = f"document score {result.score:.2f}, p={result.p_value:.2g}: " + ("anomalous" if result.is_anomaly else "normal")
-    if result.is_anomaly:
-        verdict += f"; {_visible(result.summary)}"
-    head = Text(verdict, style="bold red" if result.is_anomaly else "green")
-    return Group(marked_text(result), head, *suggested, Text(""), table)
+    return table
 
 
 def _why(evidence: float, reasons: tuple[Reason, ...]) -> Text:
@@ -86,8 +103,3 @@ def _why(evidence: float, reasons: tuple[Reason, ...]) -> Text:
 def _bar(value: float) -> str:
     filled = round(10 * min(value, _BAR) / _BAR)
     return "█" * filled + "░" * (10 - filled)
-
-
-def _visible(text: str) -> str:
-    """Control characters as visible ones, one for one: a text must not be able to steer the terminal."""
-    return "".join(c if c.isprintable() or c in "\t\u200d\ufe0f" else "\ufffd" for c in text)

@@ -16,6 +16,8 @@ from difa.decide import Rule, flag
 from difa.document import Document, Explanation, Reason, Result
 from difa.errors import InputError
 from difa.formats.lines import kind_of, parse_record
+from difa.report.marks import unusual_words
+from difa.report.sentences import document_sentence, word_sentence
 from difa.serve.schemas import ScoreRequest
 from difa.serve.settings import Settings
 from difa.words import from_text, from_tokens
@@ -113,12 +115,17 @@ def _is_unicode(text: str) -> bool:
 
 def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str, Sequence[Reason]]] | None) -> dict[str, Any]:
     record = result.to_dict()
+    if reasons is not None:
+        record["sentence"] = document_sentence(result, reasons)
     if not request.return_evidence:
         del record["evidence"]
     if not request.return_words:
         del record["words"]
         return record
+    unusual = frozenset(unusual_words(result))
     for t, (word, scored) in enumerate(zip(record["words"], result.words, strict=True)):
+        if reasons is not None and t in unusual:
+            word["sentence"] = word_sentence(scored, reasons[t])
         if reasons is not None:
             word["reasons"] = {name: _strongest(reasons[t].get(name, ()), value) for name, value in scored.evidence.items()}
         if not request.return_evidence:

@@ -93,6 +93,7 @@ class Word(BaseModel):
     suggestion: Annotated[str | None, Field(description="What the word may have been meant to be.")] = None
     evidence: dict[str, float] | None = None
     reasons: dict[str, list[Reason]] | None = None
+    sentence: Annotated[str | None, Field(description="With reasons: what is unusual about the word, in plain words.")] = None
 
 
 class ScoredDocument(BaseModel):
@@ -106,6 +107,7 @@ class ScoredDocument(BaseModel):
     summary: Annotated[str, Field(description="What a flagged document is flagged for; empty if it is not flagged.")]
     evidence: dict[str, float] | None = None
     words: list[Word] | None = None
+    sentence: Annotated[str | None, Field(description="With reasons: the first thing to say of the document.")] = None
 
 
 class Failed(BaseModel):

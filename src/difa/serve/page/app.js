@@ -118,7 +118,7 @@ function openRow(result) {
   ask(async (signal) => {
     const tokens = result.words.map((word) => word.text);
     const answer = await score({ model: model().name, texts: [{ text: result.text, tokens }], return_reasons: true }, signal);
-    answer.results[0].words?.forEach((word, index) => (result.words[index].reasons = word.reasons));
+    answer.results[0].words?.forEach((word, index) => Object.assign(result.words[index], { reasons: word.reasons, sentence: word.sentence }));
     if (state.result === result) rank(result);
     const open = panel.spans.indexOf(popover.anchor);
     if (state.result === result && open >= 0) popover.refresh(result.words[open], state.rate);
@@ -149,7 +149,7 @@ function rankedWord(word, index) {
   const views = Object.entries(word.evidence);
   const bars = views.map(([, evidence], at) => element("div", { class: `view-${at % 8}` }, evidenceBar(evidence)));
   const strongest = views.reduce((best, view) => (view[1] > best[1] ? view : best), ["", -1]);
-  const why = word.reasons?.[strongest[0]]?.[0]?.text ?? "";
+  const why = word.sentence ?? word.reasons?.[strongest[0]]?.[0]?.text ?? "";
   const parts = [name, element("div", {}, ...bars), element("span", { class: "why" }, why), element("span", { class: "p" }, `p = ${rarity(word.p_value)}`)];
   return element("li", {}, element("button", { type: "button", onclick: () => panel.stand(index, true) }, ...parts));
 }

@@ -67,8 +67,9 @@ function describe(word, rate) {
   const views = Object.entries(word.evidence ?? {}).map(([view, evidence], index) => describeView(view, evidence, index, word.reasons?.[view]));
   return [
     element("h3", {}, name),
+    word.sentence ? element("p", {}, element("bdi", {}, word.sentence)) : null,
     element("p", {}, line),
-    word.suggestion ? element("p", { class: "suggestion" }, "Did you mean ", suggested(word.suggestion), "?") : null,
+    word.suggestion && !word.sentence ? element("p", { class: "suggestion" }, "Did you mean ", suggested(word.suggestion), "?") : null,
     hidden.length ? element("p", {}, `Contains invisible characters: ${hidden.join(", ")}`) : null,
     element("div", { class: "views" }, ...views),
   ].filter(Boolean);

@@ -1,0 +1,47 @@
+"""`difa report`: scores -> one HTML file for a colleague."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from difa.cli.options import Quiet, say
+
+EXAMPLES = """Examples:
+
+difa report scores.jsonl --out report.html
+
+difa report scores.parquet --out report.html --by day --by country --title "Reviews of May"
+
+difa report scores/ --out report.html --png pictures
+"""
+
+
+def report(
+    scores: Annotated[list[str], typer.Argument(help="What `difa score` wrote: .jsonl, .parquet, packed or not, or folders.")],
+    out: Annotated[Path, typer.Option(help="The HTML file.")],
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Share flagged by `file`, `day` or a column of the input; may be repeated."),
+    ] = None,
+    title: Annotated[str, typer.Option(help="Headline.")] = "What stands out",
+    most: Annotated[int, typer.Option(help="Unusual documents to show.", min=1)] = 30,
+    png: Annotated[Path | None, typer.Option(help="Folder for single pictures as well.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a report on scored documents, as one file to send to others."""
+    from difa.atomic import fresh_text
+    from difa.formats.results import read_results
+    from difa.report.page import report_html
+    from difa.report.summary import summarise
+
+    summary = summarise(read_results(scores), by or (), most)
+    with fresh_text(out) as file:
+        file.write(report_html(summary, title, scores))
+    say(f"{summary.all.flagged} of {summary.all.documents} documents flagged, written to {out}", quiet)
+    if png is not None:
+        from difa.report.pictures import write_pictures
+
+        say(f"{len(write_pictures(summary, png))} pictures written to {png}", quiet)

@@ -1,0 +1,41 @@
+"""`difa set`: change the rate at which a stored model flags."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated
+
+import typer
+
+from difa.cli.options import ModelFolder, Quiet, say
+
+EXAMPLES = """Examples:
+
+difa set model --fpr 0.05
+"""
+
+
+def set_(
+    model: ModelFolder,
+    fpr: Annotated[float, typer.Option(help="Share of normal documents, and words, that may be flagged from now on.")],
+    quiet: Quiet = False,
+) -> None:
+    """Change the false-alarm rate of a model, without fitting anew."""
+    from difa.calibrate import check_rate
+    from difa.errors import ModelError
+    from difa.estimator import DiFA
+    from difa.persist import set_rate
+
+    check_rate("--fpr", fpr)
+    reference = DiFA.load(model).detector_.document_reference
+    if reference.least_p > fpr:
+        warnings.warn(
+            f"no document can be flagged at a rate of {fpr:g}: {len(reference.values)} normal documents allow "
+            f"{reference.least_p:.2g} at best",
+            stacklevel=1,
+        )
+    try:
+        set_rate(model, fpr)
+    except OSError as error:
+        raise ModelError(f"{model}: cannot be written: {error.strerror}") from None
+    say(f"{model}: flags {fpr:g} of normal documents from now on", quiet)

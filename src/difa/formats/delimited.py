@@ -1,0 +1,132 @@
+"""CSV and TSV -> rows, one at a time.
+
+The separator is found from the header and the first rows: comma, semicolon, tab or bar, or what Excel's `sep=` line says. Cells
+may be quoted and hold line breaks. Text is UTF-8, or UTF-16 with its mark; anything else is a complaint about the row. Rows are
+numbered as a spreadsheet does, with the header as the first.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator
+from itertools import chain
+
+from difa.errors import InputError
+from difa.formats.tables import Columns, Table, choose_columns
+
+_SEPARATORS = ",;\t|"
+_HEAD = 1 << 16  # bytes looked at to find separator and columns
+_SAMPLE = 50  # rows of them
+_LONGEST = 16 << 20  # characters of a cell: a quote that is never closed must not take all memory
+
+Row = tuple[int, list[str] | str]
+"""The row's number, and its cells or a complaint."""
+
+
+def read_header(file: io.BufferedReader, source: str, asked: Columns, separator: str | None) -> Table:
+    """Columns and separator of a text table, from its first bytes."""
+    head = file.read(_HEAD)
+    text = head.decode(_encoding(head), "surrogateescape")
+    if len(head) == _HEAD:
+        text = text[: text.rfind("\n") + 1] or text  # the last line may be cut
+    lines = list(io.StringIO(text, newline=""))
+    declared = _declared(lines[0]) if lines else None
+    body = lines[1:] if declared else lines
+    found = declared or separator or max(_SEPARATORS, key=lambda mark: _fit(body, mark))
+    rows = [row for row in _parse(body, found) if row]
+    if not rows:
+        raise InputError(f"{source}: expected a header with the names of the columns, got an empty table")
+    if complaint := _not_unicode(rows[0]):
+        raise InputError(f"{source}:1: {complaint}")
+    names = rows[0]
+    whole = [row for row in rows[1 : _SAMPLE + 1] if len(row) == len(names)]
+    sample = {name: [row[at] for row in whole if row[at]] for at, name in enumerate(names)}
+    table = choose_columns(names, asked, sample, source)
+    return Table(table.columns, table.text, table.id, table.is_guess, found)
+
+
+def read_cells(file: io.BufferedReader, table: Table) -> Iterator[Row]:
+    """Rows behind the header, each with as many cells as it has; blank lines are none."""
+    csv.field_size_limit(max(_LONGEST, csv.field_size_limit()))
+    lines = io.TextIOWrapper(file, _encoding(file.peek(4)), "surrogateescape", newline="")
+    try:
+        yield from _rows(lines, table)
+    finally:
+        lines.detach()  # the file is its opener's to close
+
+
+def _rows(lines: io.TextIOWrapper, table: Table) -> Iterator[Row]:
+    first = lines.readline()
+    reader = csv.reader(lines if _declared(first) else chain([first], lines), delimiter=table.separator, strict=True)
+    number, is_header = 0, True
+    while True:
+        number += 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield number, f"expected a row of a table, got a broken one ({_explain(error)})"
+            continue
+        except UnicodeDecodeError as error:
+            yield number, f"expected UTF-16 text as the table's mark says, got something else ({error.reason})"
+            return
+        if is_header or not row:
+            is_header = is_header and not row
+            continue
+        yield number, _not_unicode(row) or (row if len(row) == len(table.columns) else _uneven(row, table))
+
+
+def _encoding(head: bytes) -> str:
+    return "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+
+
+def _declared(line: str) -> str | None:
+    """The separator of a `sep=;` line, which Excel writes and reads."""
+    line = line.strip('\r\n\ufeff"')
+    return line[4] if len(line) == 5 and line.casefold().startswith("sep=") else None
+
+
+def _parse(lines: list[str], separator: str) -> list[list[str]]:
+    rows: list[list[str]] = []
+    try:
+        for row in csv.reader(lines, delimiter=separator):
+            rows.append(row)  # what was read before an error is of use
+    except csv.Error:
+        pass
+    return rows
+
+
+def _fit(lines: list[str], separator: str) -> tuple[float, int]:
+    """How well a separator fits: the share of rows as wide as the header, of a header with several columns; then its width."""
+    rows = [row for row in _parse(lines, separator)[:_SAMPLE] if row]
+    if not rows or len(rows[0]) < 2:
+        return 0.0, 0
+    return sum(len(row) == len(rows[0]) for row in rows) / len(rows), len(rows[0])
+
+
+def _not_unicode(row: list[str]) -> str | None:
+    try:
+        "".join(row).encode()
+    except UnicodeEncodeError as error:
+        byte = ord(error.object[error.start]) & 0xFF
+        return (
+            f"expected UTF-8 text, got byte 0x{byte:02x}: save the table as CSV UTF-8, or run "
+            "iconv -f WINDOWS-1252 -t UTF-8 (with the encoding it has)"
+        )
+    return None
+
+
+def _uneven(row: list[str], table: Table) -> str:
+    return (
+        f"expected {len(table.columns)} cells as in the header, got {len(row)}: put quotes around cells that hold "
+        f"{table.separator!r} or a line break"
+    )
+
+
+def _explain(error: csv.Error) -> str:
+    if "end of data" in str(error) or "field limit" in str(error):
+        return "a quote is opened and never closed"
+    return str(error)

@@ -1,0 +1,46 @@
+"""A table as a source -> its rows, each with a way to make a document of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from difa.document import Document
+from difa.errors import InputError
+from difa.formats import delimited, parquet
+from difa.formats.sources import Source
+from difa.formats.tables import Table, row_document
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A line or row that was read but not parsed yet."""
+
+    number: int
+    read: int
+    """Bytes of the file read so far."""
+    parse: Callable[[], Document | None] | None
+    """None for a pause of the sender."""
+
+
+def read_rows(source: Source, skip: int = 0) -> Iterator[Record]:
+    """Rows of a table from a number on."""
+    table = source.table
+    if table is None:
+        raise InputError(f"{source.name}: expected a table, got {source.suffix or 'standard input'}")
+    if source.suffix == ".parquet":
+        share = source.size / max(1, parquet.row_count(source.name))
+        for number, values in parquet.read_rows(source.name, skip):
+            yield Record(number, round(share * number), partial(row_document, table, values, source.name, number))
+        return
+    with source.open_bytes() as (file, tell):
+        for number, cells in delimited.read_cells(file, table):
+            if number > skip:
+                yield Record(number, tell(), partial(_parse_cells, table, cells, source.name, number))
+
+
+def _parse_cells(table: Table, cells: list[str] | str, source: str, number: int) -> Document:
+    if isinstance(cells, str):
+        raise InputError(cells)
+    return row_document(table, dict(zip(table.columns, cells, strict=True)), source, number)

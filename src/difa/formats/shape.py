@@ -1,0 +1,95 @@
+"""Inputs -> the columns of a table of their results: the user's own first, in their order and under their names, then ours.
+
+Where a column of the user's has a name of ours, ours is called `difa_…`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from difa.document import Result
+from difa.formats.sources import Source
+from difa.formats.tables import Table
+
+SUMMARISED = ("score", "p_value", "is_anomaly", "flagged_words", "suggestions", "summary")
+"""What a row says of its document."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Columns of a table of results."""
+
+    columns: tuple[str, ...]
+    """The user's, text and ids among them."""
+    text: str = "text"
+    id: str = "id"
+    types: Mapping[str, Any] = field(default_factory=dict)
+    """Arrow types of the columns for which they are known."""
+
+    @classmethod
+    def of(cls, sources: Sequence[Source]) -> Shape:
+        """The shape that fits all inputs: the one table's own, or a common one of several inputs."""
+        tables = [source.table for source in sources if source.table is not None]
+        alike = len(tables) == len(sources) and len({(table.text, table.id) for table in tables}) == 1
+        names = dict.fromkeys(name for table in tables for name in (table.columns if alike else _others(table)))
+        if not alike:
+            return cls(tuple(dict.fromkeys(("id", "text", *names))), types=_types(sources))
+        table = tables[0]
+        if table.id is None:
+            own_id = free_name("id", names)
+            return cls((own_id, *names), table.text, own_id, _types(sources))
+        return cls(tuple(names), table.text, table.id, _types(sources))
+
+    def own(self, name: str) -> str:
+        """The name of a column of ours."""
+        return free_name(name, self.columns)
+
+    def holding(self, results: Iterable[Result]) -> Shape:
+        """The shape with whatever other columns the results have."""
+        found = dict.fromkeys(self.columns)
+        for result in results:
+            found.update(dict.fromkeys(result.columns))
+        return replace(self, columns=tuple(found))
+
+    def row(self, result: Result) -> dict[str, Any]:
+        """The user's cells of a result."""
+        named = {self.id: result.id, self.text: result.text}
+        return {name: named[name] if name in named else result.columns.get(name) for name in self.columns}
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """A name of ours that no column has."""
+    names = set(taken)
+    while name in names:
+        name = f"difa_{name}"
+    return name
+
+
+def flagged_words(result: Result) -> list[str]:
+    """The flagged words in the order of the text."""
+    return [word.text for word in result.words if word.is_anomaly]
+
+
+def suggestions(result: Result) -> list[str]:
+    """What flagged words may have been meant to be, as `word → suggestion`."""
+    return [f"{word.text} → {word.suggestion}" for word in result.words if word.is_anomaly and word.suggestion]
+
+
+def _others(table: Table) -> list[str]:
+    return [name for name in table.columns if name not in (table.text, table.id, "text", "id")]
+
+
+def _types(sources: Sequence[Source]) -> dict[str, Any]:
+    """Types that all Parquet files agree on; a text table's cells are strings."""
+    from difa.formats.parquet import column_types
+
+    found: dict[str, Any] = {}
+    for source in sources:
+        if source.table is None:
+            continue
+        is_parquet = source.suffix == ".parquet"
+        kinds = column_types(source.name) if is_parquet else dict.fromkeys(source.table.columns)
+        found = {**kinds, **{name: kind if kinds.get(name, kind) == kind else None for name, kind in found.items()}}
+    return {name: kind for name, kind in found.items() if kind is not None}

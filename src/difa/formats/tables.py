@@ -1,0 +1,140 @@
+"""The columns of a table -> which of them holds the text and which the ids, and a row -> a document.
+
+A column is taken for the text without being named only where one candidate is obvious; who reads the table can then say which
+was taken. All other columns are kept with the document.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from difa.document import Document
+from difa.errors import InputError
+from difa.formats.lines import parse_record
+
+TABLES = (".csv", ".tsv", ".parquet")
+_TEXT_NAMES = (
+    "text",
+    "body",
+    "message",
+    "content",
+    "comment",
+    "review",
+    "description",
+    "sentence",
+    "document",
+    "tweet",
+    "abstract",
+)
+_PROSE = 3.0  # words a cell, on average, that make a column look like text
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns that a user named; None leaves the choice to us."""
+
+    text: str | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """How a table is read: its columns in order, and which of them hold text and ids."""
+
+    columns: tuple[str, ...]
+    text: str
+    id: str | None = None
+    is_guess: bool = False
+    """Whether the text column was chosen by us, and was not the only column."""
+    separator: str = ""
+    """What stands between the cells of a text table."""
+
+
+def choose_columns(names: Sequence[str], asked: Columns, sample: Mapping[str, Sequence[str]], source: str) -> Table:
+    """The table with these columns.
+
+    Args:
+        names: all columns, in order.
+        asked: what the user named.
+        sample: some cells of each column that holds strings.
+        source: the table's name.
+    """
+    listed = ", ".join(map(repr, names)) or "none"
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if list(names).count(name) > 1)
+        raise InputError(f"{source}: expected a header with different names, got {twice!r} twice: rename one")
+    for option, name in (("--text-column", asked.text), ("--id-column", asked.id)):
+        if name is not None and name not in names:
+            raise InputError(f"{source}: {option}: expected one of the columns {listed}, got {name!r}")
+    if asked.text is not None and asked.text not in sample:
+        raise InputError(f"{source}: expected a column of strings as text, {asked.text!r} holds something else")
+    text = asked.text if asked.text is not None else guess_text(sample)
+    if text is None:
+        raise InputError(f"{source}: expected one obvious text column, got the columns {listed}: name it by --text-column")
+    own = next((name for name in names if name.casefold() == "id" and name != text), None)
+    return Table(tuple(names), text, asked.id if asked.id is not None else own, asked.text is None and len(names) > 1)
+
+
+def guess_text(sample: Mapping[str, Sequence[str]]) -> str | None:
+    """The one obvious candidate: called `text`, or alone in its name, alone in the table, or alone in holding prose."""
+    if len(sample) == 1:
+        return next(iter(sample))
+    by_name = [name for name in sample if name.strip().casefold() in _TEXT_NAMES]
+    exact = [name for name in by_name if name.strip().casefold() == "text"]
+    prose = [name for name, cells in sample.items() if cells and sum(len(cell.split()) for cell in cells) / len(cells) >= _PROSE]
+    return next((found[0] for found in (exact, by_name, prose) if len(found) == 1), None)
+
+
+def row_document(table: Table, row: Mapping[str, Any], source: str, number: int) -> Document:
+    """A row as a document; a cell without text gives a document without words."""
+    held = row[table.text]
+    given = None if table.id is None else row[table.id]
+    record = {"text": "" if held is None else held, "id": None if given in (None, "") else _as_id(given)}
+    spans = _spans(row.get("spans"))
+    if spans is not None:
+        record["spans"] = spans
+    elif isinstance(row.get("tokens"), list):
+        record |= {key: row[key] for key in ("tokens", "labels") if row.get(key) is not None}
+    document = parse_record(record, f"{source}:{number}")
+    kept = {name: as_json(value) for name, value in row.items() if name not in (table.text, table.id)}
+    return replace(document, columns=kept)
+
+
+def _as_id(value: Any) -> str | int:
+    return value if isinstance(value, (str, int)) and not isinstance(value, bool) else str(as_json(value))
+
+
+def _spans(cell: Any) -> list[Any] | None:
+    """Marked spans, from a nested column or from JSON in a cell; anything else is an ordinary column."""
+    if isinstance(cell, str) and cell.lstrip().startswith("["):
+        try:
+            cell = json.loads(cell)
+        except ValueError:
+            return None
+    is_list = isinstance(cell, list) and all(isinstance(span, list) for span in cell)
+    return cell if is_list else None
+
+
+def as_json(value: Any) -> Any:
+    """A cell as JSON has it: dates in ISO form, decimals as strings, bytes in base64."""
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, (bytes, bytearray)):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {str(key): as_json(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(entry) for entry in value]
+    if isinstance(value, (decimal.Decimal, datetime.timedelta)):
+        return str(value)
+    return as_json(value.item()) if hasattr(value, "item") else str(value)

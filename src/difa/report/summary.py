@@ -1,0 +1,171 @@
+"""Results, one by one -> what a report says of them all, in bounded memory.
+
+Kept are counts, the worst documents, the flagged words with some of their documents, and the share flagged by group.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from difa.document import Result, WordScore
+from difa.errors import InputError
+
+BINS = 20
+_EXAMPLES = 3  # documents named beside a word
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_Z = 1.96  # of a 95 % interval
+FILE, DAY = "file", "day"
+
+
+@dataclass
+class FlaggedWord:
+    """A word, in capitals or not, and where it was flagged."""
+
+    text: str
+    documents: int = 0
+    examples: list[str] = field(default_factory=list)
+    suggestions: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a word of letters, and no number, code or mark."""
+        return any(c.isalpha() for c in self.text) and not any(c.isdigit() for c in self.text)
+
+
+@dataclass
+class Group:
+    """Documents that have something in common."""
+
+    documents: int = 0
+    flagged: int = 0
+
+    @property
+    def share(self) -> float:
+        return self.flagged / max(1, self.documents)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of the share."""
+        n, p = max(1, self.documents), self.share
+        middle = (p + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+        half = _Z / (1 + _Z**2 / n) * math.sqrt(p * (1 - p) / n + _Z**2 / (4 * n**2))
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+
+@dataclass
+class Worst:
+    """One of the most unusual documents, and how often its text occurs."""
+
+    result: Result
+    times: int = 1
+
+
+@dataclass
+class Summary:
+    """What a report says."""
+
+    all: Group = field(default_factory=Group)
+    words: int = 0
+    flagged_words: int = 0
+    without_text: int = 0
+    highest_flagged_p: float = 0.0
+    histogram: list[int] = field(default_factory=lambda: [0] * BINS)
+    """Documents by p-value, in equal steps from 0 to 1."""
+    worst: list[Worst] = field(default_factory=list)
+    vocabulary: dict[str, FlaggedWord] = field(default_factory=dict)
+    views: Counter[str] = field(default_factory=Counter)
+    """Flagged words by the view with the most evidence."""
+    groups: dict[str, dict[str, Group]] = field(default_factory=dict)
+
+    def most_flagged(self, plain: bool, most: int) -> list[FlaggedWord]:
+        """Words, or numbers and marks, by the documents in which they are flagged."""
+        chosen = [word for word in self.vocabulary.values() if word.is_plain == plain]
+        return sorted(chosen, key=lambda word: (-word.documents, word.text))[:most]
+
+
+def summarise(results: Iterable[Result], by: Sequence[str] = (), most: int = 30) -> Summary:
+    """Read all results.
+
+    Args:
+        results: what was scored.
+        by: columns by whose values the share flagged is given; `file` and `day` are understood without such a column.
+        most: worst documents to keep.
+    """
+    summary, worst = Summary(), _WorstDocuments(most)
+    grouped: dict[str, dict[str, Group]] = {name: defaultdict(Group) for name in by}
+    columns: dict[str, None] = {}
+    for result in results:
+        _count(summary, result)
+        worst.add(result)
+        columns.update(dict.fromkeys(result.columns))
+        for name, groups in grouped.items():
+            groups[value_of(result, name)].documents += 1
+            groups[value_of(result, name)].flagged += result.is_anomaly
+    if not summary.all.documents:
+        raise InputError("expected results of `difa score`, got none")
+    for name, groups in grouped.items():
+        if set(groups) == {""}:
+            listed = ", ".join(map(repr, (FILE, DAY, *columns)))
+            raise InputError(f"--by {name}: expected a column that the results have, one of {listed}")
+    summary.worst, summary.groups = worst.sorted(), {name: dict(groups) for name, groups in grouped.items()}
+    return summary
+
+
+def value_of(result: Result, name: str) -> str:
+    """The group of a result: the cell of that column, or the file or day that can be told without one; empty if none can."""
+    if name in result.columns:
+        cell = result.columns[name]
+        return "(none)" if cell in (None, "") else str(cell)
+    if name == FILE and result.id and ":" in result.id:
+        return result.id.rpartition(":")[0]
+    if name == DAY:
+        cells = (cell for cell in result.columns.values() if isinstance(cell, str))
+        return next((found.group() for found in map(_DAY.match, cells) if found), "")
+    return ""
+
+
+def _count(summary: Summary, result: Result) -> None:
+    summary.all.documents += 1
+    summary.all.flagged += result.is_anomaly
+    summary.words += len(result.words)
+    summary.without_text += not result.words
+    summary.histogram[min(BINS - 1, int(result.p_value * BINS))] += 1
+    if result.is_anomaly:
+        summary.highest_flagged_p = max(summary.highest_flagged_p, result.p_value)
+    in_document: dict[str, WordScore] = {}
+    for word in result.words:
+        if word.is_anomaly:
+            summary.flagged_words += 1
+            in_document.setdefault(word.text.casefold(), word)
+            if word.evidence:
+                summary.views[max(word.evidence, key=word.evidence.__getitem__)] += 1
+    for key, word in in_document.items():
+        entry = summary.vocabulary.setdefault(key, FlaggedWord(word.text))
+        entry.documents += 1
+        if len(entry.examples) < _EXAMPLES and result.id is not None:
+            entry.examples.append(result.id)
+        if word.suggestion:
+            entry.suggestions[word.suggestion] += 1
+
+
+class _WorstDocuments:
+    """The most unusual documents, each text once."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._kept = most, dict[str, Worst]()
+
+    def add(self, result: Result) -> None:
+        if result.text in self._kept:
+            self._kept[result.text].times += 1
+        elif result.words:
+            self._kept[result.text] = Worst(result)
+            if len(self._kept) > 4 * self._most:  # cut back now and then
+                self._kept = {entry.result.text: entry for entry in self.sorted()}
+
+    def sorted(self) -> list[Worst]:
+        order = sorted(self._kept.values(), key=lambda entry: (entry.result.p_value, -entry.result.score))
+        return order[: self._most]

@@ -1,0 +1,94 @@
+"""Tables through the whole command: columns kept, shards, rates over all documents, runs that are killed and go on."""
+
+import csv
+import io
+import json
+
+import pytest
+from pyarrow import parquet
+
+from tests.engines.conftest import difa
+from tests.engines.test_resume import kill_when
+
+
+@pytest.fixture(scope="module")
+def table(texts, tmp_path_factory):
+    """Rows with line breaks, empty cells and a column of the user's that has a name of ours."""
+    path = tmp_path_factory.mktemp("tables") / "in.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=";")
+        writer.writerow(["ticket", "body", "score"])
+        for number, text in enumerate(texts):
+            writer.writerow([f"t{number}", "" if number % 500 == 0 else text.replace(" ", "\n", 1), number])
+    return path
+
+
+def rows_of(content):
+    return list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+
+
+def test_a_table_in_a_table_out(folder, table, texts, tmp_path):
+    run = difa("score", folder, table, "--id-column", "ticket", "--out", tmp_path / "out.csv")
+    assert run.returncode == 0, run.stderr
+    assert f"{table}: text is read from the column 'body'" in run.stderr
+    rows = rows_of((tmp_path / "out.csv").read_bytes())
+    assert list(rows[0])[:5] == ["ticket", "body", "score", "difa_score", "p_value"]
+    assert [row["ticket"] for row in rows] == [f"t{number}" for number in range(len(texts))]
+    assert rows[0]["body"] == ""
+    assert rows[0]["is_anomaly"] == "false"
+    assert rows[7]["body"] == texts[7].replace(" ", "\n", 1)
+    printed = difa("score", folder, table, "--id-column", "ticket", "--format", "csv", "--text-column", "body", "--quiet")
+    assert printed.stderr == ""
+    assert rows_of(printed.stdout.encode())[3]["ticket"] == "t3"
+
+
+@pytest.mark.parametrize(
+    ("options", "state"),
+    [
+        (("--format", "csv"), ".out.journal"),
+        (("--format", "parquet", "--shard-size", 250), "out/manifest.json"),
+        (("--format", "csv", "--fdr", 0.3), ".out.spool.journal"),
+    ],
+)
+def test_a_killed_run_goes_on(folder, table, tmp_path, options, state):
+    arguments = ("score", folder, table, "--id-column", "ticket", *options, "--out")
+    assert difa(*arguments, tmp_path / "whole").returncode == 0
+    out = tmp_path / "out"
+    killed = [kill_when(tmp_path / state, lambda note: note["documents"] >= 300, [*arguments, out, "--resume"]) for _ in range(2)]
+    assert any(killed), "too fast to be killed"
+    run = difa(*arguments, out, "--resume")
+    assert run.returncode == 0, run.stderr
+    if out.is_dir():
+        parts = sorted(path.name for path in out.glob("part-*"))
+        assert parts == [f"part-{number:05d}.parquet" for number in range(8)]
+        for part in parts:
+            assert parquet.read_table(out / part).equals(parquet.read_table(tmp_path / "whole" / part))
+    else:
+        assert out.read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_other_columns_are_another_run(folder, table, tmp_path):
+    arguments = ("score", folder, table, "--out", tmp_path / "out", "--shard-size", 500, "--id-column")
+    assert difa(*arguments, "ticket").returncode == 0
+    run = difa(*arguments, "score", "--resume")
+    assert (run.returncode, run.stderr.count("\n")) == (2, 2)  # which column was guessed, and why not
+    assert "expected the same columns as in the interrupted run, text 'body', ids 'ticket'" in run.stderr
+
+
+def test_a_false_discovery_rate_over_rows_is_that_over_lines(folder, table, texts, tmp_path):
+    lines = tmp_path / "in.jsonl"
+    cells = ("" if number % 500 == 0 else text.replace(" ", "\n", 1) for number, text in enumerate(texts))
+    lines.write_text("".join(json.dumps({"text": cell}) + "\n" for cell in cells))
+    assert difa("score", folder, lines, "--fdr", 0.3, "--out", tmp_path / "a.jsonl").returncode == 0
+    assert difa("score", folder, table, "--fdr", 0.3, "--out", tmp_path / "b.parquet").returncode == 0
+    expected = [json.loads(line)["is_anomaly"] for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert parquet.read_table(tmp_path / "b.parquet")["is_anomaly"].to_pylist() == expected
+
+
+def test_ray_refuses_columns_and_the_format_it_cannot_write(folder, table, tmp_path):
+    run = difa("score", folder, table, "--engine", "ray", "--out", tmp_path / "out", "--text-column", "body")
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+    assert "--text-column cannot be used with --engine ray" in run.stderr
+    run = difa("score", folder, table, "--engine", "ray", "--out", tmp_path / "out", "--format", "csv")
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+    assert "expected one of jsonl, parquet, got 'csv'" in run.stderr

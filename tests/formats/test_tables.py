@@ -1,0 +1,153 @@
+"""Tables in: separators, quoting, encodings, columns; and what cannot be read, in one line."""
+
+import datetime
+import gzip
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from difa.errors import InputError
+from difa.formats import read_documents
+from difa.formats.sources import find_sources
+from difa.formats.tables import Columns
+
+ROWS = 'id,body,day\r\n7,"Where is my\norder, please?",mon\r\n8,,tue\r\n,"She said ""no""",wed\r\n'
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def read(name, **columns):
+    return list(read_documents([name], columns=Columns(**columns)))
+
+
+def test_rows_are_documents_with_their_other_columns(tmp_path):
+    name = write(tmp_path / "a.csv", ROWS)
+    documents = read(name)
+    assert [document.text for document in documents] == ["Where is my\norder, please?", "", 'She said "no"']
+    assert [document.id for document in documents] == ["7", "8", f"{name}:4"]
+    assert [document.columns for document in documents] == [{"day": "mon"}, {"day": "tue"}, {"day": "wed"}]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ROWS.replace(",", ";").replace("order;", "order,"),
+        "\ufeff" + ROWS,
+        ROWS.encode("utf-16"),
+        "sep=,\r\n" + ROWS,
+        "\r\n" + ROWS,
+        ROWS.replace("\r\n", "\n"),
+        ROWS.replace(",", "|").replace("order|", "order,"),
+    ],
+    ids=["semicolons", "mark", "utf-16", "declared", "blank line", "newlines", "bars"],
+)
+def test_dialects_give_the_same_documents(tmp_path, content):
+    assert [document.text for document in read(write(tmp_path / "a.csv", content))] == [
+        "Where is my\norder, please?", "", 'She said "no"',
+    ]  # fmt: skip
+
+
+def test_packed_tables(tmp_path):
+    plain = [document.text for document in read(write(tmp_path / "a.csv", ROWS))]
+    assert [document.text for document in read(write(tmp_path / "b.csv.gz", gzip.compress(ROWS.encode())))] == plain
+    zipped = pa.compress(ROWS.encode(), "zstd", asbytes=True)
+    assert [document.text for document in read(write(tmp_path / "c.csv.zst", zipped))] == plain
+    tabs = ROWS.replace(",", "\t").replace("order\t", "order,")
+    assert [
+        document.text for document in read(write(tmp_path / "d.tsv.zst", pa.compress(tabs.encode(), "zstd", asbytes=True)))
+    ] == plain
+    lines = pa.compress(b"one\ntwo\n", "zstd", asbytes=True)
+    assert [document.text for document in read_documents([write(tmp_path / "e.txt.zst", lines)])] == ["one", "two"]
+
+
+def test_parquet_keeps_types_out_of_the_way(tmp_path):
+    table = pa.table(
+        {
+            "note": ["where is it now", None],
+            "when": [datetime.date(2026, 1, 2), None],
+            "stars": [4, 5],
+            "tags": [["a", "b"], []],
+            "raw": [b"\x00", None],
+        }
+    )
+    parquet.write_table(table, tmp_path / "a.parquet")
+    documents = read(str(tmp_path / "a.parquet"))
+    assert [document.text for document in documents] == ["where is it now", ""]
+    assert documents[0].columns == {"when": "2026-01-02", "stars": 4, "tags": ["a", "b"], "raw": "AA=="}
+    assert documents[1].id == f"{tmp_path / 'a.parquet'}:2"
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "text"),
+    [
+        ("Text,Body", "a,b", "Text"),
+        ("number,review", "a,b", "review"),
+        ("a,b", "x,one two three four", "b"),
+        ("only", "x", "only"),
+    ],
+)
+def test_one_obvious_text_column_is_found(tmp_path, header, row, text):
+    table = find_sources([write(tmp_path / "a.csv", f"{header}\n{row}\n")])[0].table
+    assert table.text == text
+    assert table.is_guess == ("," in header)
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "message"),
+    [
+        ("a,b\n1,2\n", {}, "expected one obvious text column, got the columns 'a', 'b': name it by --text-column"),
+        ("body,review\n1,2\n", {}, "expected one obvious text column"),
+        ("a,b\n1,2\n", {"text": "c"}, "--text-column: expected one of the columns 'a', 'b', got 'c'"),
+        ("a,b\n1,2\n", {"text": "a", "id": "c"}, "--id-column: expected one of the columns 'a', 'b', got 'c'"),
+        ("a,a\n1,2\n", {}, "expected a header with different names, got 'a' twice"),
+        ("", {}, "expected a header with the names of the columns, got an empty table"),
+        ("text,b\none\n", {}, "a.csv:2: expected 2 cells as in the header, got 1: put quotes"),
+        ('text,b\n"one,2\n', {}, "a.csv:2: expected a row of a table, got a broken one (a quote is opened and never closed)"),
+        ("text,b\nsch\u00f6n,2\n".encode("latin-1"), {}, "a.csv:2: expected UTF-8 text, got byte 0xf6: save the table"),
+        ("t\u00e4xt,b\nsch,2\n".encode("latin-1"), {}, "a.csv:1: expected UTF-8 text, got byte 0xe4"),
+    ],
+)
+def test_what_cannot_be_read_is_one_clear_line(tmp_path, content, columns, message):
+    with pytest.raises(InputError) as error:
+        read(write(tmp_path / "a.csv", content), **columns)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_bad_rows_can_be_skipped(tmp_path):
+    bad = []
+    name = write(tmp_path / "a.csv", b'text,n\none,1\n\xff,2\nthree\n"x"y,4\nfive,5\n')
+    assert [document.text for document in read_documents([name], bad)] == ["one", "five"]
+    assert [line.split(": ")[0] for line in bad] == [f"{name}:{row}" for row in (3, 4, 5)]
+
+
+def test_columns_need_a_table_and_parquet_needs_to_be_one(tmp_path):
+    with pytest.raises(InputError, match="--text-column: expected a table"):
+        find_sources([write(tmp_path / "a.txt", "x")], Columns("body"))
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        find_sources([write(tmp_path / "a.parquet", "x")])
+    parquet.write_table(pa.table({"n": [1]}), tmp_path / "b.parquet")
+    with pytest.raises(InputError, match="'n' holds something else"):
+        find_sources([str(tmp_path / "b.parquet")], Columns("n"))
+    (tmp_path / "folder").mkdir()
+    write(tmp_path / "folder" / "a.csv", ROWS)
+    with pytest.raises(InputError, match=r"for its tables give '.*/\*\.csv'"):
+        find_sources([str(tmp_path / "folder")])
+
+
+def test_spans_and_tokens_of_tables_are_labels(tmp_path):
+    documents = read(write(tmp_path / "a.csv", 'text,spans\none two,"[[4, 7]]"\nthree,[]\n'))
+    assert [document.labels for document in documents] == [(0, 1), (0,)]
+    ordinary = read(write(tmp_path / "b.csv", "text,spans\none two,yes\n"))
+    assert (ordinary[0].labels, ordinary[0].columns) == (None, {"spans": "yes"})
+    parquet.write_table(pa.table({"text": ["a b"], "tokens": [["a", "b"]], "labels": [[0, 1]]}), tmp_path / "c.parquet")
+    assert read(str(tmp_path / "c.parquet"))[0].labels == (0, 1)
+
+
+def test_json_lines_keep_their_other_keys(tmp_path):
+    name = write(tmp_path / "a.jsonl", '{"text": "one", "day": "mon", "n": [1]}\n{"text": "two", "score": 3}\n')
+    assert [document.columns for document in read_documents([name])] == [{"day": "mon", "n": [1]}, {}]

@@ -1,0 +1,74 @@
+"""What is said of words and documents."""
+
+import pytest
+
+from difa.document import Reason, Result, WordScore
+from difa.report.sentences import document_sentence, plain, rarity, word_sentence
+
+
+def word(text="Pleese", p_value=0.0005, flagged=True, suggestion=None, **evidence):
+    return WordScore(text, 0, len(text), 5.0, p_value, flagged, evidence, suggestion)
+
+
+def test_the_sentence_of_a_slip():
+    reasons = {
+        "language": (
+            Reason("never seen among 8141 normal words, and not a known word", 0.6),
+            Reason("unusual spelling: 'ees'", 0.3),
+        ),
+        "critic": (Reason("one letter from 'please'", 0.9),),
+        "form": (Reason("high length: 12, normal 4 ± 2", 0.9),),
+    }
+    slip = word(suggestion="please", language=7.0, critic=8.0, form=1.0)
+    assert word_sentence(slip, reasons) == (
+        "'Pleese' never occurs in your normal text and is spelt oddly (rarer than 1 word in 1,000). Did you mean 'please'?"
+    )
+
+
+def test_what_is_not_rare_is_left_out():
+    assert "form" not in word_sentence(word(language=7.0, form=2.9))
+    assert "has an unusual form" in word_sentence(word(language=7.0, form=3.1))
+    assert word_sentence(word(language=1.0)) == "'Pleese' is unusual by many small signs (rarer than 1 word in 1,000)."
+    assert word_sentence(word(p_value=0.9, flagged=False)) == "'Pleese' is nothing unusual."
+
+
+@pytest.mark.parametrize(
+    ("p_value", "words"),
+    [
+        (0.0002, "rarer than 1 word in 1,000"),
+        (0.001, "as rare as 1 word in 1,000"),
+        (0.004, "as rare as 1 word in 250"),
+        (0.03, "as rare as 1 word in 33"),
+        (0.9, "as most words are"),
+    ],
+)
+def test_rarity_in_words(p_value, words):
+    assert rarity(p_value) == words
+
+
+def test_documents():
+    one, other = word(language=5.0), word("ordre", p_value=0.002, language=5.0)
+    both = Result("Pleese ordre", 3.0, 0.01, True, (one, other))
+    assert document_sentence(both) == "'Pleese' is rare (rarer than 1 word in 1,000). Also flagged: 'ordre'."
+    whole = Result("a b", 3.0, 0.01, True, (word("a", 0.4, False),), evidence={"tone: highest": 4.0, "words: highest": 1.0})
+    assert document_sentence(whole).endswith("the text as a whole is unlike your normal texts: its tone is unlike theirs.")
+    assert document_sentence(Result("a", 0.0, 1.0, False, ())).startswith("Nothing stands out")
+    unflagged = Result("a", 0.0, 0.2, False, (word("a", 0.03, False, tone=4.0),))
+    assert document_sentence(unflagged) == "Nothing is flagged. 'a' stands out in tone (as rare as 1 word in 33)."
+
+
+def test_control_characters_are_made_visible():
+    assert "\x1b" not in word_sentence(word("a\x1b[2J", suggestion="b\x1b", language=5.0))
+
+
+def test_every_reason_of_a_real_model_has_plain_words(model):
+    texts = [
+        "Pleese refund my ordre",
+        "Where is my xkcdqwrtplk order?",
+        "the the stupid parcel is is lost!!!",
+        "I HATE this2 it , thankyou",
+    ]
+    for text in texts:
+        for by_view in model.explain(text).reasons:
+            unknown = [reason.text for reasons in by_view.values() for reason in reasons if plain(reason.text) is None]
+            assert unknown == []
