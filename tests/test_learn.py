@@ -18,6 +18,7 @@ def examples(rng, informative, anomalous, count=60):
     return made
 
 
+@pytest.mark.slow  # torch waits for its threads where cores are busy
 @pytest.mark.parametrize("informative", [0, 1])
 def test_fusion_learns_which_side_to_trust(rng, informative):
     config = Config.preset("paper")

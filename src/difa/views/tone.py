@@ -8,12 +8,12 @@ much, since most people look for the other. Lexicons and phrase are English: in 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from difa.atomic import fresh_file
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
@@ -101,10 +101,8 @@ def learn_directions(encoder: Encoder) -> FloatArray:
     directions = _ridge(vectors.astype(np.float64), np.array(list(rated.values())))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}.part")
-        with partial.open("wb") as file:
+        with fresh_file(path) as partial, partial.open("wb") as file:
             np.save(file, directions, allow_pickle=False)
-        partial.replace(path)
     except OSError:
         pass  # a cache that cannot be written only costs the next fit some seconds
     return directions

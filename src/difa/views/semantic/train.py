@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ import torch
 from numpy.random import Generator
 from torch import Tensor
 
+from difa.atomic import fresh_file
 from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray
 from difa.errors import EncoderError
@@ -181,9 +181,8 @@ def architecture(width: int, config: SemanticConfig) -> bytes:
     graph = export_graph(network, inputs, ["reconstruction", "discrepancy"], config.window, optimize=False)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}.part")
-        partial.write_bytes(graph)
-        partial.replace(path)
+        with fresh_file(path) as partial:
+            partial.write_bytes(graph)
     except OSError:
         pass  # a cache that cannot be written only costs the next process its export
     return graph

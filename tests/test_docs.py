@@ -1,0 +1,77 @@
+"""The documentation says what the code does: generated pages are current, code runs, commands and options exist."""
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+from difa.cli import app
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+RUN = ["README.md", "usage.md", "scale.md"]
+"""Pages whose Python runs; the service's needs a server."""
+NOT_RUN = ("bert-base-uncased", "run_table")  # a download, and a benchmark
+
+
+def blocks(page, *languages):
+    pattern = rf"^```(?:{'|'.join(languages)})\n(.*?)^```"
+    return [match.group(1) for match in re.finditer(pattern, page.read_text(encoding="utf-8"), re.S | re.M)]
+
+
+def reference():
+    spec = importlib.util.spec_from_file_location("reference", ROOT / "tools" / "reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["settings.md", "commands.md"])
+def test_reference_pages_are_what_the_code_says(name):
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == reference().PAGES[name](), "run make reference"
+
+
+def test_the_site_lists_every_page_once():
+    listed = re.findall(r"^  - .*: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
+    assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # short examples do not close the files they read
+@pytest.mark.parametrize("name", RUN)
+def test_python_in_the_docs_runs(name, quick, corpus, tmp_path, monkeypatch, capsys):
+    page = next(page for page in PAGES if page.name == name)
+    quick().fit(corpus[:120]).save(tmp_path / "model")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "some.jsonl").write_text('{"text": "Where is my order?"}\n')
+    (tmp_path / "labelled.jsonl").write_text('{"tokens": ["fine", "xq"], "labels": [0, 1]}\n{"tokens": ["ok"], "labels": [0]}\n')
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    names = {"texts": corpus[:120]}
+    for code in blocks(page, "python"):
+        if not any(part in code for part in NOT_RUN):
+            exec(compile(code.replace("data/*.jsonl.gz", "data/*.jsonl"), str(page), "exec"), names)
+
+
+def command_lines():
+    for page in PAGES:
+        for block in blocks(page, "sh", "console"):
+            for line in block.replace("\\\n", " ").splitlines():
+                words = shlex.split(line.removeprefix("$ "), comments=True) if "difa " in line else []
+                if words[:1] == ["difa"]:
+                    yield pytest.param(words[1:], id=f"{page.name}: {line[:60]}")
+
+
+@pytest.mark.parametrize("words", list(command_lines()))
+def test_commands_and_options_in_the_docs_exist(words):
+    command = typer.main.get_command(app)
+    while words and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words[0]]
+        words = words[1:]
+    assert not hasattr(command, "commands") or words[:1] in ([], ["--help"], ["--version"]), f"no such command: {words}"
+    known = {option for parameter in command.params for option in parameter.opts} | {"--help", "--version"}
+    given = words[: words.index("|")] if "|" in words else words
+    assert not [word for word in given if re.match(r"--?[a-z]", word) and word.split("=")[0] not in known]
