@@ -40,8 +40,9 @@ _PLAIN = tuple(
         (r"perhaps .* run together", "looks like two words run together"),
         (r"looks like an error: part of a word torn apart", "looks like part of a word torn apart"),
         (r"sounds more (negative|positive)", r"sounds unusually \1"),
+        (r"a (negative|positive) word", r"is an unusually \1 word"),
         (r"unusual spelling|looks like an error: (odd letters|oddest letter)", "is spelt oddly"),
-        (r"looks like an error: odd capitals, digits or marks", "has odd capitals, digits or marks"),
+        (r"looks like an error: (odd capitals|a capital|all capitals|has digits|only marks|letters with)", "has odd capitals, digits or marks"),
         (r"high longest run of consonants", "has many consonants in a row"),
         (r"low share of vowels", "has few vowels"),
         (r"high share of vowels", "has many vowels"),
@@ -58,7 +59,7 @@ _PLAIN = tuple(
         (r"nearest use in normal text", "is used unlike any word of your normal text"),
         (r"(high|low) (similarity|distance|norm|agreement|spread)", "does not fit its surroundings"),
         (r"one letter from|looks like an error", "looks like an error"),
-        (r"falls into \d+ pieces|(high|low) |silent|unknown to the trigrams|looks like no error", ""),
+        (r"falls into \d+ pieces|(high|low) |silent|neutral|unknown to the trigrams|looks like no error", ""),
     )
 )
 _RANK = {phrase: rank for rank, (_, phrase) in enumerate(_PLAIN)}
@@ -67,6 +68,7 @@ _DOCUMENT = {
     "words": "its words are unusual together",
     "tone": "its tone is unlike theirs",
     "critic": "it reads as if it had errors",
+    "phrase": "several of its phrases are unusual",
     "neighbour": "it uses words in other ways",
     "language": "its words are rare",
     "form": "its words have unusual forms",
