@@ -3,7 +3,9 @@ import pytest
 
 from difa.document import Encoded
 from difa.views.critic.network import train
-from difa.views.critic.statistics import STATISTICS, Own, Statistics, shape_of
+from difa.views.critic.seen import Own
+from difa.views.critic.statistics import STATISTICS, Statistics
+from difa.views.critic.strings import shape_of
 
 TEXTS = ["the parcel came on friday", "the parcel was late", "the brattice is on the left", "we like the parcel"]
 

@@ -42,7 +42,10 @@ _PLAIN = tuple(
         (r"sounds more (negative|positive)", r"sounds unusually \1"),
         (r"a (negative|positive) word", r"is an unusually \1 word"),
         (r"unusual spelling|looks like an error: (odd letters|oddest letter)", "is spelt oddly"),
-        (r"looks like an error: (odd capitals|a capital|all capitals|has digits|only marks|letters with)", "has odd capitals, digits or marks"),
+        (
+            r"looks like an error: (odd capitals|a capital|all capitals|has digits|only marks|letters with)",
+            "has odd capitals, digits or marks",
+        ),
         (r"high longest run of consonants", "has many consonants in a row"),
         (r"low share of vowels", "has few vowels"),
         (r"high share of vowels", "has many vowels"),

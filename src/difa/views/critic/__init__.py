@@ -17,7 +17,8 @@ from difa.config import CriticConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.perturb import Pseudo
 from difa.views.critic.network import Network, train
-from difa.views.critic.statistics import STATISTICS, Own, Statistics
+from difa.views.critic.seen import Own
+from difa.views.critic.statistics import STATISTICS, Statistics
 
 _NETWORKS = ("plain", "vector")
 

@@ -10,20 +10,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difa.document import Encoded, FloatArray, IntArray
 from difa.knowledge import ENGLISH
 from difa.knowledge.letters import Letters, fold
 from difa.knowledge.remembered import Remembered
-from difa.knowledge.spelling import FLOOR, SlipIndex, known_slips, log_known, run_together
+from difa.knowledge.spelling import FLOOR, SlipIndex, known_slips, run_together
 from difa.knowledge.trigrams import FEATURES, trigrams
-from difa.knowledge.wordlist import WordList, plain, word_list
+from difa.knowledge.wordlist import plain, word_list
+from difa.views.critic.seen import EDGE, Own, Seen
+from difa.views.critic.strings import CASES, OF_STRING, Spelling, shape_of, spelling_of
 from difa.views.language import CORPUS_SHARE
 from difa.views.pairs import Pairs
 from difa.views.strings import pack, unpack
@@ -52,8 +51,6 @@ STATISTICS = (
     "letters with other characters",
     "pieces",
 )
-_EDGE = "\x00"
-_LONGEST = 25  # letters beyond which a word is just long
 _NO_SLIP = 1e-5  # words as common as this are no slips of others
 _NO_PAIR = 1e-6  # words as common as this are not two words in one
 _SECOND_WORD = 9.0  # what a second word of ordinary frequency costs, in nats
@@ -61,34 +58,12 @@ _REAL_WORD = 2e-6  # words that common are never taken for slips of others by a 
 _FAR = 3.0  # nats by which a suggestion must be more common than an unknown word
 _FARTHER = 5.0  # and than a known one: common misspellings are in the lists too
 _LEAST = -16.0  # log share that a suggestion must have
-_LETTERS_OF = 20_000  # words of the language whose letters are learned
 _MEMO = 1 << 14  # words whose suggestions are remembered
 _REAL_JOIN = 1e-7  # rarer words are not what two neighbours are parts of
 _ENDS = frozenset('.!?"')  # after these a capital says nothing
-_OF_STRING = ("general", "length", "letters", "oddest letter", "letters only", "plain letters only", "log in the list")
-_CASES = ("lower case", "capital", "capitals", "digits", "marks", "mixed")
-_OF_WORD = ("number", "shape", *_OF_STRING, *_CASES)
+_OF_WORD = ("number", "shape", *OF_STRING, *CASES)
 """What a word says of itself: its number in the vocabulary, how often its shape was counted; its frequency in the language, and
 what its string is like."""
-
-
-class Own:
-    """Counts of one document, to be taken off those of the corpus it is part of."""
-
-    def __init__(self, document: Encoded) -> None:
-        folded = [fold(word) for word in document.words]
-        self.words = Counter(folded)
-        self.pairs = Counter(pairwise([_EDGE, *folded, _EDGE]))
-        self.shapes = Counter(map(shape_of, document.words))
-        self.total = len(folded)
-
-    def of(self, document: Encoded) -> tuple[list[int], ...]:
-        """What the fields of `_Seen` say of each word of a document: the same one, or one with errors made in it."""
-        folded = [_EDGE, *(fold(word) for word in document.words), _EDGE]
-        words, pairs = [1 if word == _EDGE else self.words[word] for word in folded], [self.pairs[p] for p in pairwise(folded)]
-        shapes, total = [self.shapes[shape_of(word)] for word in document.words], [self.total] * len(document)
-        own = [self.words[word] for word in folded[1:-1]]
-        return own, shapes, total, pairs[:-1], pairs[1:], words[:-2], words[2:]
 
 
 class Statistics:
@@ -102,9 +77,9 @@ class Statistics:
         language: str | None,
     ) -> None:
         self._words, self._shapes = words, shapes
-        self._pairs = {pair: count for pair, count in pairs.items() if all(word == _EDGE or word in words for word in pair)}
+        self._pairs = {pair: count for pair, count in pairs.items() if all(word == EDGE or word in words for word in pair)}
         self._total = sum(words.values())
-        self._number = {word: number for number, word in enumerate([_EDGE, *words])}
+        self._number = {word: number for number, word in enumerate([EDGE, *words])}
         self._unknown = len(self._number)  # the number of all other words
         self._counts = np.array([0, *words.values(), 0], dtype=np.int64)
         numbered = [(self._number[left], self._number[right], count) for (left, right), count in self._pairs.items()]
@@ -112,7 +87,7 @@ class Statistics:
         self._known = word_list(language)
         self._index = SlipIndex(word for word in words if not self._known.exact(word))
         self._english = language == ENGLISH
-        spelling = _spelling(language) if self._known else _Spelling(self._known, Letters(sorted(words), 4))
+        spelling = spelling_of(language) if self._known else Spelling(self._known, Letters(sorted(words), 4))
         self._strings = spelling.strings
         self._of_word = Remembered(self._describe_word, 2)
         self._meant = Remembered(self._describe_meant, 2)
@@ -141,16 +116,16 @@ class Statistics:
         words = [word for document in documents for word in document.words]
         rows = np.concatenate([self._of_word.of(words), self._strings.of(words)], axis=1)
         of_word = dict(zip(_OF_WORD, rows.T, strict=True))
-        seen = _Seen.of(documents, own)
+        seen = Seen.of(documents, own)
         if self._english:
             phrases = trigrams().describe([document.words for document in documents])
         else:
             phrases = np.zeros((len(words), len(FEATURES)))
         pieces = np.concatenate([np.empty(0, np.int64), *(document.pieces for document in documents)]) - 1
         columns = [*self._counted(words, of_word, seen), *self._around(words, of_word, seen)]
-        cases = np.stack([of_word[name] for name in _CASES], axis=1)
+        cases = np.stack([of_word[name] for name in CASES], axis=1)
         ended = np.array([True, *(word in _ENDS for word in words)], dtype=bool)[: len(words)]
-        cases[seen.is_first | ended, _CASES.index("capital")] = 0.0
+        cases[seen.is_first | ended, CASES.index("capital")] = 0.0
         return np.concatenate([np.stack(columns, axis=1), phrases, cases, pieces[:, None]], axis=1)
 
     def tensors(self) -> dict[str, FloatArray | IntArray]:
@@ -167,7 +142,7 @@ class Statistics:
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray], language: str | None) -> Statistics:
         words = unpack(tensors["words.bytes"], tensors["words.lengths"])
-        names = [_EDGE, *words]
+        names = [EDGE, *words]
         shapes = unpack(tensors["shapes.bytes"], tensors["shapes.lengths"])
         return cls(
             dict(zip(words, tensors["words.counts"].astype(int).tolist(), strict=True)),
@@ -229,7 +204,7 @@ class Statistics:
         here = self._words.get(folded, 0) / max(self._total, 1)
         return CORPUS_SHARE * here + (1 - CORPUS_SHARE) * self._known.exact(folded)
 
-    def _counted(self, words: Sequence[str], of_word: Mapping[str, FloatArray], seen: _Seen) -> list[FloatArray]:
+    def _counted(self, words: Sequence[str], of_word: Mapping[str, FloatArray], seen: Seen) -> list[FloatArray]:
         """What counts say of each word, and what its letters say: nine numbers, (T,) each."""
         count = np.maximum(self._counts[of_word["number"].astype(np.int64)] - seen.words, 0)
         total = np.maximum(max(self._total, 1) - seen.total, 1)
@@ -265,9 +240,9 @@ class Statistics:
             sum(math.log(max(self._share(half), FLOOR)) for half in halves) + _SECOND_WORD if halves else -math.inf,
         )
 
-    def _around(self, words: Sequence[str], of_word: Mapping[str, FloatArray], seen: _Seen) -> list[FloatArray]:
+    def _around(self, words: Sequence[str], of_word: Mapping[str, FloatArray], seen: Seen) -> list[FloatArray]:
         """What neighbours say of each word: five numbers, (T,) each."""
-        number, edge = of_word["number"].astype(np.int64), self._number[_EDGE]
+        number, edge = of_word["number"].astype(np.int64), self._number[EDGE]
         left = np.where(seen.is_first, edge, np.roll(number, 1))
         right = np.where(seen.is_last, edge, np.roll(number, -1))
         chance = np.maximum(self._counts[number] - seen.words, 0) + 0.5
@@ -295,37 +270,6 @@ class Statistics:
         return np.where(joins, np.maximum(gain, 0.0), 0.0)
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """Where documents begin and end, and how often they have counted each word, its shape and its neighbours: (T,) or 0."""
-
-    is_first: NDArray[np.bool_]
-    is_last: NDArray[np.bool_]
-    words: IntArray
-    shapes: IntArray
-    total: IntArray
-    left_pairs: IntArray
-    right_pairs: IntArray
-    left_words: IntArray
-    right_words: IntArray
-
-    @classmethod
-    def of(cls, documents: Sequence[Encoded], own: Sequence[Own] | None) -> _Seen:
-        """All of them at once; nothing is counted where `own` is not given."""
-        lengths = np.array([len(document) for document in documents], dtype=np.int64)
-        ends = np.cumsum(lengths)
-        is_first, is_last = np.zeros((2, int(lengths.sum())), dtype=bool)
-        is_first[(ends - lengths)[lengths > 0]] = True
-        is_last[ends[lengths > 0] - 1] = True
-        if own is None:
-            return cls(is_first, is_last, *[np.zeros(1, np.int64)] * 7)
-        rows: list[list[int]] = [[] for _ in range(7)]
-        for document, counted in zip(documents, own, strict=True):
-            for row, values in zip(rows, counted.of(document), strict=True):
-                row += values
-        return cls(is_first, is_last, *(np.array(row, dtype=np.int64) for row in rows))
-
-
 def _nats_beside(
     chance: FloatArray, together: IntArray, totals: IntArray, own_pairs: IntArray, own_words: IntArray
 ) -> FloatArray:
@@ -342,57 +286,6 @@ def _nats_beside(
     seen, rest = total > 0, np.maximum(together - own_pairs, 0)
     ratio = chance * (total + kinds) / (rest + np.maximum(kinds, 1) * chance)
     return np.log(np.where(seen, ratio, 1.0))
-
-
-@lru_cache(maxsize=1 << 16)
-def shape_of(word: str) -> str:
-    """Capitals, letters, digits and marks of a word, runs taken together: "Mar-2024" is "Xx-0"."""
-    kinds = ["X" if c.isupper() else "x" if c.isalpha() else "0" if c.isdigit() else c for c in word[:60]]
-    return "".join(kind for kind, _ in groupby(kinds))
-
-
-class _Spelling:
-    """What the string of a word says, whatever the corpus counts: the numbers of _OF_STRING."""
-
-    def __init__(self, known: WordList, letters: Letters) -> None:
-        self._known, self._letters = known, letters
-        self.strings = Remembered(self._describe, len(_OF_STRING) + len(_CASES))
-
-    def _describe(self, word: str) -> tuple[float, ...]:
-        surprises = self._letters.surprises(fold(word)[: 2 * _LONGEST])
-        lowered = plain(word)
-        return (
-            self._known.frequency(word),
-            min(len(word), _LONGEST),
-            sum(surprises) / len(surprises),
-            max(surprises),
-            word.isalpha(),
-            lowered.isalpha(),
-            log_known(lowered, self._known.exact),
-            *_cases(word),
-        )
-
-
-@lru_cache(maxsize=2)
-def _cases(word: str) -> tuple[bool, ...]:
-    """Which of _CASES a word is."""
-    letters, some = word.isalpha(), any(map(str.isalpha, word))
-    digits = any(map(str.isdigit, word))
-    capital = letters and word[0].isupper() and word[1:].islower()
-    return (
-        letters and word.islower(),
-        capital,
-        letters and len(word) > 1 and word.isupper(),
-        digits,
-        not some and not digits,
-        some and not letters,
-    )
-
-
-def _spelling(language: str | None) -> _Spelling:
-    """That of a language, shared by all that ask."""
-    known = word_list(language)
-    return _Spelling(known, Letters(known.common(_LETTERS_OF), 4))
 
 
 def _most(counts: Counter, most: int) -> dict:  # type: ignore[type-arg]
