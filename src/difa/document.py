@@ -78,10 +78,10 @@ class Result:
     words: tuple[WordScore, ...]
     id: str | None = None
     evidence: Mapping[str, float] = field(default_factory=dict)
-    judged_by: str | None = None
-    """`screen` or `model`, where two models read in a row."""
     columns: Mapping[str, Any] = field(default_factory=dict)
     """What else stands in the document's row, by column."""
+    judged_by: str | None = None
+    """`screen` or `model`, where two models read in a row."""
 
     @property
     def summary(self) -> str:

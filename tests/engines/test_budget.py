@@ -61,7 +61,7 @@ def test_top_writes_the_worst_in_any_format(folder, source, tmp_path):
     for option in (("--resume",), ("--shard-size", 10)):
         refused = difa("score", folder, source, "--top", 5, "--out", tmp_path / "x", *option)
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-        assert "--top keeps the most unusual of all documents" in refused.stderr
+        assert "top keeps the most unusual of all documents" in refused.stderr
 
 
 def test_pipelines_get_an_exit_code(folder, source, tmp_path):

@@ -99,10 +99,10 @@ def test_one_obvious_text_column_is_found(tmp_path, header, row, text):
 @pytest.mark.parametrize(
     ("content", "columns", "message"),
     [
-        ("a,b\n1,2\n", {}, "expected one obvious text column, got the columns 'a', 'b': name it by --text-column"),
+        ("a,b\n1,2\n", {}, "expected one obvious text column, got the columns 'a', 'b': name the text column"),
         ("body,review\n1,2\n", {}, "expected one obvious text column"),
-        ("a,b\n1,2\n", {"text": "c"}, "--text-column: expected one of the columns 'a', 'b', got 'c'"),
-        ("a,b\n1,2\n", {"text": "a", "id": "c"}, "--id-column: expected one of the columns 'a', 'b', got 'c'"),
+        ("a,b\n1,2\n", {"text": "c"}, "text column: expected one of the columns 'a', 'b', got 'c'"),
+        ("a,b\n1,2\n", {"text": "a", "id": "c"}, "id column: expected one of the columns 'a', 'b', got 'c'"),
         ("a,a\n1,2\n", {}, "expected a header with different names, got 'a' twice"),
         ("", {}, "expected a header with the names of the columns, got an empty table"),
         ("text,b\none\n", {}, "a.csv:2: expected 2 cells as in the header, got 1: put quotes"),
@@ -126,7 +126,7 @@ def test_bad_rows_can_be_skipped(tmp_path):
 
 
 def test_columns_need_a_table_and_parquet_needs_to_be_one(tmp_path):
-    with pytest.raises(InputError, match="--text-column: expected a table"):
+    with pytest.raises(InputError, match="text column: expected a table"):
         find_sources([write(tmp_path / "a.txt", "x")], Columns("body"))
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         find_sources([write(tmp_path / "a.parquet", "x")])

@@ -66,7 +66,7 @@ def test_the_interval_of_a_share():
 def test_no_results_and_unknown_columns():
     with pytest.raises(InputError, match="got none"):
         summarise([])
-    with pytest.raises(InputError, match="--by colour: expected a column that the results have, one of 'file', 'day', 'x'"):
+    with pytest.raises(InputError, match="by colour: expected a column that the results have, one of 'file', 'day', 'x'"):
         summarise([make("a", 0.5, x="1")], ["colour"])
 
 

@@ -56,5 +56,5 @@ def why_nothing(documents: int, reference: TailReference, rate: float) -> str:
     reason = f"{needed} of the {documents} documents would have to be that unusual" if needed <= documents else "it is too high"
     return (
         f"nothing is flagged at a false-discovery rate of {rate:g}: {lowest}, and {reason}; fit on more normal documents, "
-        "score fewer at a time, raise --fdr, or use --fpr"
+        "score fewer at a time, raise the rate, or flag at a false-alarm rate"
     )

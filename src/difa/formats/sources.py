@@ -88,7 +88,7 @@ def find_sources(inputs: Sequence[str], columns: Columns | None = None) -> list[
     found = [source for name in inputs for source in ([Source("-")] if name == "-" else _look_up(name))]
     sources = [replace(source, table=_table(source, asked)) for source in found]
     if asked != Columns() and not any(source.table for source in sources):
-        option = "--text-column" if asked.text is not None else "--id-column"
+        option = "text column" if asked.text is not None else "id column"
         raise InputError(f"{option}: expected a table ({', '.join(TABLES)}) among the inputs, got none")
     return sources
 

@@ -29,13 +29,13 @@ _BLOCK = 1 << 20
 def format_of(out: Path | None, format: str | None) -> str:
     """The format of a file of results, by what was asked or else by its ending."""
     if format is not None and format not in FORMATS:
-        raise ConfigError(f"--format: expected one of {', '.join(FORMATS)}, got {format!r}")
+        raise ConfigError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
     ending = suffix_of(out).removeprefix(".") if out is not None else ""
     if format is not None and ending in FORMATS and ending != format:
-        raise ConfigError(f"--format {format}: expected a file ending in .{format}, got {out}")
+        raise ConfigError(f"format {format}: expected a file ending in .{format}, got {out}")
     found = format or (ending if ending in FORMATS else "jsonl")
     if found == "parquet" and out is None:
-        raise ConfigError("--format parquet is not for standard output: give --out FILE")
+        raise ConfigError("format parquet: expected a file to write to, got standard output")
     return found
 
 
@@ -59,7 +59,7 @@ class Publisher:
             fresh.replace(final)
         except (ValueError, TypeError) as error:  # of pyarrow, among others
             fresh.unlink(missing_ok=True)
-            raise InputError(f"{final}: cannot be written as {self._format} ({error}): --format jsonl keeps everything") from None
+            raise InputError(f"{final}: cannot be written as {self._format} ({error}): jsonl keeps everything") from None
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise

@@ -69,14 +69,14 @@ def choose_columns(names: Sequence[str], asked: Columns, sample: Mapping[str, Se
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
         raise InputError(f"{source}: expected a header with different names, got {twice!r} twice: rename one")
-    for option, name in (("--text-column", asked.text), ("--id-column", asked.id)):
+    for option, name in (("text column", asked.text), ("id column", asked.id)):
         if name is not None and name not in names:
             raise InputError(f"{source}: {option}: expected one of the columns {listed}, got {name!r}")
     if asked.text is not None and asked.text not in sample:
         raise InputError(f"{source}: expected a column of strings as text, {asked.text!r} holds something else")
     text = asked.text if asked.text is not None else guess_text(sample)
     if text is None:
-        raise InputError(f"{source}: expected one obvious text column, got the columns {listed}: name it by --text-column")
+        raise InputError(f"{source}: expected one obvious text column, got the columns {listed}: name the text column")
     own = next((name for name in names if name.casefold() == "id" and name != text), None)
     return Table(tuple(names), text, asked.id if asked.id is not None else own, asked.text is None and len(names) > 1)
 

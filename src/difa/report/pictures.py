@@ -18,7 +18,7 @@ def write_pictures(summary: Summary, folder: Path) -> list[Path]:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError("matplotlib", "report", "--png") from None
+        raise MissingExtraError("matplotlib", "report", "pictures") from None
     bars: dict[str, dict[str, float]] = {"views": {**summary.views}}
     bars["words"] = {word.text: word.documents for word in summary.most_flagged(True, _MOST)}
     shares = {name: {key: group.share for key, group in sorted(groups.items())} for name, groups in summary.groups.items()}

@@ -110,7 +110,7 @@ def summarise(results: Iterable[Result], by: Sequence[str] = (), most: int = 30)
     for name, groups in grouped.items():
         if set(groups) == {""}:
             listed = ", ".join(map(repr, (FILE, DAY, *columns)))
-            raise InputError(f"--by {name}: expected a column that the results have, one of {listed}")
+            raise InputError(f"by {name}: expected a column that the results have, one of {listed}")
     summary.worst, summary.groups = worst.sorted(), {name: dict(groups) for name, groups in grouped.items()}
     return summary
 
