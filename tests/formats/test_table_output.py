@@ -115,7 +115,7 @@ def test_the_format_follows_the_ending_or_the_option(tmp_path):
     assert format_of(tmp_path / "a", "parquet") == "parquet"
     for out, asked, message in [
         (tmp_path / "a.csv", "parquet", "expected a file ending in .parquet"),
-        (None, "parquet", "not for standard output"),
+        (None, "parquet", "got standard output"),
         (None, "xlsx", "expected one of jsonl, csv, tsv, parquet"),
     ]:
         with pytest.raises(ConfigError, match=message):
