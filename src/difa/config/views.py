@@ -14,7 +14,7 @@ VIEW_NAMES = ("language", "phrase", "tone", "critic", "form", "neighbour", "sema
 """All there are. The default preset looks with the first six, the paper's with `semantic` and `form`."""
 FULL_VIEWS = VIEW_NAMES[:6]
 PAPER_VIEWS = ("semantic", "form")
-FAST_VIEWS = ("language", "phrase", "tone", "critic", "form", "collocation")
+FAST_VIEWS = VIEW_NAMES[:5]
 VECTOR_VIEWS = ("neighbour", "semantic")
 """Views that see nothing but vectors; the others do without where there is no encoder."""
 
