@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 RUN = ["README.md", "usage.md", "scale.md"]
 """Pages whose Python runs; the service's needs a server."""
-NOT_RUN = ("bert-base-uncased", "run_table")  # a download, and a benchmark
+NOT_RUN = ("bert-base-uncased", "run_table", "GridSearchCV", "spacy.blank")  # a download, a benchmark, many fits, an extra
 
 
 def blocks(page, *languages):
