@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.text import Text
 
 from difa import DiFA
-from difa.report.terminal import document_line, explanation
+from difa.report.sentences import explain_sentence
+from difa.report.terminal import document_line
 
 MESSAGES = (
     "The driver was polite, but he left the freezer at the bottom of the stairs.",
@@ -34,7 +35,9 @@ console.print(Text("$ difa score model new.txt --fpr 0.05", style="bold"))
 for result in model.score(MESSAGES, fpr=0.05):
     console.print(document_line(result))
 console.print(Text(f'\n$ difa explain model "{MESSAGES[1]}"', style="bold"))
-console.print(explanation(model.explain(MESSAGES[1], fpr=0.05), most=2))
+explained = model.explain(MESSAGES[1], fpr=0.05)
+console.print(explain_sentence(explained))
+console.print(document_line(explained.result))
 target = Path(__file__).parent.parent.parent / "docs" / "images" / "demo.svg"
 target.parent.mkdir(exist_ok=True)
 target.write_text(console.export_svg(title="difa", code_format=FRAME, unique_id="difa"), encoding="utf-8")
