@@ -16,7 +16,8 @@ from difa.calibrate import TailReference, discovery_cutoff
 from difa.document import Document, Word
 from difa.engines.chunks import ReadAhead, read_chunks
 from difa.engines.false_discovery import Tally
-from difa.errors import InputError
+from difa.engines.local import Job, Silent, score_inputs
+from difa.errors import ConfigError, InputError
 from difa.formats import Entry, Place
 from difa.formats.write import from_json_line, to_json_line
 from difa.prefetch import MOST_DOCUMENTS, MOST_WORDS
@@ -191,3 +192,14 @@ def test_memory_does_not_grow_with_the_number_of_documents(folder, tmp_path):
 
     # As a list of results, 12,000 such documents take some 25 MB more than 3,000.
     assert peak(12_000) - peak(3_000) < 10_000
+
+
+def test_results_never_replace_what_is_read(folder, tmp_path):
+    source = tmp_path / "texts.jsonl"
+    source.write_text('{"text": "Where is my order?"}\n')
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(source)
+    for out in (source, link):
+        with pytest.raises(ConfigError, match="expected another file than those that are read"):
+            score_inputs(DiFA.load(folder), Job(folder, [str(source)], out), Silent())
+    assert source.read_text() == '{"text": "Where is my order?"}\n'

@@ -17,6 +17,13 @@ def test_distances_by_hand():
     assert "'b'" in view.explain(document(["x"], [[3, 3]]))[0][0].text
 
 
+def test_the_bank_does_not_keep_the_order_of_the_documents(rng):
+    words = ["please", "refund", "the", "wrong", "card", "with", "the", "one", "ending", "in", "zero", "nine"]
+    view = NeighbourView.fit([document(words, rng.normal(size=(len(words), 3)))], NeighbourConfig(), seed=0)
+    assert list(view.words) == sorted(words)
+    assert view.raw([document(words, view.bank)])[0] == pytest.approx(np.zeros(len(words)))
+
+
 def test_bit_for_bit_the_same_alone_or_in_company(rng):
     vectors = rng.normal(size=(300, 64)).astype(np.float32)
     view = NeighbourView.fit([document(["w"] * 300, vectors)], NeighbourConfig(bank=100), seed=0)

@@ -262,6 +262,8 @@ def _check(job: Job, sources: Sequence[Source]) -> None:
         raise ConfigError(f"shard size: expected a whole number of at least 1, got {job.shard_size}")
     if job.out is not None and not job.shard_size and job.out.is_dir():
         raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
+    if job.out is not None and any(job.out.exists() and not s.is_stdin and job.out.samefile(s.name) for s in sources):
+        raise ConfigError(f"{job.out}: expected another file than those that are read, got one of them: choose another name")
     if job.screen is not None and job.fdr is not None:
         raise ConfigError("expected fpr beside a screen, got fdr: p-values of two models are not ranked together")
     if job.top is not None and (job.shard_size or job.resume):

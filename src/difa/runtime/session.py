@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ R = TypeVar("R")
 
 def session(graph: bytes) -> Any:
     """An ONNX Runtime session of one thread on the processor, or on CUDA where its provider is installed."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read when it is imported: nothing here phones home
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

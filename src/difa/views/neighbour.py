@@ -38,8 +38,10 @@ class NeighbourView:
         """Choose the bank."""
         words = [word for document in documents for word in document.words]
         vectors = np.concatenate([document.vectors for document in documents]).astype(np.float32)
-        chosen = choose(words, config.bank, np.random.default_rng(seed))
-        return cls(config, np.ascontiguousarray(vectors[chosen]), tuple(words[index] for index in chosen.tolist()), threads)
+        chosen = choose(words, config.bank, np.random.default_rng(seed)).tolist()
+        # In alphabetical order: that of the documents would let runs of their words be read from a saved model.
+        chosen.sort(key=lambda index: (words[index], vectors[index].tobytes()))
+        return cls(config, np.ascontiguousarray(vectors[chosen]), tuple(words[index] for index in chosen), threads)
 
     @classmethod
     def restore(cls, config: NeighbourConfig, tensors: Mapping[str, FloatArray], threads: int | None = None) -> NeighbourView:
