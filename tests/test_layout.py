@@ -12,10 +12,10 @@ import difa
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
-    "errors", "atomic", "document", "config", "words", "sample", "prefetch", "knowledge", "runtime", "encoders", "perturb",
-    "views", "calibrate", "training_outliers", "fuse", "aggregate", "document_score", "learn", "detector", "fitting", "decide",
-    "persist", "estimator", "cascade", "evaluate", "formats", "engines", "report", "integrations", "baselines", "bench", "serve",
-    "cli", "__main__",
+    "errors", "atomic", "document", "config", "parameters", "words", "sample", "prefetch", "knowledge", "runtime", "encoders",
+    "perturb", "views", "calibrate", "training_outliers", "fuse", "aggregate", "document_score", "learn", "detector",
+    "fitting", "decide", "persist", "estimator", "cascade", "evaluate", "formats", "engines", "report", "integrations",
+    "baselines", "bench", "serve", "cli", "__main__",
 ]  # fmt: skip
 
 

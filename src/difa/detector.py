@@ -71,6 +71,11 @@ class Detector:
         return self.encoder.spec.dimension > 0 and (self.threads or core_count()) > 1
 
     @property
+    def extent(self) -> str:
+        """How much it was fitted on, in words."""
+        return f"{len(self.training_scores):,} documents, {self.training_words:,} words"
+
+    @property
     def traits(self) -> list[str]:
         """Names of the document's traits, in the order of their evidence."""
         return trait_names(self.config.views.names) if self.document_score is not None else []

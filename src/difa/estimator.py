@@ -6,11 +6,10 @@ The constructor stores its parameters untouched; fitted state ends in an undersc
 
 from __future__ import annotations
 
-import inspect
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +18,22 @@ from numpy.typing import NDArray
 
 from difa import fitting
 from difa.calibrate import check_rate
-from difa.config import Config, stage_from_dict
+from difa.config import Config, check_seed
 from difa.decide import Rule, flag, rank
 from difa.detector import C, Detector
-from difa.document import Document, Explanation, FloatArray, Result
+from difa.document import Explanation, FloatArray, Result
 from difa.encoders import load_encoder
-from difa.errors import ConfigError, InputError, NotFittedError
+from difa.errors import InputError, NotFittedError
 from difa.fitting import LEAST_DOCUMENTS, Report
-from difa.sample import Sample, sample_documents
-from difa.words import as_document
+from difa.parameters import Parameters
+from difa.sample import enough_documents
+from difa.words import as_document, as_documents
 
 DEFAULT_MAX_WORDS = 200_000
 _SAMPLING = 1  # beside the seed: the draw of the sample must not be the draw of anything else
 
 
-class DiFA:
+class DiFA(Parameters):
     """Detector of anomalous words and documents, learned from normal documents alone.
 
     Args:
@@ -88,8 +88,9 @@ class DiFA:
         check_rate("fpr", self.fpr)
         if self.fdr is not None:
             check_rate("fdr", self.fdr)
-        seed = self._checked_seed()
-        sample = self._sample(texts, seed)
+        seed = check_seed(self.seed)
+        rng = np.random.default_rng([seed, _SAMPLING])
+        sample = enough_documents(as_documents(texts), self.max_words, LEAST_DOCUMENTS, rng)
         encoder = load_encoder(config.encoder, self.cache)
         fitted = fitting.fit(sample.documents, config, seed, encoder, report or (lambda stage, share: None))
         self.detector_ = replace(fitted, seen_documents=sample.seen_documents, seen_words=sample.seen_words)
@@ -104,16 +105,7 @@ class DiFA:
 
     def config(self) -> Config:
         """The settings of all stages: the preset's, with the constructor's changes."""
-        config = Config.preset(self.preset)
-        stages = dict(self.stages or {})
-        known = {stage.name: stage.default_factory for stage in fields(Config)}
-        for name, values in stages.items():
-            if name not in known:
-                raise ConfigError(f"unknown stage {name!r}: expected one of {', '.join(known)}")
-            current = getattr(config, name)
-            if isinstance(values, dict):
-                values = {key.name: getattr(current, key.name) for key in fields(current)} | values
-            config = replace(config, **{name: stage_from_dict(known[name], name, values)})
+        config = Config.preset(self.preset).changed(self.stages or {})
         given: dict[str, Any] = {"name": self.encoder, "layer": self.layer, "threads": self.threads}
         return replace(
             config, encoder=replace(config.encoder, **{key: value for key, value in given.items() if value is not None})
@@ -137,7 +129,7 @@ class DiFA:
 
     def score_unflagged(self, texts: Iterable[Any]) -> list[Result]:
         """Scores and p-values without flags, for those who flag later: by `difa.decide.flag`, over other batches."""
-        documents = _documents(texts)
+        documents = list(as_documents(texts))
         return rank(self._fitted(), documents, self._fitted().score(documents))
 
     def score_chunks(self, chunks: Iterator[C], ready: Callable[[], C | None] | None = None) -> Generator[tuple[C, list[Result]]]:
@@ -185,7 +177,7 @@ class DiFA:
 
     def decision_function(self, texts: Iterable[Any]) -> FloatArray:
         """Document scores."""
-        return np.array([item.document_score for item in self._fitted().score(_documents(texts))])
+        return np.array([item.document_score for item in self._fitted().score(list(as_documents(texts)))])
 
     def predict(self, texts: Iterable[Any]) -> NDArray[np.int64]:
         """1 for flagged documents, 0 for the others."""
@@ -233,40 +225,15 @@ class DiFA:
         """The document score above which a document is flagged at `fpr`."""
         return self._fitted().document_reference.threshold(check_rate("fpr", self.fpr))
 
-    # Parameters
-
-    @classmethod
-    def _parameter_names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's parameters."""
-        return {name: getattr(self, name) for name in self._parameter_names()}
-
-    def set_params(self, **parameters: Any) -> DiFA:
-        """Change parameters; all but `fpr` and `fdr` take effect with the next fit."""
-        names = self._parameter_names()
-        for name, value in parameters.items():
-            if name not in names:
-                raise ConfigError(f"unknown parameter {name!r}: expected one of {', '.join(names)}")
-            setattr(self, name, value)
-        return self
+    # Habits of Python and scikit-learn
 
     def __repr__(self) -> str:
-        defaults = {name: p.default for name, p in inspect.signature(type(self).__init__).parameters.items()}
-        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]]
-        return f"DiFA({', '.join(changed)}){self._extent()}"
-
-    def _extent(self) -> str:
-        """What it was fitted on, at which rate it flags and what it looks at."""
         fitted = getattr(self, "detector_", None)
         if fitted is None:
-            return ", not fitted"
+            return f"DiFA({self._changed()}), not fitted"
         rate = f"fdr {self.fdr:g}" if self.fdr is not None else f"fpr {self.fpr:g}"
-        extent = f"{len(fitted.training_scores):,} documents, {fitted.training_words:,} words"
-        return f", fitted on {extent}; flags at {rate}; views {', '.join(fitted.config.views.names)}"
-
-    # scikit-learn and pickle
+        views = ", ".join(fitted.config.views.names)
+        return f"DiFA({self._changed()}), fitted on {fitted.extent}; flags at {rate}; views {views}"
 
     def __sklearn_tags__(self) -> Any:
         from difa.integrations.sklearn_tags import outlier_tags
@@ -328,35 +295,3 @@ class DiFA:
                 f"{reference.least_p:.2g} at best; fit on more documents or raise the rate",
                 stacklevel=3,
             )
-
-    def _sample(self, texts: Iterable[Any], seed: int) -> Sample:
-        most = self.max_words
-        if isinstance(most, bool) or not isinstance(most, (int, np.integer)) or most < 1:
-            raise ConfigError(f"max_words: expected a whole number of at least 1, got {most!r}")
-        sample = sample_documents(_each_document(texts), int(most), np.random.default_rng([seed, _SAMPLING]))
-        if len(sample.documents) < min(LEAST_DOCUMENTS, sample.seen_documents):
-            raise InputError(
-                f"expected room for at least {LEAST_DOCUMENTS} normal documents, got {len(sample.documents)} of "
-                f"{sample.seen_documents} within {most} words: raise max_words or cut the documents into smaller ones"
-            )
-        return sample
-
-    def _checked_seed(self) -> int:
-        if isinstance(self.seed, bool) or not isinstance(self.seed, (int, np.integer)) or self.seed < 0:
-            raise ConfigError(f"seed: expected a whole number of at least 0, got {self.seed!r}")
-        return int(self.seed)
-
-
-def _documents(texts: Iterable[Any]) -> list[Document]:
-    return list(_each_document(texts))
-
-
-def _each_document(texts: Iterable[Any]) -> Iterator[Document]:
-    if isinstance(texts, (str, bytes)):
-        raise InputError("expected a list of documents, got a single string: put it into a list")
-    if isinstance(texts, Mapping) or hasattr(texts, "columns") or hasattr(texts, "column_names"):
-        raise InputError(
-            f"expected a list of documents, got a {type(texts).__name__}: give its text column, or score it by "
-            'score_frame(frame, text="…")'
-        )
-    return (as_document(text, position) for position, text in enumerate(texts))

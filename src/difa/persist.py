@@ -214,10 +214,9 @@ def _credits(detector: Detector) -> list[str]:
 
 
 def _extent(detector: Detector) -> str:
-    used = f"{len(detector.training_scores)} documents, {detector.training_words} words"
     if len(detector.training_scores) == detector.seen_documents:
-        return used
-    return f"{used}, a uniform sample of {detector.seen_documents} documents, {detector.seen_words} words"
+        return detector.extent
+    return f"{detector.extent}, a uniform sample of {detector.seen_documents:,} documents, {detector.seen_words:,} words"
 
 
 def _read_config(folder: Path) -> dict[str, Any]:

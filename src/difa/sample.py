@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from difa.document import Document
+from difa.errors import ConfigError, InputError
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,19 @@ def sample_documents(documents: Iterable[Document], max_words: int, rng: np.rand
             limit, words = -largest, words - _room(dropped)
     chosen = [document for _, _, document in sorted(kept, key=lambda item: item[1])]
     return Sample(chosen, seen, seen_words)
+
+
+def enough_documents(documents: Iterable[Document], max_words: object, least: int, rng: np.random.Generator) -> Sample:
+    """The same, refused where the bound is no bound, or leaves fewer than `least` of enough documents."""
+    if isinstance(max_words, bool) or not isinstance(max_words, (int, np.integer)) or max_words < 1:
+        raise ConfigError(f"max_words: expected a whole number of at least 1, got {max_words!r}")
+    sample = sample_documents(documents, int(max_words), rng)
+    if len(sample.documents) < min(least, sample.seen_documents):
+        raise InputError(
+            f"expected room for at least {least} normal documents, got {len(sample.documents)} of "
+            f"{sample.seen_documents} within {max_words} words: raise max_words or cut the documents into smaller ones"
+        )
+    return sample
 
 
 def _room(document: Document) -> int:

@@ -8,7 +8,7 @@ written without spaces. Every character that is not white space belongs to exact
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from difa.document import Document, Word
 from difa.errors import InputError
@@ -75,6 +75,18 @@ def as_document(item: object, position: int = 0) -> Document:
         return from_tokens(item)
     hint = ': score rows by score_frame(rows, text="…")' if isinstance(item, Mapping) else ""
     raise InputError(f"expected a string or a list of words as document {position}, got {type(item).__name__}{hint}")
+
+
+def as_documents(items: Iterable[object]) -> Iterator[Document]:
+    """Documents from what a user may pass as many of them; a single text or a table is refused at once."""
+    if isinstance(items, (str, bytes)):
+        raise InputError("expected a list of documents, got a single string: put it into a list")
+    if isinstance(items, Mapping) or hasattr(items, "columns") or hasattr(items, "column_names"):
+        raise InputError(
+            f"expected a list of documents, got a {type(items).__name__}: give its text column, or score it by "
+            'score_frame(frame, text="…")'
+        )
+    return (as_document(item, position) for position, item in enumerate(items))
 
 
 def _check_unicode(text: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, get_args
 
-from difa.config.checks import check_threads
+from difa.config.checks import check_seed, check_threads
 from difa.config.scoring import (
     ERROR_KINDS,
     PAPER_KINDS,
@@ -69,6 +69,7 @@ __all__ = [
     "Reference",
     "SemanticConfig",
     "ViewsConfig",
+    "check_seed",
     "check_threads",
     "stage_from_dict",
 ]
@@ -130,6 +131,18 @@ class Config:
                 fusion=replace(config.fusion, rule="gates"),
                 document=replace(config.document, rule="mixture"),
             )
+        return config
+
+    def changed(self, stages: Mapping[str, Any]) -> Config:
+        """The same with other settings for some stages: single keys as a mapping, or a whole stage."""
+        known = {stage.name: stage.default_factory for stage in fields(self)}
+        _refuse_unknown("stage", stages, known)
+        config = self
+        for name, values in stages.items():
+            if isinstance(values, Mapping):
+                current = getattr(config, name)
+                values = {key.name: getattr(current, key.name) for key in fields(current)} | dict(values)
+            config = replace(config, **{name: stage_from_dict(known[name], name, values)})
         return config
 
     def to_dict(self) -> dict[str, dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 
 from difa.errors import ConfigError
 
@@ -27,6 +28,13 @@ def number(stage: object, name: str, low: float, high: float = math.inf, *, abov
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     bound = f"{'above' if above else 'of at least'} {low:g}" + ("" if high == math.inf else f" and at most {high:g}")
     check(is_number and (value > low if above else value >= low) and value <= high, stage, name, f"a number {bound}")
+
+
+def check_seed(seed: object) -> int:
+    """A seed as a whole number that is not negative; NumPy's own count as well."""
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise ConfigError(f"seed: expected a whole number of at least 0, got {seed!r}")
+    return int(seed)
 
 
 def check_threads(threads: object) -> None:
