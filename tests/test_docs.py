@@ -1,5 +1,6 @@
 """The documentation says what the code does: generated pages are current, code runs, commands and options exist."""
 
+import csv
 import importlib.util
 import re
 import shlex
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from difa.cli import app
 
@@ -75,3 +77,23 @@ def test_commands_and_options_in_the_docs_exist(words):
     known = {option for parameter in command.params for option in parameter.opts} | {"--help", "--version"}
     given = words[: words.index("|")] if "|" in words else words
     assert not [word for word in given if re.match(r"--?[a-z]", word) and word.split("=")[0] not in known]
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_follow_from_each_other(corpus, tmp_path, monkeypatch):
+    def table(name, texts):
+        with (tmp_path / name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("id", "body"), *enumerate(texts)])
+
+    table("normal.csv", corpus[:120])
+    table("new.csv", [*corpus[120:130], "Is the wpdlkrt bench in stock?"])
+    table("today.csv", corpus[130:150])
+    monkeypatch.chdir(tmp_path)
+    lines = [line for block in blocks(ROOT / "README.md", "console") for line in block.splitlines()]
+    commands = [shlex.split(line.removeprefix("$ "), comments=True) for line in lines if line.startswith("$ difa ")]
+    run = [words[1:] for words in commands if "serve" not in words and "data/*.jsonl.gz" not in words]
+    for words in run:
+        done = CliRunner().invoke(app, words + (["--preset", "fast"] if words[0] == "fit" else []))
+        assert done.exit_code == 0, (words, done.output)
+    assert [words[0] for words in run] == ["fit", "score", "score", "report", "explain", "score"]
+    assert "wpdlkrt" in (tmp_path / "report.html").read_text(encoding="utf-8")

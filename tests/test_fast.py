@@ -163,6 +163,23 @@ def test_the_command_line_fits_and_scores_in_processes_with_the_same_bytes(folde
     assert json.loads(outputs[0].splitlines()[0])["text"] == corpus[0]
 
 
+def test_lines_from_columns_are_those_of_results(folder, corpus, tmp_path):
+    from difa.engines.local import Job, Silent, score_inputs
+    from difa.formats import read_documents
+
+    source, out = tmp_path / "texts.jsonl", tmp_path / "out.jsonl"
+    texts = [*corpus[:40], 'Is the wpdlkrt bench "in" stöck?\t\x07 100 % 😀', ""]
+    rows = [{"id": f"n{number}", "text": text, "day": number, "who": None} for number, text in enumerate(texts)]
+    source.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    model = DiFA.load(folder)
+    state = score_inputs(model, Job(folder, [str(source)], out, fpr=0.05), Silent())
+    results = model.score(list(read_documents([str(source)])), fpr=0.05)
+    assert state.flagged == sum(result.is_anomaly for result in results) > 0
+    expected = [json.dumps(result.to_dict(), ensure_ascii=False) for result in results]
+    assert out.read_text(encoding="utf-8").split("\n")[:-1] == expected
+    assert json.loads(expected[0])["columns"] == {"day": 0, "who": None}
+
+
 def test_a_killed_worker_is_said_in_a_line(folder, corpus, tmp_path, monkeypatch):
     import os
     import signal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from typing import Annotated
@@ -50,11 +51,16 @@ app.add_typer(export.app)
 app.add_typer(bench.app)
 
 
+def _as_options(message: str) -> str:
+    """A message of the library, with the parameters that it names as the options that they are here."""
+    return re.sub(r"\b(skip_bad|shard_size|max_words)\b", lambda found: "--" + found[0].replace("_", "-"), message)
+
+
 def main() -> None:
     """Run the command line."""
     warnings.showwarning = lambda message, *rest, **more: print(f"difa: warning: {message}", file=sys.stderr)
     try:
         app()
     except DifaError as error:
-        print(f"difa: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"difa: {_as_options(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2)
