@@ -21,10 +21,10 @@ from difa.views.collocation import CollocationView
 from difa.views.critic import CriticView
 from difa.views.form import FormView
 from difa.views.language import LanguageView
-from difa.views.lexicon import LexiconView
 from difa.views.neighbour import NeighbourView
 from difa.views.phrase import PhraseView
-from difa.views.tone import ToneView, learn_directions
+from difa.views.tone.lexicon import LexiconView
+from difa.views.tone.vectors import ToneView, learn_directions
 
 KNOWLEDGE = {"language": ("words",), "phrase": ("trigrams",), "critic": ("words", "trigrams"), "tone": ()}
 """What each view needs to know of the language when it scores; what `tone` learns from its lexicon is in the model."""

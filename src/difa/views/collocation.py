@@ -17,8 +17,8 @@ from difa.config import CollocationConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.knowledge.letters import fold
 from difa.knowledge.remembered import Remembered
-from difa.views.pairs import Pairs, ratio_beside
-from difa.views.strings import pack, unpack
+from difa.views.neighbour_counts import Pairs, ratio_beside
+from difa.views.packed_strings import pack, unpack
 
 _UNKNOWN, _EDGE = 0, 1  # numbers of words that are not in the vocabulary, and of the places before and after a document
 _NAMES = ["", ""]  # what stands at those numbers in the saved vocabulary

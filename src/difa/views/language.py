@@ -21,7 +21,7 @@ from difa.knowledge.letters import Letters, fold
 from difa.knowledge.remembered import Remembered
 from difa.knowledge.spelling import FLOOR
 from difa.knowledge.wordlist import word_list
-from difa.views.strings import pack, unpack
+from difa.views.packed_strings import pack, unpack
 
 CORPUS_SHARE = 0.9
 """How much the corpus counts in the frequency of a word; the language has the rest."""

@@ -24,8 +24,8 @@ from difa.knowledge.wordlist import plain, word_list
 from difa.views.critic.seen import EDGE, Own, Seen
 from difa.views.critic.strings import CASES, OF_STRING, Spelling, shape_of, spelling_of
 from difa.views.language import CORPUS_SHARE
-from difa.views.pairs import Pairs
-from difa.views.strings import pack, unpack
+from difa.views.neighbour_counts import Pairs
+from difa.views.packed_strings import pack, unpack
 
 STATISTICS = (
     "rare here and in the language",

@@ -31,7 +31,7 @@ class SemanticView:
     def __init__(self, graph: bytes, config: SemanticConfig, threads: int | None = None) -> None:
         self.config = config
         self._graph = graph
-        self._engine = GraphRunner(graph, threads)
+        self._runner = GraphRunner(graph, threads)
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """s_sem per word."""
@@ -81,9 +81,9 @@ class SemanticView:
                 count = window.end - window.start
                 vectors[row, :count] = documents[index].vectors[window.start : window.end]
                 mask[row, :count] = 1
-            return self._engine.run(vectors=vectors, mask=mask)
+            return self._runner.run(vectors=vectors, mask=mask)
 
-        for (_, pieces), outputs in zip(batches, self._engine.each(run, batches), strict=True):
+        for (_, pieces), outputs in zip(batches, self._runner.each(run, batches), strict=True):
             for row, (index, window) in enumerate(pieces):
                 kept = slice(window.keep_start, window.keep_end)
                 read = slice(window.keep_start - window.start, window.keep_end - window.start)

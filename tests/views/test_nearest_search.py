@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from difa.views.nearest import _LEAST, Nearest
+from difa.views.neighbour.nearest_search import _LEAST, NearestSearch
 
 
 def compared_one_by_one(bank, vectors):
@@ -26,7 +26,7 @@ def make(rng, kind, count):
 @pytest.mark.parametrize("kind", ["all directions alike", "few directions", "flat", "repeated", "far away"])
 def test_the_nearest_row_whatever_the_shape_of_the_bank(rng, kind):
     bank, vectors = make(rng, kind, _LEAST + 10), make(rng, kind, _LEAST)
-    squares, nearest = Nearest(bank, threads=2).find(vectors)
+    squares, nearest = NearestSearch(bank, threads=2).find(vectors)
     expected, which = compared_one_by_one(bank, vectors)
     assert squares == pytest.approx(expected, rel=1e-12)
     assert nearest.tolist() == which.tolist()
@@ -34,12 +34,12 @@ def test_the_nearest_row_whatever_the_shape_of_the_bank(rng, kind):
 
 def test_few_and_many_vectors_give_the_same_bits(rng):
     bank, vectors = make(rng, "few directions", 2 * _LEAST), make(rng, "few directions", _LEAST + 100)
-    nearest = Nearest(bank)
+    nearest = NearestSearch(bank)
     together, _ = nearest.find(vectors)  # with bounds
     alone, _ = nearest.find(vectors[-50:])  # without
     assert (together[-50:] == alone).all()
 
 
 def test_no_vectors():
-    squares, nearest = Nearest(np.ones((3, 4), np.float32)).find(np.zeros((0, 4), np.float32))
+    squares, nearest = NearestSearch(np.ones((3, 4), np.float32)).find(np.zeros((0, 4), np.float32))
     assert squares.shape == nearest.shape == (0,)

@@ -16,8 +16,8 @@ import numpy as np
 
 from difa.config import NeighbourConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
-from difa.views.nearest import Nearest
-from difa.views.strings import pack, unpack
+from difa.views.neighbour.nearest_search import NearestSearch
+from difa.views.packed_strings import pack, unpack
 
 _SHARE = 0.75  # the power of a word's count with which its places in the bank grow
 
@@ -72,8 +72,8 @@ class NeighbourView:
         return None
 
     @cached_property
-    def _index(self) -> Nearest:
-        return Nearest(self.bank, self.threads)
+    def _index(self) -> NearestSearch:
+        return NearestSearch(self.bank, self.threads)
 
 
 def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArray:

@@ -18,7 +18,7 @@ from difa.knowledge.insults import insults
 from difa.knowledge.remembered import Remembered
 from difa.knowledge.valence import valences
 from difa.knowledge.wordlist import plain
-from difa.views.strings import pack, unpack
+from difa.views.packed_strings import pack, unpack
 
 _UNITS = (0.99, 0.999)  # the quantile that is one unit: of complaint, of praise
 _ENDINGS = ("s", "es", "d", "ed", "ing", "ly")  # a word that the lexicon has without one of these is rated like that one

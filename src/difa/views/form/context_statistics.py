@@ -32,7 +32,7 @@ def describe_context(documents: Sequence[FloatArray], window: int) -> FloatArray
 
     NaN where a statistic does not exist: all of them for a word alone, the agreement of both sides for the first and the last.
     """
-    groups = [_Around(group, window).statistics() for group in _groups(documents)]
+    groups = [_Neighbourhood(group, window).statistics() for group in _groups(documents)]
     return np.concatenate([np.empty((0, len(CONTEXT))), *groups])
 
 
@@ -51,7 +51,7 @@ def _groups(documents: Sequence[FloatArray]) -> Iterator[list[FloatArray]]:
         yield group
 
 
-class _Around:
+class _Neighbourhood:
     """Some documents with words, one behind the other, and the dot products of what stands close together in them."""
 
     def __init__(self, documents: Sequence[FloatArray], window: int) -> None:
@@ -60,13 +60,15 @@ class _Around:
         self.left, self.right = range(-reach, 0), range(1, reach + 1)
         first = np.repeat(np.cumsum(lengths) - lengths, lengths)
         last = first + np.repeat(lengths, lengths) - 1
-        place = np.arange(len(first))
+        position = np.arange(len(first))
         # For each distance: whether there is a word so far away in the same document, (T,).
-        self.has: dict[int, NDArray[np.bool_]] = {o: (first <= place + o) & (place + o <= last) for o in range(-reach, reach + 1)}
+        self.has: dict[int, NDArray[np.bool_]] = {
+            o: (first <= position + o) & (position + o <= last) for o in range(-reach, reach + 1)
+        }
         self._dots = _dots(documents[0] if len(documents) == 1 else np.concatenate(documents), 2 * reach)
 
     def product(self, one: int, other: int) -> FloatArray:
-        """Dot products of the vectors `one` and `other` places from each word; 0 where one of them is missing: (T,)."""
+        """Dot products of the vectors `one` and `other` positions from each word; 0 where one of them is missing: (T,)."""
         near, far = min(one, other), max(one, other)
         return np.where(self.has[near] & self.has[far], np.roll(self._dots[far - near], -near), 0.0)
 

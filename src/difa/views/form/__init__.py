@@ -17,7 +17,7 @@ import numpy as np
 from difa.config import FormConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.knowledge.remembered import Remembered
-from difa.views.context import CONTEXT, describe_context
+from difa.views.form.context_statistics import CONTEXT, describe_context
 
 SURFACE = (
     "length",

@@ -40,19 +40,19 @@ class _Table:
     columns: FloatArray  # (width + 2, N)
 
 
-class Nearest:
+class NearestSearch:
     """A bank (N, d) in which to look."""
 
     def __init__(self, bank: FloatArray, threads: int | None = None) -> None:
         self._bank = bank
-        self._engine = GraphRunner(_PRODUCT, threads)
+        self._runner = GraphRunner(_PRODUCT, threads)
 
     def find(self, vectors: FloatArray) -> tuple[FloatArray, IntArray]:
         """Squared distance to the nearest row of the bank, and which it is, the first of equals: (T,) each."""
         vectors = vectors.astype(np.float32, copy=False)
         tables = [self._turned, self._plain] if len(vectors) >= _LEAST and self._is_large else [self._plain]
         blocks = [vectors[start : start + _BLOCK] for start in range(0, len(vectors), _BLOCK)]
-        found = list(self._engine.each(lambda block: self._search(block, tables), blocks))
+        found = list(self._runner.each(lambda block: self._search(block, tables), blocks))
         squares = np.concatenate([np.zeros(0), *(squares for squares, _ in found)])
         return squares, np.concatenate([np.zeros(0, np.int64), *(nearest for _, nearest in found)])
 
@@ -93,7 +93,7 @@ class Nearest:
         return main, np.linalg.norm(rest, axis=1, keepdims=True)
 
     def _product(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        return self._engine.run(a=a, b=b)[0]
+        return self._runner.run(a=a, b=b)[0]
 
     def _search(self, block: FloatArray, tables: list[_Table]) -> tuple[FloatArray, IntArray]:
         table = tables[0]
