@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from difa.config import AggregationConfig
 from difa.document import FloatArray
-
-Array = Any  # a NumPy array or a torch tensor
-Weights = Mapping[str, Array]
+from difa.fuse import Array, Weights
 
 CANDIDATES = ("max", "topk", "lse", "adp")
 DESCRIPTOR = (*CANDIDATES, "mean", "peakness", "support", "geometry", "log_length")

@@ -26,7 +26,7 @@ from difa.document import FloatArray, IntArray
 from difa.document_score import DocumentScore
 from difa.encoders import EncoderSpec, stored, with_cache
 from difa.errors import ConfigError, ModelError
-from difa.knowledge import ENGLISH, SOURCES, check_versions, versions
+from difa.knowledge import ENGLISH, PACKAGES, check_versions, versions
 from difa.learn import Heads
 from difa.views import ENGLISH_ONLY, KNOWLEDGE, LEARNT_FROM, restore_view
 
@@ -210,7 +210,7 @@ def _credits(detector: Detector) -> list[str]:
     parts = sorted({*_knowledge(detector), *learnt})
     if not parts:
         return []
-    return ["## Knowledge of the language", "", *(f"- {SOURCES[part].credit} ({SOURCES[part].licence})" for part in parts), ""]
+    return ["## Knowledge of the language", "", *(f"- {PACKAGES[part].credit} ({PACKAGES[part].licence})" for part in parts), ""]
 
 
 def _extent(detector: Detector) -> str:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from difa.bench import ablation, contamination, efficiency, examples, sparsity
-from difa.bench.cells import Store, fingerprint_of
 from difa.bench.methods import merge_stages
 from difa.bench.pseudo import LEFT_OUT, TAUGHT, make_pseudo_test
 from difa.bench.report import write_report
 from difa.bench.run import open_run
 from difa.bench.split import is_anomalous, split
+from difa.bench.store import Store, fingerprint_of
 from difa.bench.table import run_table
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
@@ -153,7 +153,7 @@ def test_examples_mark_words_and_escape_text(start):
     assert all(f">{word}</span>" in page for word in marked)
     assert (run.store.folder / "examples.png").stat().st_size > 5_000
     result = shown[0].result.__class__("<b> x", 1.0, 0.5, False, (), None)
-    assert "&lt;b&gt; x" in examples.page([examples.Example("here", result, ())], "title")
+    assert "&lt;b&gt; x" in examples.page([examples.ShownDocument("here", result, ())], "title")
 
 
 def test_report_fills_marks_and_leaves_the_rest(start, tmp_path):

@@ -9,7 +9,7 @@ from difa.bench.processes import measure
 from difa.bench.render_speed import meets, ratios
 from difa.bench.report import write_report
 from difa.bench.speed import run_speed
-from difa.bench.speed_parts import vary
+from difa.bench.speed_workloads import vary
 from difa.errors import DifaError
 from difa.words import from_tokens
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from difa.bench.cells import digest_of
 from difa.bench.hub import fetch
+from difa.bench.store import digest_of
 from difa.document import Document
 from difa.errors import InputError
 from difa.formats import read_documents

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from difa.bench.cells import Record
 from difa.bench.plots import FAINT, INK, colour_of, figure
 from difa.bench.render import PUBLISHED_SEED, by_set, methods, rules, sets_of, title_of, unique
+from difa.bench.store import Record
 
 _METRICS = {"auroc": ("AUROC", "o", 0.14), "ap": ("average precision", "D", -0.14)}
 """What is drawn: its name, its mark, and how far above its line it stands."""

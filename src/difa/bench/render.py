@@ -14,9 +14,9 @@ import numpy as np
 
 from difa.baselines import METHODS
 from difa.bench import published
-from difa.bench.cells import Record
 from difa.bench.methods import ALL_METHODS, DIFA, label_of
 from difa.bench.peers import LABELS
+from difa.bench.store import Record
 
 PUBLISHED_SEED = 42
 GRID_NOTE = "best by test AUROC, as the TokenCore authors"

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from difa.bench import published
-from difa.bench.cells import Record
 from difa.bench.methods import label_of
 from difa.bench.peers import LABELS
 from difa.bench.render import (
@@ -26,6 +25,7 @@ from difa.bench.render import (
     unique,
     word_rows,
 )
+from difa.bench.store import Record
 
 
 def table_markdown(records: Sequence[Record], *, details: bool = True) -> str:

@@ -11,12 +11,12 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from difa.bench.cells import Record
 from difa.bench.render import PUBLISHED_SEED
-from difa.bench.render_parts import ablation_markdown, contamination_markdown, efficiency_markdown, sparsity_markdown
 from difa.bench.render_speed import speed_markdown
+from difa.bench.render_studies import ablation_markdown, contamination_markdown, efficiency_markdown, sparsity_markdown
 from difa.bench.render_table import alarms, intervals, reasons, table_markdown, times
 from difa.bench.run import COMMANDS, load_records, write_text
+from difa.bench.store import Record
 from difa.errors import InputError
 
 PICTURES = {

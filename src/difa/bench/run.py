@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from difa.atomic import fresh_text
-from difa.bench.cells import Cell, Record, Store
 from difa.bench.data import DataSet, load_sets
 from difa.bench.methods import Workbench
+from difa.bench.store import Cell, Record, Store
 from difa.errors import MissingExtraError
 
-Progress = Callable[[str, int, int], None]
+CellProgress = Callable[[str, int, int], None]
 """Called with the cell under way, the number done and the number in all."""
 Drawer = Callable[[Sequence[Record], Path], None]
 """Draws records to files beside a path."""
@@ -62,7 +62,7 @@ class Run:
     bench: Workbench
     sets: list[DataSet]
     options: Options
-    progress: Progress
+    progress: CellProgress
 
     def cell(self, command: str, dataset: DataSet, seed: int, method: str, settings: Any, fingerprint: str | None = None) -> Cell:
         """The cell of a method on a set."""
@@ -85,7 +85,7 @@ class Run:
 
 
 @contextmanager
-def open_run(options: Options, progress: Progress | None = None) -> Iterator[Run]:
+def open_run(options: Options, progress: CellProgress | None = None) -> Iterator[Run]:
     """Load the sets and open the results folder; vectors live in a temporary folder unless a cache is given."""
     _check_packages()
     sets = load_sets(options.data, options.sets, options.forms, options.revision)

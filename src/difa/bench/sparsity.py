@@ -12,14 +12,14 @@ from functools import partial
 
 import numpy as np
 
-from difa.bench.cells import Record, fingerprint_of
 from difa.bench.data import DataSet
 from difa.bench.methods import DIFA, check_methods, run_method
 from difa.bench.metrics import judge_documents
 from difa.bench.plots import draw_sparsity
-from difa.bench.render_parts import sparsity_markdown
+from difa.bench.render_studies import sparsity_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
+from difa.bench.store import Record, fingerprint_of
 from difa.document import Document
 from difa.words import from_tokens
 

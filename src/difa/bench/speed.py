@@ -19,14 +19,14 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from difa.bench.cells import Record, fingerprint_of
 from difa.bench.data import DataSet
 from difa.bench.methods import merge_stages, quiet_rates
 from difa.bench.processes import measure
 from difa.bench.render_speed import speed_markdown
 from difa.bench.run import Run, Task, finish
-from difa.bench.speed_parts import clock, count_words, matrix_limit, peer, score_and_write, score_file, stage_seconds, vary
+from difa.bench.speed_workloads import clock, count_words, matrix_limit, peer, score_and_write, score_file, stage_seconds, vary
 from difa.bench.split import split
+from difa.bench.store import Record, fingerprint_of
 from difa.config import EncoderConfig
 from difa.encoders.source import find
 from difa.estimator import DiFA
@@ -58,7 +58,7 @@ def run_speed(run: Run, documents: int = 200, rounds: int = 3, many: int = 0) ->
 
 
 def _task(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) -> Task:
-    parts = ["bench/speed.py", "bench/speed_parts.py", "bench/processes.py", "formats", "cli", "engines"]
+    parts = ["bench/speed.py", "bench/speed_workloads.py", "bench/processes.py", "formats", "cli", "engines"]
     key = fingerprint_of(parts, ["pytextad", "torch"], method=run.bench.fingerprint("difa-full"), cores=core_count())
     cell = run.cell("speed", dataset, seed, "difa-full", settings, key)
     return Task(cell, partial(_compute, run, dataset, seed, settings))

@@ -11,9 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from difa.baselines import METHODS, Settings
+from difa.baselines import METHODS, MethodSettings
 from difa.bench import peers
-from difa.bench.cells import Record
 from difa.bench.data import DataSet
 from difa.bench.methods import ALL_METHODS, RATE, Scores, check_methods, run_method
 from difa.bench.metrics import judge_documents, judge_words
@@ -21,6 +20,7 @@ from difa.bench.plots_table import draw_table
 from difa.bench.render_table import table_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
+from difa.bench.store import Record
 from difa.document import IntArray
 
 DEFAULT, GRID = "library default", "grid"
@@ -46,14 +46,14 @@ def _choose(names: Sequence[str], with_peers: bool) -> tuple[list[str], list[pee
 def _tasks(run: Run, dataset: DataSet, seed: int, names: Sequence[str], grid: bool) -> list[Task]:
     tasks = []
     for name in names:
-        searched: tuple[Settings, ...] = METHODS[name].grid if grid and name in METHODS else ()
+        searched: tuple[MethodSettings, ...] = METHODS[name].grid if grid and name in METHODS else ()
         for settings in ({}, *searched):
             cell = run.cell("table", dataset, seed, name, settings)
             tasks.append(Task(cell, partial(_compute, run, dataset, seed, name, settings)))
     return tasks
 
 
-def _compute(run: Run, dataset: DataSet, seed: int, name: str, settings: Settings) -> Record:
+def _compute(run: Run, dataset: DataSet, seed: int, name: str, settings: MethodSettings) -> Record:
     halves = split(dataset.documents, seed)
     scores = run_method(name, settings, halves, seed, run.bench)
     return {

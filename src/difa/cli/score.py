@@ -28,7 +28,7 @@ from difa.cli.options import (
     say,
     say_skipped,
 )
-from difa.cli.score_ray import Address, Engine, Format, Workers, score_by_ray, uses_ray
+from difa.cli.score_ray import Address, EngineName, Format, WorkerCount, score_by_ray, uses_ray
 
 if TYPE_CHECKING:
     from difa.document import Result
@@ -82,8 +82,8 @@ def score(
     threads: Threads = None,
     skip_bad: SkipBad = False,
     quiet: Quiet = False,
-    engine: Engine = "local",
-    workers: Workers = None,
+    engine: EngineName = "local",
+    workers: WorkerCount = None,
     address: Address = None,
     format: Format = None,
 ) -> None:

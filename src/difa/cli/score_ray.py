@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from difa.engines.ray.score import Done
 
 ENGINES = ("local", "ray")
-Engine = Annotated[
+EngineName = Annotated[
     str,
     typer.Option(
         help="`local`, or `ray` for many cores and machines: --out is then a folder of parts, and --fdr is not offered."
     ),
 ]
-Workers = Annotated[int | None, typer.Option(help="With --engine ray: worker processes; one per core by default.")]
+WorkerCount = Annotated[int | None, typer.Option(help="With --engine ray: worker processes; one per core by default.")]
 Address = Annotated[str | None, typer.Option(help="With --engine ray: a running cluster, `auto` or host:port.")]
 Format = Annotated[
     str | None,

@@ -31,7 +31,7 @@ Publish = Callable[[Path, Path], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class ResultLines:
     """Results as they are written, and what is counted of them."""
 
     content: bytes
@@ -39,7 +39,7 @@ class Lines:
     flagged: int
 
     @classmethod
-    def of(cls, results: Sequence[Result]) -> Lines:
+    def of(cls, results: Sequence[Result]) -> ResultLines:
         """The lines of results."""
         content = "".join(map(to_json_line, results)).encode()
         return cls(content, len(results), sum(result.is_anomaly for result in results))
@@ -109,9 +109,9 @@ class Output:
 
     def write(self, results: Sequence[Result]) -> None:
         """Append results; a shard must not end within them."""
-        self.append(Lines.of(results))
+        self.append(ResultLines.of(results))
 
-    def append(self, lines: Lines) -> None:
+    def append(self, lines: ResultLines) -> None:
         """The same for results that are lines already."""
         with self._writing():
             if self._file is None:

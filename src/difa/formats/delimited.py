@@ -21,7 +21,7 @@ _HEAD = 1 << 16  # bytes looked at to find separator and columns
 _SAMPLE = 50  # rows of them
 _LONGEST = 16 << 20  # characters of a cell: a quote that is never closed must not take all memory
 
-Row = tuple[int, list[str] | str]
+NumberedCells = tuple[int, list[str] | str]
 """The row's number, and its cells or a complaint."""
 
 
@@ -47,7 +47,7 @@ def read_header(file: io.BufferedReader, source: str, asked: Columns, separator:
     return Table(table.columns, table.text, table.id, table.is_guess, found)
 
 
-def read_cells(file: io.BufferedReader, table: Table) -> Iterator[Row]:
+def read_cells(file: io.BufferedReader, table: Table) -> Iterator[NumberedCells]:
     """Rows behind the header, each with as many cells as it has; blank lines are none."""
     csv.field_size_limit(max(_LONGEST, csv.field_size_limit()))
     lines = io.TextIOWrapper(file, _encoding(file.peek(4)), "surrogateescape", newline="")
@@ -57,7 +57,7 @@ def read_cells(file: io.BufferedReader, table: Table) -> Iterator[Row]:
         lines.detach()  # the file is its opener's to close
 
 
-def _rows(lines: io.TextIOWrapper, table: Table) -> Iterator[Row]:
+def _rows(lines: io.TextIOWrapper, table: Table) -> Iterator[NumberedCells]:
     first = lines.readline()
     reader = csv.reader(lines if _declared(first) else chain([first], lines), delimiter=table.separator, strict=True)
     number, is_header = 0, True

@@ -57,7 +57,7 @@ class Done:
 
 
 @dataclass(slots=True)
-class Summary:
+class RunSummary:
     """What a whole run did."""
 
     parts: int = 0
@@ -69,7 +69,7 @@ class Summary:
     """From the start of the first piece to the end of the last, without starting Ray and loading the model."""
 
 
-Report = Callable[[Done, float], None]
+ReportDone = Callable[[Done, float], None]
 """Called with every notice and the share of all pieces that is done."""
 
 
@@ -85,8 +85,8 @@ def score_files(
     format: str = "jsonl",
     skip_bad: bool = False,
     piece_bytes: int | None = None,
-    report: Report | None = None,
-) -> Summary:
+    report: ReportDone | None = None,
+) -> RunSummary:
     """Score all documents of the inputs into the folder `out`, which appears when it is complete.
 
     Args:
@@ -233,8 +233,8 @@ def _count_group(spans: Sequence[Span]) -> list[int]:
     return [count_lines(*span) for span in spans]
 
 
-def _collect(notices: Iterator[Done], total: int, report: Report | None) -> Summary:
-    summary, began, ended = Summary(), float("inf"), 0.0
+def _collect(notices: Iterator[Done], total: int, report: ReportDone | None) -> RunSummary:
+    summary, began, ended = RunSummary(), float("inf"), 0.0
     for done in notices:
         if done.error:
             raise EngineError(done.error)

@@ -20,7 +20,7 @@ from difa.runtime.windows import Window, plan_windows
 _BATCH_WORDS = 1024
 _PAD_TO = 4
 
-Piece = tuple[int, Window]  # of which document, and where
+DocumentWindow = tuple[int, Window]  # of which document, and where
 
 
 class SemanticView:
@@ -61,7 +61,7 @@ class SemanticView:
         """Reconstruction error and discrepancy per document: (2, T)."""
         terms: list[FloatArray] = [np.zeros((2, len(document))) for document in documents]
         # As for the text encoder: a piece's padded length depends on the piece alone, so batch-mates change nothing.
-        by_length: dict[int, list[Piece]] = defaultdict(list)
+        by_length: dict[int, list[DocumentWindow]] = defaultdict(list)
         for index, document in enumerate(documents):
             for window in plan_windows(len(document), self.config.window):
                 padded = -(-(window.end - window.start) // _PAD_TO) * _PAD_TO
@@ -73,7 +73,7 @@ class SemanticView:
             for start in range(0, len(pieces), size)
         ]
 
-        def run(batch: tuple[int, list[Piece]]) -> list[FloatArray]:
+        def run(batch: tuple[int, list[DocumentWindow]]) -> list[FloatArray]:
             length, pieces = batch
             vectors = np.zeros((len(pieces), length, documents[0].vectors.shape[1]), np.float32)
             mask = np.zeros((len(pieces), length), np.int64)

@@ -26,14 +26,14 @@ from difa.estimator import DiFA
 from difa.formats.write import to_json_line
 from difa.words import from_tokens
 
-Part = Callable[[], object]
+Workload = Callable[[], object]
 _ROWS = 1024  # rows of a product: as many as the encoder has subwords in a batch
 
 
-def clock(part: Part) -> float:
-    """Seconds that a part takes."""
+def clock(work: Workload) -> float:
+    """Seconds that some work takes."""
     started = time.perf_counter()
-    part()
+    work()
     return time.perf_counter() - started
 
 
@@ -79,7 +79,7 @@ def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dic
     return seconds
 
 
-def matrix_limit(encoder: Encoder, name: str, subwords: int, threads: int) -> Part:
+def matrix_limit(encoder: Encoder, name: str, subwords: int, threads: int) -> Workload:
     """The matrix products of the encoder up to its layer, and nothing else, by the faster of two ways to use the cores."""
     import torch
 
@@ -93,7 +93,7 @@ def matrix_limit(encoder: Encoder, name: str, subwords: int, threads: int) -> Pa
         for a, b in pairs:
             torch.mm(a[:rows], b)
 
-    def with_threads(count: int, work: Part) -> float:
+    def with_threads(count: int, work: Workload) -> float:
         before = torch.get_num_threads()
         torch.set_num_threads(count)
         try:
@@ -112,7 +112,7 @@ def matrix_limit(encoder: Encoder, name: str, subwords: int, threads: int) -> Pa
     return best
 
 
-def peer(halves: Split, documents: Sequence[Document], encoder: Encoder, name: str, seed: int) -> Part | None:
+def peer(halves: Split, documents: Sequence[Document], encoder: Encoder, name: str, seed: int) -> Workload | None:
     """PyTextAD's TokenCore on the same encoder and layer, fitted, ready to score; None where it is not installed."""
     from importlib.util import find_spec
 

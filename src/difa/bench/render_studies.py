@@ -9,9 +9,9 @@ import numpy as np
 
 from difa.baselines import METHODS
 from difa.bench import published
-from difa.bench.cells import Record
 from difa.bench.methods import label_of
 from difa.bench.render import PUBLISHED_SEED, Row, entry, markdown, pick, sets_of, short, unique
+from difa.bench.store import Record
 
 
 def ablation_markdown(records: Sequence[Record]) -> str:
