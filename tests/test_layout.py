@@ -13,9 +13,9 @@ import difa
 SOURCE = Path(difa.__file__).parent
 ORDER = [
     "errors", "atomic", "document", "config", "parameters", "words", "sample", "prefetch", "knowledge", "runtime", "encoders",
-    "perturb", "views", "calibrate", "training_outliers", "fuse", "aggregate", "document_score", "learn", "detector",
-    "fitting", "decide", "persist", "estimator", "cascade", "evaluate", "formats", "engines", "report", "integrations",
-    "baselines", "bench", "serve", "cli", "__main__",
+    "perturb", "views", "calibrate", "confidence", "training_outliers", "fuse", "aggregate", "document_score", "learn",
+    "detector", "fitting", "decide", "review_budget", "persist", "estimator", "cascade", "evaluate", "formats", "engines",
+    "report", "monitor", "integrations", "baselines", "bench", "serve", "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,10 +64,15 @@ def columns_of(text: str | None, id: str | None) -> Columns:
 
 def stream_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool = False) -> Iterator[Document]:
     """All documents of the inputs, one by one; skipped lines are named even when quiet, since something was left out."""
+    yield from stream_sources(find_inputs(inputs, columns, quiet), skip_bad)
+
+
+def stream_sources(sources: Sequence[Source], skip_bad: bool) -> Iterator[Document]:
+    """The same from files that were looked up before."""
     from difa.formats import bad_line, read_entries
 
     skipped = 0
-    for entry in read_entries(find_inputs(inputs, columns, quiet)):
+    for entry in read_entries(sources):
         if entry.bad is not None:
             if not skip_bad:
                 raise bad_line(entry.bad)

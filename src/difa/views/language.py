@@ -80,6 +80,15 @@ class LanguageView:
             return float(max(here, 0.5 / self._total))
         return float(CORPUS_SHARE * here + (1 - CORPUS_SHARE) * max(self._known.frequency(word), FLOOR))
 
+    @property
+    def corpus_words(self) -> int:
+        """Words of normal text that were counted."""
+        return int(self._total)
+
+    def corpus_share(self, word: str) -> float:
+        """How much of the normal text alone the word makes up; 0 if it does not stand in it."""
+        return float(self._counts.get(fold(word), 0) / self._total)
+
     def _rarity(self, word: str) -> float:
         return max(0.0, -math.log(self.share(word)))
 
