@@ -165,6 +165,7 @@ class Output:
             return State(self._asked)
         if self._resume:
             _refuse_other(layout, self._asked, stored.asked)
+            _refuse_missing(layout, stored)
             return stored
         if stored.complete and layout.shard_size:
             raise InputError(
@@ -244,6 +245,16 @@ def _refuse_other(layout: Layout, asked: dict[str, Any], stored: dict[str, Any])
             )
 
 
+def _refuse_missing(layout: Layout, state: State) -> None:
+    """Miss a complete shard that is no longer there."""
+    for shard in range(len(state.shards)):
+        if layout.keep_state and not layout.final(shard).exists():
+            raise InputError(
+                f"{layout.final(shard)}: expected the results of {state.shards[shard]['documents']} documents, which an earlier "
+                "run wrote, found none: put the file back, or force starts anew"
+            )
+
+
 def _difference(old: Any, new: Any) -> tuple[str, str]:
     """The first thing that differs, in words."""
     if not isinstance(old, list) or not isinstance(new, list):
@@ -252,4 +263,10 @@ def _difference(old: Any, new: Any) -> tuple[str, str]:
     if not pairs:
         return f"{len(old)} files", f"{len(new)} files"
     (a, b), *_ = pairs
-    return tuple(f"{x['name']} of {x['bytes']} bytes, modified {x['modified']}" for x in (a, b))  # type: ignore[return-value]
+    return _in_words(a), _in_words(b)
+
+
+def _in_words(item: Any) -> str:
+    if not isinstance(item, dict) or not {"name", "bytes", "modified"} <= item.keys():
+        return str(item)
+    return f"{item['name']} of {item['bytes']} bytes, modified {item['modified']}"

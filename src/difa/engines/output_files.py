@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from difa.atomic import fresh_file, hidden_name, sync_folder, write_synced
+from difa.atomic import fresh_file, hidden_name, locked, sync_folder, write_synced
 from difa.errors import InputError
 
 MANIFEST = "manifest.json"
@@ -85,7 +85,8 @@ class State:
         """Put it on disk, whole or not at all."""
         # Always the same place: one that a killed run left is written over.
         with fresh_file(path, path.with_name(f"{hidden_name(path.name)}.new")) as fresh:
-            write_synced(fresh, json.dumps(asdict(self), ensure_ascii=False, indent=1).encode())
+            # A file name that is no Unicode has halves of surrogate pairs, which JSON can only hold as \\u escapes.
+            write_synced(fresh, json.dumps(asdict(self), ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace"))
         sync_folder(path.parent)
 
     @classmethod
@@ -93,31 +94,40 @@ class State:
         """What was put there; None if nothing was."""
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            if set(values) != {entry.name for entry in fields(cls)}:
+            if not isinstance(values, dict) or set(values) != {entry.name for entry in fields(cls)}:
                 raise ValueError
-            return cls(**values)
+            return cls(**values)._checked()
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError, OSError):
+        except (ValueError, TypeError, OSError, RecursionError):
             raise InputError(
                 f"{path}: expected what a run of difa noted there, got something else: remove it or choose another place"
             ) from None
 
+    def _checked(self) -> State:
+        """Itself, if its values can have been written by a run."""
+        numbers = [self.documents, self.flagged, self.skipped]
+        if not isinstance(self.asked, dict) or not isinstance(self.complete, bool) or not isinstance(self.shards, list):
+            raise ValueError
+        for shard in self.shards:
+            if not isinstance(shard, dict) or shard.keys() != {"file", "documents"} or not isinstance(shard["file"], str):
+                raise ValueError
+            numbers.append(shard["documents"])
+        if not isinstance(self.place, list) or len(self.place) != 2:
+            raise ValueError
+        if not isinstance(self.partial, dict) or self.partial.keys() != {"documents", "bytes"}:
+            raise ValueError
+        if not all(type(number) is int and 0 <= number < 2**63 for number in [*numbers, *self.place, *self.partial.values()]):
+            raise ValueError
+        return self
+
 
 @contextmanager
 def alone(layout: Layout) -> Iterator[None]:
-    """Hold a place against other runs; the system lets go of it when the process ends, however it ends."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        yield
-        return
-    with layout.lock.open("w") as file:
+    """Hold a place against other runs."""
+    with ExitStack() as stack:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            stack.enter_context(locked(layout.lock))
+        except BlockingIOError:
             raise InputError(f"{layout.title}: another run is writing there: wait for it, or choose another place") from None
-        try:
-            yield
-        finally:
-            layout.lock.unlink(missing_ok=True)
+        yield
