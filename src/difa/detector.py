@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -151,7 +152,9 @@ def stack_evidence(views: Sequence[View], documents: Sequence[Encoded], threads:
     """Raw evidence of every view for the words of all documents: (all words, views)."""
     if (threads or core_count()) > 1 and sum(map(len, documents)) >= _ENOUGH_WORDS:
         with ThreadPoolExecutor(len(views)) as pool:
-            by_view = list(pool.map(lambda view: view.raw(documents), views))
+            # Each in a copy of our context: who gives up the work gives up all of it.
+            contexts = [copy_context() for _ in views]
+            by_view = list(pool.map(lambda context, view: context.run(view.raw, documents), contexts, views))
     else:
         by_view = [view.raw(documents) for view in views]
     return np.stack([np.concatenate(parts) for parts in by_view], axis=-1)
