@@ -30,17 +30,17 @@ def hidden_name(name: str) -> str:
 
 
 def unfinished(path: Path) -> Path:
-    """A new hidden place beside a path."""
+    """A new hidden path beside a path."""
     return path.with_name(f"{hidden_name(path.name)}.{uuid.uuid4().hex[:8]}.part")
 
 
 @contextmanager
 def fresh_file(path: Path, partial: Path | None = None) -> Iterator[Path]:
-    """A place to write to, which takes the name `path` if all goes well and is removed otherwise.
+    """A path to write to, which takes the name `path` if all goes well and is removed otherwise.
 
     Args:
         path: the file's own name; an older file there is replaced.
-        partial: where to write; a new place beside it by default.
+        partial: where to write; a new path beside it by default.
     """
     partial = partial or unfinished(path)
     try:

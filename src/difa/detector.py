@@ -81,10 +81,10 @@ class Detector:
         """Names of the document's traits, in the order of their evidence."""
         return trait_names(self.config.views.names) if self.document_score is not None else []
 
-    def suggest(self, document: Document, place: int) -> str | None:
-        """What the word at a place may have been meant to be, if it looks like a slip; only a critic can say."""
+    def suggest(self, document: Document, position: int) -> str | None:
+        """What the word at a position may have been meant to be, if it looks like a slip; only a critic can say."""
         critic = next((view for view in self.views if isinstance(view, CriticView)), None)
-        return critic.statistics.suggest([word.text for word in document.words], place) if critic else None
+        return critic.statistics.suggest([word.text for word in document.words], position) if critic else None
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""

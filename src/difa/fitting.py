@@ -56,8 +56,8 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
     judged = _judge(found, config, heads)
 
     scores = np.zeros(len(documents))
-    places = np.array(usable)
-    scores[places[~found.misfit]] = judged.document_scores
+    positions = np.array(usable)
+    scores[positions[~found.misfit]] = judged.document_scores
     detector = Detector(
         config=config,
         seed=seed,
@@ -77,7 +77,7 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
         threads=config.encoder.threads,
     )
     left_out = _pick(encoded, found.misfit)
-    scores[places[found.misfit]] = [item.document_score for item in detector.score_encoded(left_out)]
+    scores[positions[found.misfit]] = [item.document_score for item in detector.score_encoded(left_out)]
     return detector
 
 

@@ -34,7 +34,7 @@ FORMAT = 3
 
 
 def save(detector: Detector, folder: Path, parameters: dict[str, Any]) -> None:
-    """Write a model folder; an older model at the same place is replaced, anything else is left alone."""
+    """Write a model folder; an older model at the same path is replaced, anything else is left alone."""
     check_place(folder)
     files = _files(detector, parameters)
     with fresh_folder(folder) as fresh:
@@ -97,14 +97,14 @@ def set_rate(folder: Path, fpr: float) -> None:
 
 
 def check_place(folder: Path) -> None:
-    """Refuse a place that cannot be written, or where something other than an older model lies, before any work is done."""
+    """Refuse a folder that cannot be written, or where something other than an older model lies, before any work is done."""
     if folder.exists() and not is_model(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise ModelError(
-            f"{folder}: expected a new place, an empty folder or an older model, found other files: choose another place"
+            f"{folder}: expected a new folder, an empty one or an older model, found other files: choose another folder"
         )
     existing = next(parent for parent in folder.absolute().parents if parent.exists())
     if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise ModelError(f"{folder}: expected a place that can be written, but {existing} cannot: choose another place")
+        raise ModelError(f"{folder}: expected a folder that can be written, but {existing} cannot: choose another folder")
 
 
 def is_model(folder: Path) -> bool:

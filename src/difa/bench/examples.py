@@ -167,9 +167,9 @@ def _draw_word(axes: Any, word: WordScore, column: int, line: float, marked: boo
     # Each character by itself: the grid of equal widths is ours, not the typeface's.
     for offset, character in enumerate(word.text):
         shown = character if character.isprintable() and ord(character) < 0x2E80 else "□"
-        place = (column + offset + 0.5, line)
+        centre = (column + offset + 0.5, line)
         axes.text(
-            *place,
+            *centre,
             shown,
             fontsize=9.5,
             family="monospace",

@@ -119,7 +119,7 @@ def has_encoder(preset: str) -> bool:
 
 
 def merge_stages(*changes: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Changes of several places to DiFA's settings; the later ones win, key by key."""
+    """Several changes to DiFA's settings; the later ones win, key by key."""
     merged: dict[str, Any] = {}
     for change in changes:
         for stage, values in (change or {}).items():

@@ -139,7 +139,7 @@ def peer(halves: Split, documents: Sequence[Document], encoder: Encoder, name: s
 
 
 def count_words(source: Path) -> int:
-    """The limit of a method that looks words up: read the file, take its words with their places, find each in a dictionary."""
+    """The limit of a method that looks words up: read the file, take its words with their offsets, find each in a dictionary."""
     counts: dict[str, int] = {}
     with source.open(encoding="utf-8") as lines:
         for line in lines:

@@ -115,12 +115,12 @@ def score(
 
     if (screen is None) != (screen_model is None):
         raise ConfigError("expected both of --screen and --screen-model, or neither, got one")
-    columns, place = columns_of(text_column, id_column), Path(out) if out else None
-    is_lines = format_of(place, format) == "jsonl"
+    columns, target = columns_of(text_column, id_column), Path(out) if out else None
+    is_lines = format_of(target, format) == "jsonl"
     find_inputs(inputs, columns, quiet)
     detector = DiFA.load(model, cache=cache, threads=threads)
     on_terminal = out is None and is_lines and sys.stdout.isatty()
-    with stream(quiet or on_terminal) as watch, _to_stdout(place, is_lines) as written:
+    with stream(quiet or on_terminal) as watch, _to_stdout(target, is_lines) as written:
         job = Job(
             model,
             inputs,
@@ -151,7 +151,7 @@ def score(
 
 @contextmanager
 def _to_stdout(out: Path | None, is_lines: bool) -> Iterator[Path | None]:
-    """The place of the results; a table without one is made aside, and printed when it is complete."""
+    """Where the results go; a table without a file is made aside, and printed when it is complete."""
     if out is not None or is_lines:
         yield out
         return

@@ -59,7 +59,7 @@ def score_by_ray(
     from difa.engines.ray.score import score_files
 
     if not out:
-        raise ConfigError("--engine ray writes a folder of parts, expected its place: give --out FOLDER")
+        raise ConfigError("--engine ray writes a folder of parts, expected its name: give --out FOLDER")
     with stages(quiet) as bar:
 
         def report(done: Done, share: float) -> None:

@@ -48,9 +48,9 @@ def _words_json(detector: Detector, documents: Sequence[Document], scored: Seque
     word_p = detector.word_reference.p_values(scores)
     evidence = np.concatenate([np.empty((0, len(detector.views))), *(item.evidence for item in scored)])
     suggestions = ["null"] * len(scores)
-    places = [(document, place) for document in documents for place in range(len(document.words))]
+    positions = [(document, position) for document in documents for position in range(len(document.words))]
     for at in np.flatnonzero(word_p <= UNUSUAL).tolist():
-        suggestions[at] = text_json(detector.suggest(*places[at]))
+        suggestions[at] = text_json(detector.suggest(*positions[at]))
     words = list(chain.from_iterable(document.words for document in documents))
     columns = zip(
         [text_json(word.text) for word in words],

@@ -28,7 +28,7 @@ from difa.engines.output_files import Layout, State
 from difa.engines.processes import Workers, start_workers
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
-from difa.formats import Place, read_entries
+from difa.formats import Position, read_entries
 from difa.formats.shape import Shape
 from difa.formats.sources import Source, find_sources
 from difa.formats.table_output import Publisher, format_of
@@ -97,18 +97,18 @@ class Sink(Protocol):
     def shard_size(self) -> int | None: ...
 
     @property
-    def place(self) -> Place: ...
+    def position(self) -> Position: ...
 
     def write(self, results: Sequence[Result]) -> None: ...
 
-    def note(self, place: Place, skipped: int = 0) -> None: ...
+    def note(self, position: Position, skipped: int = 0) -> None: ...
 
 
 class Shown:
     """Results that are shown at once and not kept."""
 
     shard_size = None
-    place = Place()
+    position = Position()
 
     def __init__(self, show: Callable[[Sequence[Result]], None]) -> None:
         self._show, self.state = show, State({})
@@ -118,7 +118,7 @@ class Shown:
         self.state.documents += len(results)
         self.state.flagged += sum(result.is_anomaly for result in results)
 
-    def note(self, place: Place, skipped: int = 0) -> None:
+    def note(self, position: Position, skipped: int = 0) -> None:
         self.state.skipped += skipped
 
 
@@ -200,18 +200,18 @@ class _Run:
             cutoff = tally_cutoff(read_lines(results), self.rule.rate, self.model.detector_)
             for result in read_lines(results, sink.state.documents):
                 sink.write([cutoff.flag(result)])
-                sink.note(Place(0, sink.state.documents))
+                sink.note(Position(0, sink.state.documents))
             sink.state.skipped = spool.state.skipped
         return sink.state
 
     def _score_into(self, sink: Sink, rule: Rule | None) -> None:
-        entries = read_entries(self.sources, sink.place)
+        entries = read_entries(self.sources, sink.position)
         chunks = read_chunks(entries, skip_bad=self.job.skip_bad, shard_size=sink.shard_size, done=sink.state.documents)
         with ReadAhead(chunks) as ahead, closing(self._written(ahead, sink, rule)) as written:
             for chunk in written:
                 for complaint in chunk.bad:
                     self.watch.skip(complaint)
-                sink.note(chunk.place, len(chunk.bad))
+                sink.note(chunk.position, len(chunk.bad))
                 self.watch.advance(len(chunk.documents), chunk.bytes)
 
     def _written(self, chunks: ReadAhead[ReadChunk], sink: Sink, rule: Rule | None) -> Generator[ReadChunk, None, None]:
@@ -257,7 +257,7 @@ def _checksum(model: Path) -> str:
 
 def _check(job: Job, sources: Sequence[Source]) -> None:
     if job.out is None and (job.shard_size or job.resume or job.force):
-        raise ConfigError("shard_size, resume and force are about files: give a place for them, out, as well")
+        raise ConfigError("shard_size, resume and force are about files: give a file or folder, out, as well")
     if job.shard_size is not None and job.shard_size < 1:
         raise ConfigError(f"shard size: expected a whole number of at least 1, got {job.shard_size}")
     if job.out is not None and not job.shard_size and job.out.is_dir():

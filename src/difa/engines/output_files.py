@@ -76,14 +76,14 @@ class State:
     flagged: int = 0
     skipped: int = 0
     place: list[int] = field(default_factory=lambda: [0, 0])
-    """Files read, and lines of the next one."""
+    """Position in the inputs: files read, and lines of the next one."""
     partial: dict[str, int] = field(default_factory=lambda: {"documents": 0, "bytes": 0})
     """The part under way."""
     complete: bool = False
 
     def write(self, path: Path) -> None:
         """Put it on disk, whole or not at all."""
-        # Always the same place: one that a killed run left is written over.
+        # Always the same name: one that a killed run left is written over.
         with fresh_file(path, path.with_name(f"{hidden_name(path.name)}.new")) as fresh:
             # A file name that is no Unicode has halves of surrogate pairs, which JSON can only hold as \\u escapes.
             write_synced(fresh, json.dumps(asdict(self), ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace"))
@@ -101,7 +101,7 @@ class State:
             return None
         except (ValueError, TypeError, OSError, RecursionError):
             raise InputError(
-                f"{path}: expected what a run of difa noted there, got something else: remove it or choose another place"
+                f"{path}: expected what a run of difa noted there, got something else: remove it or choose another name"
             ) from None
 
     def _checked(self) -> State:
@@ -124,10 +124,10 @@ class State:
 
 @contextmanager
 def alone(layout: Layout) -> Iterator[None]:
-    """Hold a place against other runs."""
+    """Hold an output against other runs."""
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(layout.lock))
         except BlockingIOError:
-            raise InputError(f"{layout.title}: another run is writing there: wait for it, or choose another place") from None
+            raise InputError(f"{layout.title}: another run is writing there: wait for it, or choose another name") from None
         yield

@@ -118,12 +118,12 @@ def _score(sent: Iterable[_Sent]) -> ResultLines:
 
 
 def _pack(document: Document) -> _Sent:
-    places = chain.from_iterable((word.start, word.end) for word in document.words)
-    return document.id, document.text, list(places), dict(document.columns)
+    offsets = chain.from_iterable((word.start, word.end) for word in document.words)
+    return document.id, document.text, list(offsets), dict(document.columns)
 
 
 def _unpack(id: str | None, text: str, offsets: list[int], columns: dict[str, Any]) -> Document:
-    places = iter(offsets)
+    edges = iter(offsets)
     return Document(
-        text, tuple([Word(text[start:end], start, end) for start, end in zip(places, places, strict=True)]), id, columns=columns
+        text, tuple([Word(text[start:end], start, end) for start, end in zip(edges, edges, strict=True)]), id, columns=columns
     )

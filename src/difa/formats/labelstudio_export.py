@@ -67,13 +67,13 @@ def _regions(result: Result) -> list[list[WordScore]]:
 
 def _region(text: str, words: Sequence[WordScore], number: int, describe: Describe) -> dict[str, Any]:
     start, end = words[0].start, words[-1].end
-    place = {"start": _units(text[:start]), "end": _units(text[:end]), "text": text[start:end]}
+    span = {"start": _units(text[:start]), "end": _units(text[:end]), "text": text[start:end]}
     return {
         "id": f"difa-{number}",
         "from_name": "label",
         "to_name": "text",
         "type": "labels",
-        "value": {**place, "labels": [LABEL]},
+        "value": {**span, "labels": [LABEL]},
         "score": 1.0 - min(word.p_value for word in words),
         "meta": {"text": [" ".join(map(describe, words))]},
     }

@@ -68,12 +68,12 @@ class Lesson:
 
     def without(self, left_out: Sequence[bool]) -> Lesson:
         """The same without some of the documents, and without what was made of them."""
-        place: dict[int, int] = {}
+        new_index: dict[int, int] = {}
         for index, is_out in enumerate(left_out):
             if not is_out:
-                place[index] = len(place)
-        pseudos = [replace(pseudo, source=place[pseudo.source]) for pseudo in self.pseudos if pseudo.source in place]
-        return Lesson([self.documents[index] for index in place], pseudos, self.language)
+                new_index[index] = len(new_index)
+        pseudos = [replace(pseudo, source=new_index[pseudo.source]) for pseudo in self.pseudos if pseudo.source in new_index]
+        return Lesson([self.documents[index] for index in new_index], pseudos, self.language)
 
 
 def prepare_views(encoder: Encoder, language: str | None, config: Config) -> None:

@@ -70,8 +70,8 @@ class CollocationView:
         for t, (left, right) in enumerate(ratios.tolist()):
             before = repr(document.words[t - 1]) if t else "the start"
             after = repr(document.words[t + 1]) if t + 1 < len(document) else "the end"
-            places = sorted([(left, f"after {before}"), (right, f"before {after}")], reverse=True)
-            reasons.append([Reason(_phrase(ratio, place), ratio / (left + right)) for ratio, place in places])
+            beside = sorted([(left, f"after {before}"), (right, f"before {after}")], reverse=True)
+            reasons.append([Reason(_phrase(ratio, neighbour), ratio / (left + right)) for ratio, neighbour in beside])
         return reasons
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
@@ -99,7 +99,7 @@ class CollocationView:
         )
 
 
-def _phrase(ratio: float, place: str) -> str:
+def _phrase(ratio: float, neighbour: str) -> str:
     if 0.8 < ratio < 1.25:
-        return f"as likely {place} as on the whole"
-    return f"{max(ratio, 1 / ratio):.2g} times {'rarer' if ratio > 1 else 'likelier'} {place} than on the whole"
+        return f"as likely {neighbour} as on the whole"
+    return f"{max(ratio, 1 / ratio):.2g} times {'rarer' if ratio > 1 else 'likelier'} {neighbour} than on the whole"

@@ -109,8 +109,8 @@ class LanguageView:
         if count == 0 and folded and not frequency:
             surprises = self._letters.surprises(folded)
             at = int(np.argmax(surprises))
-            place = f"{folded[max(0, at - 2) : at + 1]!r}" if at < len(folded) else f"it ends in {folded[-2:]!r}"
-            reasons.append(Reason(f"unusual spelling: {place}", self._strangeness(folded) / total))
+            letters = f"{folded[max(0, at - 2) : at + 1]!r}" if at < len(folded) else f"it ends in {folded[-2:]!r}"
+            reasons.append(Reason(f"unusual spelling: {letters}", self._strangeness(folded) / total))
         if pieces > 1:
             reasons.append(Reason(f"falls into {pieces} pieces", extra / total))
         return sorted(reasons, key=lambda reason: -reason.weight)

@@ -36,7 +36,7 @@ class File:
     """An input file: `source` as ids name it, `place` as any machine opens it; `rows` of a Parquet file, 0 for others."""
 
     source: str
-    place: str
+    location: str
     kind: str
     size: int  # bytes of text, about, for Parquet
     rows: int = 0
@@ -48,7 +48,7 @@ class Piece:
 
     index: int
     source: str
-    place: str
+    location: str
     kind: str
     start: int
     end: int
@@ -71,22 +71,22 @@ def piece_size(files: Sequence[File], workers: int) -> int:
 def plan(files: Sequence[File], size: int, count: Count) -> list[Piece]:
     """Pieces of about `size` bytes, in the order of the input; `count` gives the lines that begin in each span."""
     cuts = [_cuts(file, size) for file in files]
-    spans = [(file.place, *cut) for file, ends in zip(files, cuts, strict=True) if file.kind != PARQUET for cut in ends[:-1]]
+    spans = [(file.location, *cut) for file, ends in zip(files, cuts, strict=True) if file.kind != PARQUET for cut in ends[:-1]]
     lines = iter(count(spans))
     pieces: list[Piece] = []
     for file, ends in zip(files, cuts, strict=True):
         first = 1
         for start, end in ends:
             first = start + 1 if file.kind == PARQUET else first
-            pieces.append(Piece(len(pieces), file.source, file.place, file.kind, start, end, first))
+            pieces.append(Piece(len(pieces), file.source, file.location, file.kind, start, end, first))
             if file.kind != PARQUET and (start, end) != ends[-1]:
                 first += next(lines)
     return pieces
 
 
-def count_lines(place: str, start: int, end: int) -> int:
+def count_lines(location: str, start: int, end: int) -> int:
     """Lines that begin in these bytes: one at the start of the file, and one behind every newline."""
-    system, path = locate(place)
+    system, path = locate(location)
     with system.open_input_file(path) as file:
         at = max(start - 1, 0)  # the newline before `start` begins a line in the span, one at its end does not
         file.seek(at)
@@ -148,7 +148,7 @@ def _measure(file: File) -> File:
     import pyarrow as pa
     from pyarrow import parquet
 
-    system, path = locate(file.place)
+    system, path = locate(file.location)
     try:
         with system.open_input_file(path) as handle:
             footer: Any = parquet.ParquetFile(handle).metadata

@@ -48,7 +48,7 @@ def read_piece(piece: Piece, bad: list[str] | None = None) -> Iterator[Document]
 def _lines(piece: Piece) -> Iterator[Parse]:
     """Lines that begin in the piece, whole: the last may end beyond it."""
     parse = PARSERS[piece.kind]
-    system, path = locate(piece.place)
+    system, path = locate(piece.location)
     with io.BufferedReader(system.open_input_file(path), _BUFFER) as file:
         at = piece.start
         if at > 0:
@@ -62,7 +62,7 @@ def _lines(piece: Piece) -> Iterator[Parse]:
 def _rows(piece: Piece) -> Iterator[Parse]:
     from pyarrow import parquet
 
-    system, path = locate(piece.place)
+    system, path = locate(piece.location)
     with system.open_input_file(path) as handle:
         file = parquet.ParquetFile(handle)
         groups, before = _groups(file.metadata, piece)

@@ -19,21 +19,21 @@ from difa.errors import InputError
 SUCCESS = "_SUCCESS"
 
 
-def is_address(place: str) -> bool:
-    """Whether a place is given as an address rather than as a path."""
-    return "://" in place
+def is_address(location: str) -> bool:
+    """Whether a location is given as an address rather than as a path."""
+    return "://" in location
 
 
-def locate(place: str) -> tuple[Any, str]:
-    """The file system of a place, and the path within it."""
+def locate(location: str) -> tuple[Any, str]:
+    """The file system of a location, and the path within it."""
     from pyarrow import fs
 
-    if not is_address(place):
-        return fs.LocalFileSystem(), str(Path(place).absolute())
+    if not is_address(location):
+        return fs.LocalFileSystem(), str(Path(location).absolute())
     try:
-        system, path = fs.FileSystem.from_uri(place)
+        system, path = fs.FileSystem.from_uri(location)
     except (OSError, ValueError) as error:
-        raise InputError(f"{place}: expected an address such as s3://bucket/folder, got: {error}") from None
+        raise InputError(f"{location}: expected an address such as s3://bucket/folder, got: {error}") from None
     return system, path.rstrip("/")
 
 
@@ -49,25 +49,23 @@ def below(folder: str, relative: str) -> str:
 class OutputFolder:
     """An output folder in the making: `staging` is where parts are written until `finish`."""
 
-    place: str
+    location: str
     staging: str
 
     @classmethod
-    def prepare(cls, place: str) -> OutputFolder:
-        """Refuse a place that is taken or cannot be written, before any work is done."""
-        system, path = locate(place)
+    def prepare(cls, location: str) -> OutputFolder:
+        """Refuse a folder that is taken or cannot be written, before any work is done."""
+        system, path = locate(location)
         try:
             if _is_taken(system, path):
-                raise InputError(
-                    f"{place}: expected a new place or an empty folder for the results, found files: choose another place"
-                )
-            staging = place
-            if not is_address(place):
+                raise InputError(f"{location}: expected a new or an empty folder for the results, found files: choose another")
+            staging = location
+            if not is_address(location):
                 staging = path = str(unfinished(Path(path)))
             system.create_dir(path, recursive=True)
         except OSError as error:
-            raise InputError(f"{place}: cannot be written: {_reason(error)}") from None
-        return cls(place, staging)
+            raise InputError(f"{location}: cannot be written: {_reason(error)}") from None
+        return cls(location, staging)
 
     def missing(self, names: list[str]) -> list[str]:
         """Those of the names that are not there, seen from this machine."""
@@ -82,12 +80,12 @@ class OutputFolder:
         system, path = locate(self.staging)
         with system.open_output_stream(f"{path}/{SUCCESS}") as file:
             file.write(json.dumps(summary).encode() + b"\n")
-        if not is_address(self.place):
-            os.rename(path, Path(self.place).absolute())  # an empty folder there is replaced
+        if not is_address(self.location):
+            os.rename(path, Path(self.location).absolute())  # an empty folder there is replaced
 
     def abandon(self) -> None:
         """Remove what was written, as far as that is possible."""
-        if not is_address(self.place):
+        if not is_address(self.location):
             shutil.rmtree(self.staging, ignore_errors=True)
             return
         system, path = locate(self.staging)

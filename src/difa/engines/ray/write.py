@@ -28,9 +28,9 @@ def part_name(index: int, format: str) -> str:
 @contextmanager
 def part_writer(folder: str, index: int, format: str) -> Iterator[Write]:
     """A part that takes its name only if all goes well; in object storage it may stay cut short, but the run then fails."""
-    place = below(folder, part_name(index, format))
+    path = below(folder, part_name(index, format))
     with ExitStack() as stack:
-        written = place if is_address(folder) else str(stack.enter_context(fresh_file(Path(place))))
+        written = path if is_address(folder) else str(stack.enter_context(fresh_file(Path(path))))
         system, path = locate(written)
         stream = stack.enter_context(system.open_output_stream(path))
         yield stack.enter_context(_FORMATS[format](stream))
@@ -51,8 +51,8 @@ def _parquet(stream: Any) -> Iterator[Write]:
 
     evidence = pa.map_(pa.string(), pa.float64())
     scored = {"score": pa.float64(), "p_value": pa.float64(), "is_anomaly": pa.bool_()}
-    place = {"text": pa.string(), "start": pa.int64(), "end": pa.int64()}
-    word = pa.struct({**place, **scored, "suggestion": pa.string(), "evidence": evidence})
+    span = {"text": pa.string(), "start": pa.int64(), "end": pa.int64()}
+    word = pa.struct({**span, **scored, "suggestion": pa.string(), "evidence": evidence})
     schema = pa.schema(
         {"id": pa.string(), "text": pa.string(), **scored, "summary": pa.string(), "evidence": evidence, "words": pa.list_(word)}
     )

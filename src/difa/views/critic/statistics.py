@@ -161,9 +161,9 @@ class Statistics:
         """The two words that it may be, run together."""
         return run_together(plain(word), self._share)
 
-    def suggest(self, words: Sequence[str], place: int) -> str | None:
+    def suggest(self, words: Sequence[str], position: int) -> str | None:
         """What a word may have been meant to be: a word one slip away, or two words, far more common and at home here."""
-        word = words[place]
+        word = words[position]
         likely = self._likely.get(word)
         if likely is None:
             if len(self._likely) >= _MEMO:
@@ -172,7 +172,7 @@ class Statistics:
         if len(likely) < 2:
             best = next(iter(likely), None)
         else:
-            at_home = self._at_home(list(likely), words, place)
+            at_home = self._at_home(list(likely), words, position)
             best = max(zip(at_home, likely, strict=True), key=lambda found: found[0] + likely[found[1]])[1]
         return best.capitalize() if best and word[:1].isupper() else best
 
@@ -191,11 +191,11 @@ class Statistics:
     def _slips_of(self, folded: str) -> set[str]:
         return {*known_slips(folded, self._known.language), *self._index.find(folded)}
 
-    def _at_home(self, texts: Sequence[str], words: Sequence[str], place: int) -> list[float]:
-        """How well each text fits between the neighbours of a place, by the trigrams."""
+    def _at_home(self, texts: Sequence[str], words: Sequence[str], position: int) -> list[float]:
+        """How well each text fits between the neighbours of a position, by the trigrams."""
         if not self._english:
             return [0.0] * len(texts)
-        before, after = words[max(0, place - 2) : place], words[place + 1 : place + 3]
+        before, after = words[max(0, position - 2) : position], words[position + 1 : position + 3]
         changed = [[*before, *text.split(), *after] for text in texts]
         return [trigrams().support(words, len(before), len(words) - len(after)) for words in changed]
 

@@ -1,7 +1,7 @@
 """Neighbour view: how far is the word's vector from the nearest vector of normal text?
 
 Normal vectors are kept in a bank of bounded size, so that a model's size and cost do not grow with the corpus. A word that
-occurs c times has places in proportion to c^¾: frequent words keep the variety of their contexts, rare ones are covered better
+occurs c times has rows in proportion to c^¾: frequent words keep the variety of their contexts, rare ones are covered better
 than by chance, and a bank drawn from part of a corpus is as dense as one drawn from all of it.
 """
 
@@ -19,7 +19,7 @@ from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.views.neighbour.nearest_search import NearestSearch
 from difa.views.packed_strings import pack, unpack
 
-_SHARE = 0.75  # the power of a word's count with which its places in the bank grow
+_SHARE = 0.75  # the power of a word's count with which its rows in the bank grow
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,10 @@ def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArra
     """Positions of at most `size` words: of a word that occurs c times, in proportion to c^¾."""
     if len(words) <= size:
         return np.arange(len(words))
-    places: dict[str, list[int]] = defaultdict(list)
+    positions_of: dict[str, list[int]] = defaultdict(list)
     for position, word in enumerate(words):
-        places[word.lower()].append(position)
+        positions_of[word.lower()].append(position)
     turn = np.zeros(len(words))
-    for positions in places.values():
+    for positions in positions_of.values():
         turn[rng.permutation(positions)] = (np.arange(len(positions)) + rng.random()) / len(positions) ** _SHARE
     return np.sort(np.argsort(turn, kind="stable")[:size])
