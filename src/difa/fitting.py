@@ -104,7 +104,7 @@ def _learn_normal(lesson: Lesson, config: Config, encoder: Encoder, rng: np.rand
     documents = lesson.documents
     cross, views = _CrossFit.fit(lesson, config, view_seed, encoder, rng, report)
     misfit = np.zeros(len(documents), dtype=bool)
-    if config.calibration.trim:
+    if config.calibration.leave_out_outliers:
         misfit = misfits(_telling(cross.raw(documents, cross.folds), config), _means(config))
     if misfit.any():
         kept, doubtful = lesson.without(misfit.tolist()), np.flatnonzero(misfit)

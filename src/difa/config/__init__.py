@@ -75,6 +75,7 @@ __all__ = [
 ]
 
 Preset = Literal["full", "fast", "paper"]
+_OLD_KEYS = {("calibration", "trim"): "leave_out_outliers"}  # names that older model folders and scripts have
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class Config:
             return replace(
                 config,
                 views=ViewsConfig(names=PAPER_VIEWS),
-                calibration=replace(config.calibration, reference="in-sample", trim=False),
+                calibration=replace(config.calibration, reference="in-sample", leave_out_outliers=False),
                 perturb=replace(config.perturb, kinds=PAPER_KINDS, documents=600, per_document=3, excerpt=0),
                 fusion=replace(config.fusion, rule="gates"),
                 document=replace(config.document, rule="mixture"),
@@ -164,6 +165,7 @@ def stage_from_dict(stage: Any, name: str, values: Any) -> Any:
         return values
     if not isinstance(values, Mapping):
         raise ConfigError(f"{name}: expected a {stage.__name__} or a mapping, got {type(values).__name__}")
+    values = {_OLD_KEYS.get((name, key), key): value for key, value in values.items()}
     _refuse_unknown(f"key of {name}", values, {key.name for key in fields(stage)})
     return stage(**values)
 

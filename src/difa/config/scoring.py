@@ -31,14 +31,14 @@ class CalibrationConfig:
     """Parts of the cross-fitting: each is scored by views fitted on the others."""
     epsilon: float = 1e-12
     """ε of e = −log(p + ε)."""
-    trim: bool = True
+    leave_out_outliers: bool = True
     """Whether training documents that do not belong among the others are left out, where there are too many to be chance."""
 
     def __post_init__(self) -> None:
         check(self.reference in get_args(Reference), self, "reference", f"one of {', '.join(get_args(Reference))}")
         whole(self, "folds", 2)
         number(self, "epsilon", 0, 1e-3)
-        check(isinstance(self.trim, bool), self, "trim", "true or false")
+        check(isinstance(self.leave_out_outliers, bool), self, "leave_out_outliers", "true or false")
 
 
 @dataclass(frozen=True)
