@@ -1,9 +1,9 @@
 """Tone view without vectors: does the word praise, insult or complain more than normal text does?
 
-A valence lexicon and a list of insults rate a few thousand English words; a negative word that is an insult is the sum of both. A
-word is measured in units of what one normal word in a hundred reaches, at least 1; praise must be ten times as rare to count as
-much, as in the tone view that sees vectors. Words that the
-lexicon has in no form are neutral, and so is every word of a corpus in another language. The lexicon is stored in the model.
+A valence lexicon and a list of insults rate a few thousand English words. A word is measured in units of what one normal word
+in a hundred reaches, at least 1; praise must be ten times as rare to count as much, as in the tone view that sees vectors. Words
+that the lexicon has in no form are neutral, and so is every word of a corpus in another language. The lexicon is stored in the
+model.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.knowledge import ENGLISH
-from difa.knowledge.insults import insults
 from difa.knowledge.remembered import Remembered
-from difa.knowledge.valence import valences
+from difa.knowledge.tone import rated_words
 from difa.knowledge.wordlist import plain
 from difa.views.packed_strings import pack, unpack
 
-_UNITS = (0.99, 0.999)  # the quantile that is one unit: of complaint, of praise
+UNITS = (0.99, 0.999)
+"""The quantile of normal words that is one unit: of complaint, of praise."""
 _ENDINGS = ("s", "es", "d", "ed", "ing", "ly")  # a word that the lexicon has without one of these is rated like that one
 _STEM = 4  # letters that such a word has at least without it
 _LEAST_UNIT = 1.0  # in normal text without any valence, a word of little still says little
@@ -38,9 +38,9 @@ class LexiconView:
     @classmethod
     def fit(cls, documents: Sequence[Encoded], language: str | None) -> LexiconView:
         """Measure normal words."""
-        view = cls(_ratings() if language == ENGLISH else {}, np.ones(2))
+        view = cls(_valences() if language == ENGLISH else {}, np.ones(2))
         sides = view._rows.of(word for document in documents for word in document.words)
-        units = [np.quantile(sides[:, side], unit) for side, unit in enumerate(_UNITS)]
+        units = [np.quantile(sides[:, side], unit) for side, unit in enumerate(UNITS)]
         return cls(view._valence, np.maximum(units, _LEAST_UNIT))
 
     @classmethod
@@ -77,9 +77,9 @@ class LexiconView:
         return max(-valence, 0.0), max(valence, 0.0)
 
 
-def _ratings() -> dict[str, float]:
-    lexicon = valences()
-    return {**lexicon, **{word: min(lexicon.get(word, 0.0), 0.0) - strength for word, strength in insults().items()}}
+def _valences() -> dict[str, float]:
+    """Rated words with one number each: what is negative in any way is negative."""
+    return {word: -complaint or praise for word, (complaint, praise) in rated_words().items()}
 
 
 def _reason(complaint: float, praise: float) -> Reason:

@@ -17,17 +17,17 @@ from difa.atomic import fresh_file
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
-from difa.knowledge.insults import insults
+from difa.knowledge.tone import rated_words
 from difa.knowledge.valence import valences
 from difa.knowledge.wordlist import word_list
 from difa.runtime.export import cache_folder
+from difa.views.tone.lexicon import UNITS
 from difa.words import from_tokens
 
 _PHRASE = "is"  # stands before each word of the lexicon
 _KNOWN = 1e-7  # rarer words of the lexicon are left out
 _NEUTRAL = 12_000  # common words, of which every fifth that the lexicon does not have counts as neutral
 _SHRINKAGE = 1000.0
-_UNITS = (0.99, 0.999)  # the quantile that is one unit: of complaint, of praise
 _QUANTILES = np.linspace(0, 1, 1001)
 _VERSION = 2
 
@@ -82,7 +82,7 @@ class ToneView:
         if self.is_silent:
             return np.zeros((len(vectors), 2))
         middle = self.quantiles[len(_QUANTILES) // 2]
-        reach = np.array([np.interp(unit, _QUANTILES, self.quantiles[:, side]) for side, unit in enumerate(_UNITS)])
+        reach = np.array([np.interp(unit, _QUANTILES, self.quantiles[:, side]) for side, unit in enumerate(UNITS)])
         return np.asarray((_measure(vectors, self.directions) - middle) / np.maximum(reach - middle, 1e-9))
 
 
@@ -96,7 +96,7 @@ def learn_directions(encoder: Encoder) -> FloatArray:
             return np.asarray(kept)
     except (OSError, ValueError, EOFError):
         pass
-    rated = _rated_words()
+    rated = _examples()
     vectors = np.stack([item.vectors[1] for item in encoder.encode([from_tokens([_PHRASE, word]) for word in rated])])
     directions = _ridge(vectors.astype(np.float64), np.array(list(rated.values())))
     try:
@@ -108,15 +108,12 @@ def learn_directions(encoder: Encoder) -> FloatArray:
     return directions
 
 
-def _rated_words() -> dict[str, tuple[float, float]]:
-    """Words with how negative and how positive they are: those of the lexicons that are not too rare, and common neutral ones."""
-    known, lexicon, hostile = word_list(ENGLISH), valences(), insults()
-    rated = [word for word in lexicon if known.frequency(word) >= _KNOWN]
-    insulting = [word for word in hostile if word not in lexicon]
+def _examples() -> dict[str, tuple[float, float]]:
+    """Words with how negative and how positive they are: rated ones that are not too rare, all insults, and neutral ones."""
+    known, lexicon = word_list(ENGLISH), valences()
+    examples = {word: sides for word, sides in rated_words().items() if word not in lexicon or known.frequency(word) >= _KNOWN}
     neutral = [word for word in known.common(_NEUTRAL) if word not in lexicon and len(word) > 1][::5]
-    words = dict.fromkeys([*rated, *insulting, *neutral])
-    valence = {word: lexicon.get(word, 0.0) for word in words}
-    return {word: (max(-valence[word], 0.0) + hostile.get(word, 0.0), max(valence[word], 0.0)) for word in words}
+    return examples | {word: (0.0, 0.0) for word in neutral if word not in examples}
 
 
 def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
