@@ -19,14 +19,16 @@ from numpy.typing import NDArray
 from difa import fitting
 from difa.calibrate import check_rate
 from difa.config import Config, check_seed
+from difa.cross_fit import Report
 from difa.decide import Rule, flag, rank
 from difa.detector import C, Detector
 from difa.document import Explanation, FloatArray, Result
 from difa.encoders import load_encoder
 from difa.errors import InputError, NotFittedError
-from difa.fitting import LEAST_DOCUMENTS, Report
+from difa.fitting import LEAST_DOCUMENTS
 from difa.parameters import Parameters
 from difa.sample import enough_documents
+from difa.views import check_views
 from difa.words import as_document, as_documents
 
 DEFAULT_MAX_WORDS = 200_000
@@ -85,6 +87,7 @@ class DiFA(Parameters):
             report: called with the stage under way and the share of it that is done.
         """
         config = self.config()
+        check_views(config)
         check_rate("fpr", self.fpr)
         if self.fdr is not None:
             check_rate("fdr", self.fdr)

@@ -28,7 +28,7 @@ from difa.encoders import EncoderSpec, stored, with_cache
 from difa.errors import ConfigError, ModelError
 from difa.knowledge import ENGLISH, PACKAGES, check_versions, versions
 from difa.learn import Heads
-from difa.views import ENGLISH_ONLY, KNOWLEDGE, LEARNT_FROM, restore_view
+from difa.views import SavedView, restore_view, view_kind
 
 FORMAT = 3
 
@@ -55,17 +55,17 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
         tensors, training = _tensors(content["weights.safetensors"]), config_file["training"]
         origin = config_file.get("encoder_origin", "")
         encoder = stored.restore(spec, content, origin, config.encoder.batch_tokens, threads)
-        views = tuple(
-            restore_view(name, _part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, language, threads)
-            for name in config.views.names
+        names = config.views.names
+        saved = (
+            SavedView(_part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, language, threads) for name in names
         )
         detector = Detector(
             config=config,
             seed=config_file["seed"],
             encoder=with_cache(encoder, cache),
             language=language,
-            views=views,
-            references=tuple(TailReference(tensors[f"reference.{name}"]) for name in config.views.names),
+            views=tuple(map(restore_view, names, saved)),
+            references=tuple(TailReference(tensors[f"reference.{name}"]) for name in names),
             heads=Heads(fusion, _part(tensors, "aggregation.")) if (fusion := _part(tensors, "fusion.")) else None,
             document_score=DocumentScore.restore(traits) if (traits := _part(tensors, "document.")) else None,
             word_reference=TailReference(tensors["reference.word"]),
@@ -193,20 +193,20 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
 def _knowledge(detector: Detector) -> list[str]:
     """The parts of the knowledge of the language that scoring needs."""
     views = detector.config.views.names
-    return sorted({part for view in views for part in KNOWLEDGE.get(view, ())})
+    return sorted({part for view in views for part in view_kind(view).knowledge})
 
 
 def _language(detector: Detector) -> str:
+    english_only = [view for view in detector.config.views.names if view_kind(view).english_only]
+    silent = [] if detector.language == ENGLISH else english_only
     if detector.language is None:
-        silent = [view for view in ENGLISH_ONLY if view in detector.config.views.names]
         return "not found: only the corpus counts" + (f"; silent: {', '.join(silent)}" if silent else "")
-    silent = [] if detector.language == ENGLISH else [view for view in ENGLISH_ONLY if view in detector.config.views.names]
     return f"`{detector.language}`" + (f"; silent in it: {', '.join(silent)}" if silent else "")
 
 
 def _credits(detector: Detector) -> list[str]:
     """The credit that the licences of the knowledge ask for."""
-    learnt = {part for view in detector.config.views.names for part in LEARNT_FROM.get(view, ())}
+    learnt = {part for view in detector.config.views.names for part in view_kind(view).learnt_from}
     parts = sorted({*_knowledge(detector), *learnt})
     if not parts:
         return []

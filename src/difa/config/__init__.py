@@ -29,7 +29,6 @@ from difa.config.views import (
     FULL_VIEWS,
     NO_ENCODER,
     PAPER_VIEWS,
-    VECTOR_VIEWS,
     VIEW_NAMES,
     CollocationConfig,
     CriticConfig,
@@ -50,7 +49,6 @@ __all__ = [
     "NO_ENCODER",
     "PAPER_KINDS",
     "PAPER_VIEWS",
-    "VECTOR_VIEWS",
     "VIEW_NAMES",
     "AggregationConfig",
     "CalibrationConfig",
@@ -109,11 +107,6 @@ class Config:
             )
         if self.fusion.rule == "gates" and len(self.views.names) > 2:
             raise ConfigError(f"fusion.rule: expected mean for more than two views, got gates for {len(self.views.names)}")
-        blind = [name for name in VECTOR_VIEWS if name in self.views.names] if self.encoder.name == NO_ENCODER else []
-        if blind:
-            raise ConfigError(
-                f"views.names: expected views that need no vectors beside encoder.name=none, got {', '.join(blind)}"
-            )
 
     @classmethod
     def preset(cls, name: str) -> Config:

@@ -11,12 +11,10 @@ NO_ENCODER = "none"
 """In the place of an encoder's name: words are read as strings alone."""
 
 VIEW_NAMES = ("language", "phrase", "tone", "critic", "form", "neighbour", "semantic", "collocation")
-"""All there are. The default preset looks with the first six, the paper's with `semantic` and `form`."""
-FULL_VIEWS = VIEW_NAMES[:6]
+"""All views there are: each is the module of that name in `difa.views`."""
+FULL_VIEWS = ("language", "phrase", "tone", "critic", "form", "neighbour")
 PAPER_VIEWS = ("semantic", "form")
-FAST_VIEWS = VIEW_NAMES[:5]
-VECTOR_VIEWS = ("neighbour", "semantic")
-"""Views that see nothing but vectors; the others do without where there is no encoder."""
+FAST_VIEWS = ("language", "phrase", "tone", "critic", "form")
 
 
 @dataclass(frozen=True)

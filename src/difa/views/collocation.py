@@ -19,6 +19,7 @@ from difa.knowledge.letters import fold
 from difa.knowledge.remembered import Remembered
 from difa.views.neighbour_counts import Pairs, ratio_beside
 from difa.views.packed_strings import pack, unpack
+from difa.views.view import ViewKind
 
 _UNKNOWN, _EDGE = 0, 1  # numbers of words that are not in the vocabulary, and of the places before and after a document
 _NAMES = ["", ""]  # what stands at those numbers in the saved vocabulary
@@ -103,3 +104,9 @@ def _phrase(ratio: float, neighbour: str) -> str:
     if 0.8 < ratio < 1.25:
         return f"as likely {neighbour} as on the whole"
     return f"{max(ratio, 1 / ratio):.2g} times {'rarer' if ratio > 1 else 'likelier'} {neighbour} than on the whole"
+
+
+VIEW = ViewKind(
+    fit=lambda lesson: CollocationView.fit(lesson.documents, lesson.config.collocation),
+    restore=lambda saved: CollocationView.restore(saved.config.collocation, saved.tensors),
+)

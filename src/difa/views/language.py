@@ -22,6 +22,7 @@ from difa.knowledge.remembered import Remembered
 from difa.knowledge.spelling import FLOOR
 from difa.knowledge.wordlist import word_list
 from difa.views.packed_strings import pack, unpack
+from difa.views.view import ViewKind
 
 CORPUS_SHARE = 0.9
 """How much the corpus counts in the frequency of a word; the language has the rest."""
@@ -118,3 +119,10 @@ class LanguageView:
 
 def _commonness(frequency: float) -> str:
     return "common" if frequency > 1e-5 else "uncommon" if frequency > 3e-7 else "rare"
+
+
+VIEW = ViewKind(
+    fit=lambda lesson: LanguageView.fit(lesson.documents, lesson.config.language, lesson.language),
+    restore=lambda saved: LanguageView.restore(saved.config.language, saved.tensors, saved.language),
+    knowledge=("words",),
+)

@@ -19,6 +19,7 @@ from difa.perturb import Pseudo
 from difa.views.critic.network import Network, train
 from difa.views.critic.seen import Own
 from difa.views.critic.statistics import STATISTICS, Statistics
+from difa.views.view import ViewKind
 
 _NETWORKS = ("plain", "vector")
 
@@ -135,3 +136,12 @@ def _within(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list
         chosen.append(index)
         words += lengths[index]
     return sorted(chosen)
+
+
+VIEW = ViewKind(
+    fit=lambda lesson: CriticView.fit(lesson.documents, lesson.pseudos, lesson.config.critic, lesson.language, lesson.seed),
+    restore=lambda saved: CriticView.restore(saved.tensors, saved.language),
+    knowledge=("words", "trigrams"),
+    learnt_from=("valence",),
+    needs_errors=True,
+)

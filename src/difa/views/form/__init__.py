@@ -18,6 +18,7 @@ from difa.config import FormConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.knowledge.remembered import Remembered
 from difa.views.form.context_statistics import CONTEXT, describe_context
+from difa.views.view import ViewKind
 
 SURFACE = (
     "length",
@@ -140,3 +141,9 @@ _SURFACES = Remembered(describe_surface, len(SURFACE))
 
 def _longest(flags: object) -> int:
     return max((len(list(run)) for flag, run in groupby(flags) if flag), default=0)  # type: ignore[call-overload]
+
+
+VIEW = ViewKind(
+    fit=lambda lesson: FormView.fit(lesson.documents, lesson.config.form),
+    restore=lambda saved: FormView(config=saved.config.form, **saved.tensors),
+)

@@ -18,6 +18,7 @@ from difa.config import NeighbourConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.views.neighbour.nearest_search import NearestSearch
 from difa.views.packed_strings import pack, unpack
+from difa.views.view import ViewKind
 
 _SHARE = 0.75  # the power of a word's count with which its rows in the bank grow
 
@@ -87,3 +88,10 @@ def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArra
     for positions in positions_of.values():
         turn[rng.permutation(positions)] = (np.arange(len(positions)) + rng.random()) / len(positions) ** _SHARE
     return np.sort(np.argsort(turn, kind="stable")[:size])
+
+
+VIEW = ViewKind(
+    fit=lambda lesson: NeighbourView.fit(lesson.documents, lesson.config.neighbour, lesson.seed, lesson.config.encoder.threads),
+    restore=lambda saved: NeighbourView.restore(saved.config.neighbour, saved.tensors, saved.threads),
+    needs_vectors=True,
+)

@@ -14,8 +14,10 @@ import numpy as np
 
 from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason
+from difa.errors import MissingExtraError
 from difa.runtime.session import GraphRunner
 from difa.runtime.windows import Window, plan_windows
+from difa.views.view import Lesson, View, ViewKind
 
 _BATCH_WORDS = 1024
 _PAD_TO = 4
@@ -89,3 +91,26 @@ class SemanticView:
                 read = slice(window.keep_start - window.start, window.keep_end - window.start)
                 terms[index][0, kept], terms[index][1, kept] = outputs[0][row, read], outputs[1][row, read]
         return terms
+
+
+def _prepare(lesson: Lesson) -> None:
+    try:
+        from difa.views.semantic.train import architecture
+    except ImportError as error:
+        raise MissingExtraError(error.name or "torch", "fit", "fitting") from None
+    architecture(lesson.encoder.spec.dimension, lesson.config.semantic)
+
+
+def _fit(lesson: Lesson) -> View:
+    from difa.views.semantic.train import train
+
+    config = lesson.config
+    return SemanticView(train(lesson.documents, config.semantic, lesson.seed), config.semantic, config.encoder.threads)
+
+
+VIEW = ViewKind(
+    fit=_fit,
+    restore=lambda saved: SemanticView(saved.graph or b"", saved.config.semantic, saved.threads),
+    needs_vectors=True,
+    prepare=_prepare,
+)
