@@ -87,7 +87,6 @@ class DiFA(Parameters):
             report: called with the stage under way and the share of it that is done.
         """
         config = self.config()
-        check_views(config)
         check_rate("fpr", self.fpr)
         if self.fdr is not None:
             check_rate("fdr", self.fdr)
@@ -110,9 +109,8 @@ class DiFA(Parameters):
         """The settings of all stages: the preset's, with the constructor's changes."""
         config = Config.preset(self.preset).changed(self.stages or {})
         given: dict[str, Any] = {"name": self.encoder, "layer": self.layer, "threads": self.threads}
-        return replace(
-            config, encoder=replace(config.encoder, **{key: value for key, value in given.items() if value is not None})
-        )
+        encoder = replace(config.encoder, **{key: value for key, value in given.items() if value is not None})
+        return check_views(replace(config, encoder=encoder))
 
     # Scoring
 

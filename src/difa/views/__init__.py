@@ -24,11 +24,12 @@ def view_kind(name: str) -> ViewKind:
     return kind
 
 
-def check_views(config: Config) -> None:
-    """Refuse views that see nothing but vectors where there is no encoder."""
+def check_views(config: Config) -> Config:
+    """The same settings; views that see nothing but vectors are refused where there is no encoder."""
     blind = [name for name in config.views.names if view_kind(name).needs_vectors]
     if blind and config.encoder.name == NO_ENCODER:
         raise ConfigError(f"views.names: expected views that need no vectors beside encoder.name=none, got {', '.join(blind)}")
+    return config
 
 
 def prepare_views(lesson: Lesson) -> None:
