@@ -54,6 +54,8 @@ def with_error(kind: str, text: str, language: str, rng: np.random.Generator) ->
         foreign = common_words("de" if language == "en" else "en", 2000)[200:]
         run = " ".join(rng.choice(foreign, 3))
         changed, begin = f"{word.text} {run}", word.end + 1
+    if changed == word.text:
+        return None
     return text[: word.start] + changed + text[word.end :], range(begin, word.start + len(changed))
 
 
