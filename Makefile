@@ -77,7 +77,7 @@ reference: $(VENV)/.installed  ## write docs/settings.md and docs/commands.md fr
 notebook: $(VENV)/.installed  ## run docs/tutorial.ipynb, keep its outputs and write docs/tutorial.md from it
 	$(BIN)/python tools/notebook.py
 
-docs: $(VENV)/.installed  ## build the documentation
+docs: $(VENV)/.installed  ## build the documentation; python -m http.server -d build/site shows it, with search
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 wheel: $(VENV)/.installed  ## build the wheel and the source archive into dist/
