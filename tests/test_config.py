@@ -34,6 +34,8 @@ def test_the_paper_preset_is_the_papers():
         (lambda: SemanticConfig(learning_rate=float("nan")), "learning_rate"),
         (lambda: SemanticConfig(min_steps=9, max_steps=8), "at most max_steps"),
         (lambda: SemanticConfig(layers=True), "layers"),
+        (lambda: SemanticConfig(student_rounds=0), "student_rounds: expected a whole number of at least 1, got 0"),
+        (lambda: SemanticConfig(plateau=-0.1), "plateau: expected a number of at least 0 and at most 1, got -0.1"),
         (lambda: CalibrationConfig(reference="none"), "expected one of unseen, in-sample, got 'none'"),
         (lambda: PerturbConfig(kinds=()), "kinds"),
         (lambda: ViewsConfig(names=("form", "form")), "each once, got"),

@@ -1,7 +1,8 @@
 """Evidences and labels of pseudo anomalies -> the weights of fusion and aggregation.
 
-q and r learn together, from word and document labels, while everything below them is frozen. Words and documents of both
-classes weigh the same in the loss, however rare the anomalous ones are.
+q and r learn together, from word and document labels, while everything below them is frozen. Normal documents serve as
+negatives beside the pseudo anomalies. Words and documents of both classes weigh the same in the loss, however rare the
+anomalous ones are.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Every command on the tiny set, from the first cell to the last file."""
 
+import inspect
 import json
 
 import numpy as np
@@ -13,6 +14,7 @@ from difa.bench.run import open_run
 from difa.bench.split import is_anomalous, split
 from difa.bench.store import Store, fingerprint_of
 from difa.bench.table import run_table
+from difa.cli import bench as cli
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
 
@@ -96,6 +98,20 @@ def test_contamination_hurts_those_who_remember_everything(start):
     learned = next(figure for figure in untouched if figure["pooling"] == "learned")
     assert auroc["difa-full", "noise", 0.0] == pytest.approx(learned["auroc"], abs=1e-9), "no noise, no change"
     assert (run.store.folder / "contamination.png").is_file()
+
+
+@pytest.mark.parametrize("module", [contamination, sparsity])
+def test_the_analyses_of_the_paper_draw_its_preset(start, module, monkeypatch):
+    name = module.__name__.rpartition(".")[2]
+    shown = inspect.signature(getattr(cli, name)).parameters["methods"].default
+    assert tuple(shown.split(",")) == module.METHODS, "the command line measures what the library does"
+    drawn, run = [], start(draws=0)
+    monkeypatch.setattr("difa.bench.plots._lines", lambda axes, points: drawn.extend(method for method, *_ in points))
+    measure = getattr(module, f"run_{name}")
+    methods = tuple(method for method in module.METHODS if method in ("difa-paper", "tokencore"))
+    measure(run, methods, {"noise": (0.1,)} if module is contamination else (1,))
+    assert set(drawn) == {"difa-paper", "tokencore"}
+    assert "| DiFA (paper) |" in (run.store.folder / f"{name}.md").read_text()
 
 
 def test_noise_reaches_the_training_documents_only(start):

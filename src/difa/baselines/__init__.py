@@ -33,7 +33,7 @@ class Baseline(Protocol):
 
 @dataclass(frozen=True)
 class Method:
-    """A line of the table: how a baseline is made, and the settings its authors searched."""
+    """A line of the table: how a baseline is made, and the settings that TokenCore's authors searched for it."""
 
     name: str
     label: str

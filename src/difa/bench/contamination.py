@@ -24,7 +24,7 @@ from difa.bench.store import Record, fingerprint_of
 from difa.document import Document, Encoded
 from difa.encoders import Encoder, EncoderSpec, Progress
 
-METHODS = ("difa-full", "tokencore", "iforest")
+METHODS = ("difa-full", "difa-paper", "tokencore", "iforest")
 SHARES: dict[str, tuple[float, ...]] = {
     "noise": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
     "anomalies": (0.0, 0.05, 0.1, 0.15, 0.2),

@@ -109,20 +109,27 @@ def keep(run: Run, command: str, records: Sequence[Record]) -> list[Record]:
 def finish(
     run: Run, command: str, tasks: Sequence[Task], markdown: Callable[[Sequence[Record]], str], draw: Drawer | None = None
 ) -> list[Record]:
-    """Execute a plan, keep its records, and write the command's table and picture.
+    """Execute a plan, and write what came out."""
+    return write_records(run, command, run.execute(tasks), markdown, draw)
+
+
+def write_records(
+    run: Run, command: str, records: Sequence[Record], markdown: Callable[[Sequence[Record]], str], draw: Drawer | None = None
+) -> list[Record]:
+    """Keep a command's records, and write its table and picture; the records that the folder then holds are returned.
 
     Args:
         run: where to.
         command: the name of all files.
-        tasks: the plan.
+        records: what was measured.
         markdown: makes the table of all records that the folder then holds.
         draw: likewise the picture.
     """
-    records = keep(run, command, run.execute(tasks))
-    write_text(run.store.folder / f"{command}.md", markdown(records))
+    kept = keep(run, command, records)
+    write_text(run.store.folder / f"{command}.md", markdown(kept))
     if draw is not None:
-        draw(records, run.store.folder / command)
-    return records
+        draw(kept, run.store.folder / command)
+    return kept
 
 
 def load_records(folder: Path, command: str) -> list[Record]:

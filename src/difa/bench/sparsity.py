@@ -23,7 +23,7 @@ from difa.bench.store import Record, fingerprint_of
 from difa.document import Document
 from difa.words import from_tokens
 
-METHODS = ("difa-full", "tokencore", "iforest", "trigram")
+METHODS = ("difa-full", "difa-paper", "tokencore", "iforest", "trigram")
 COUNTS = (1, 2, 3, 5, 8)
 
 

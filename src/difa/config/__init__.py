@@ -1,8 +1,9 @@
 """Settings: one frozen dataclass per stage, checked when made; unknown keys and impossible values are errors.
 
 Each default stands once, with its reason: `views` has the encoder and the views, `scoring` what makes scores of their
-evidence. Three presets: `paper` follows the text of the paper in every respect that the text settles; `full`, the default,
-differs where the paper's way is known to be dishonest or weak; `fast` does without an encoder (docs/method.md).
+evidence. Three presets: `paper` follows the text of the paper, but for its encoder and layer and a few things that
+docs/paper.md lists; `full`, the default, differs where the paper's way is known to be dishonest or weak; `fast` does without an
+encoder (docs/method.md).
 """
 
 from __future__ import annotations

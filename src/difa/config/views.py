@@ -19,11 +19,14 @@ FAST_VIEWS = ("language", "phrase", "tone", "critic", "form")
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """Words -> vectors."""
+    """Words -> vectors.
+
+    The same in the presets `full` and `paper`: neither has the paper's encoder, which is bert-base-uncased at its last layer.
+    """
 
     name: str = DEFAULT_ENCODER
     """`minilm` (embedded), a Hugging Face hub name, a local folder, or `none` for words without vectors, as in the preset
-    `fast`."""
+    `fast`. The paper's own is `bert-base-uncased`."""
     layer: int | None = None
     """Hidden layer to read: 0 is the embedding, negative counts from the end; None is 4 for `minilm`, where the last
     layer is bad for words, and the last layer, as in the paper, for any other encoder."""
@@ -60,7 +63,8 @@ class FormConfig:
     window: int = 2
     """Neighbours on each side, as in the paper."""
     shrinkage: float = 1e-3
-    """Share of the identity mixed into the correlation matrix, so that collinear entries stay invertible."""
+    """Share of the identity mixed into the correlation matrix, so that collinear entries stay invertible. The same in all
+    presets; the paper has none."""
     min_scale: float = 1e-2
     """Least standard deviation of an entry, so that one that is constant in normal text counts, but not without bound."""
 
@@ -72,7 +76,10 @@ class FormConfig:
 
 @dataclass(frozen=True)
 class SemanticConfig:
-    """Semantic view: Transformer encoder f, teacher decoder g_T, student decoder g_S."""
+    """Semantic view, of the preset `paper` alone: Transformer encoder f, teacher decoder g_T, student decoder g_S.
+
+    The paper gives neither sizes nor lengths of training; all of these are ours.
+    """
 
     layers: int = 1
     """Transformer blocks in f and in g_T each; one reconstructs well and costs a quarter of the text encoder."""
@@ -83,18 +90,26 @@ class SemanticConfig:
     student_weight: float = 1.0
     """Weight of the teacher–student term; 1 in the paper, 0 leaves the reconstruction error alone."""
     epochs: int = 6
-    """Passes of the teacher over the normal words, within the bounds below; the student makes twice as many, shorter, steps."""
+    """Passes of the teacher over the normal words, within the two bounds below."""
     min_steps: int = 30
+    """Steps of the teacher at least, however few words there are."""
     max_steps: int = 60
-    """Reconstruction of normal words has settled by then on every corpus we tried."""
+    """Steps of the teacher at most; but one whole pass is always made, however many steps that takes."""
+    student_rounds: int = 20
+    """Rounds of 100 steps that the student learns at most."""
+    plateau: float = 0.001
+    """The student has learned when a round lowers its mean distance from the teacher by less than this share of the distance
+    at its start."""
     batch_words: int = 512
+    """Words per step, of the teacher about, of the student exactly."""
     learning_rate: float = 2e-3
     window: int = 256
     """Words that attend to each other; longer documents are read in overlapping windows."""
 
     def __post_init__(self) -> None:
-        for name in ("layers", "heads", "epochs", "max_steps", "min_steps", "batch_words"):
+        for name in ("layers", "heads", "epochs", "max_steps", "min_steps", "student_rounds", "batch_words"):
             whole(self, name, 1)
+        number(self, "plateau", 0, 1)
         whole(self, "window", 8)
         number(self, "distance_weight", 0)
         number(self, "student_weight", 0)
