@@ -10,6 +10,8 @@ from difa.bench.split import is_anomalous, split
 from difa.bench.validation import attach, validation_tasks
 from difa.config import PAPER_KINDS
 
+FEW_WORDS = pytest.mark.filterwarnings("ignore:max_samples")  # half of the tiny training half is smaller than a sample
+
 
 def record(settings, test, validated=None, **more):
     def figures(auroc):
@@ -43,6 +45,7 @@ def test_the_legend_says_whose_way_each_choice_is():
     assert "as in the paper" not in LEGEND, "the paper does not say how the words of baselines are pooled"
 
 
+@FEW_WORDS
 @pytest.mark.slow
 def test_validation_sees_no_test_document(start):
     """Whatever the test half holds, the validation figures of a setting are the same."""
@@ -62,6 +65,7 @@ def test_validation_sees_no_test_document(start):
     assert levels == {("word", None), ("document", "max"), ("document", "mean")}
 
 
+@FEW_WORDS
 @pytest.mark.slow
 def test_validation_uses_the_pseudo_anomalies_of_the_paper(start, monkeypatch):
     from difa.bench import validation
@@ -77,6 +81,7 @@ def test_validation_uses_the_pseudo_anomalies_of_the_paper(start, monkeypatch):
     assert {tuple(word.text for word in d.words) for d in made[0].halves.training} <= set(training)
 
 
+@FEW_WORDS
 @pytest.mark.slow
 def test_the_table_shows_the_choice(start):
     from difa.bench.table import run_table

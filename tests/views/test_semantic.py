@@ -91,25 +91,25 @@ def test_every_training_document_is_seen(documents, monkeypatch):
     assert sorted(map(len, read)) == sorted(map(len, documents))
 
 
-def rounds_of(documents, monkeypatch, course, **changes):
-    """How many rounds the student learns if its discrepancy takes a given course."""
-    steps, given = [], iter(course)
+def rates_of(documents, monkeypatch, course, **changes):
+    """The learning rate of each round if the student's discrepancy takes a given course."""
+    rates, given = [], iter(course)
     monkeypatch.setattr(training, "_discrepancy", lambda *rest: next(given))
     monkeypatch.setattr(training, "_train_teacher", lambda *rest: None)
-    monkeypatch.setattr(training, "_step", lambda *rest: steps.append(1))
-    train_network(documents, SemanticConfig(**(CONFIG.__dict__ | changes)), seed=0)
-    return len(steps) / STUDENT_ROUND
+    monkeypatch.setattr(training, "_step", lambda optimiser, loss, rate: rates.append(rate))
+    train_network(documents, SemanticConfig(**(CONFIG.__dict__ | {"learning_rate": 0.16} | changes)), seed=0)
+    assert all(len(set(rates[at : at + STUDENT_ROUND])) == 1 for at in range(0, len(rates), STUDENT_ROUND))
+    return [round(rate, 6) for rate in rates[::STUDENT_ROUND]]
 
 
 def test_the_student_learns_to_a_plateau(documents, monkeypatch):
-    course = [2.0, 1.0, 0.5, 0.47, 0.46, 0.46]
-    assert rounds_of(documents, monkeypatch, course, plateau=0.01, student_rounds=9) == 4, "0.01 is less than 1 % of 2.0"
-    assert rounds_of(documents, monkeypatch, course, plateau=0.02, student_rounds=9) == 3
-    assert rounds_of(documents, monkeypatch, [2.0, 2.5], plateau=0.01, student_rounds=9) == 1, "it does not get worse for long"
+    course = [2.0, 1.0, 0.5, 0.49, 0.3, 0.31, 0.29, 0.1]
+    assert rates_of(documents, monkeypatch, course, student_rounds=20) == [0.16, 0.16, 0.16, 0.04, 0.04, 0.01]
+    assert rates_of(documents, monkeypatch, [2.0, 2.5, 3.0, 4.0], student_rounds=20) == [0.16, 0.04, 0.01], "nor gets worse"
 
 
 def test_the_plateau_is_bounded(documents, monkeypatch):
-    assert rounds_of(documents, monkeypatch, [2.0 - 0.1 * at for at in range(9)], plateau=0.01, student_rounds=3) == 3
+    assert len(rates_of(documents, monkeypatch, [0.5**at for at in range(9)], student_rounds=4)) == 4
 
 
 def test_same_seed_same_graph_bit_for_bit(documents):

@@ -97,9 +97,9 @@ class SemanticConfig:
     """Steps of the teacher at most; but one whole pass is always made, however many steps that takes."""
     student_rounds: int = 20
     """Rounds of 100 steps that the student learns at most."""
-    plateau: float = 0.001
-    """The student has learned when a round lowers its mean distance from the teacher by less than this share of the distance
-    at its start."""
+    plateau: float = 0.1
+    """A round has brought nothing if it lowers the student's mean distance from the teacher by less than this share. Its rate is
+    then divided by four; at the third such round the student has learned."""
     batch_words: int = 512
     """Words per step, of the teacher about, of the student exactly."""
     learning_rate: float = 2e-3

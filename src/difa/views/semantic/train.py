@@ -32,6 +32,10 @@ from difa.views.semantic.network import SemanticNetwork, attention_bias
 
 STUDENT_ROUND = 100
 """Steps of the student between two looks at how far it still is from the teacher."""
+PLATEAUS = 3
+"""Rounds without progress after which the student has learned; after each of them but the last it goes on more slowly."""
+SLOWER = 4
+"""What its rate is divided by then: at the first rate the distance stops falling at the noise of the steps."""
 _ONE_AT_A_TIME = threading.Lock()  # torch's random state belongs to all threads
 
 
@@ -98,7 +102,7 @@ def _train_teacher(network: SemanticNetwork, pieces: Sequence[FloatArray], confi
 
 
 def _train_student(network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, rng: Generator) -> None:
-    """Let g_S learn to imitate the frozen g_T, until a round of steps no longer brings the two closer.
+    """Let g_S learn to imitate the frozen g_T, until slower steps do not bring the two closer either.
 
     It sees words one by one, so their codes are computed once. After each round the discrepancy is measured on all of them.
     """
@@ -112,13 +116,16 @@ def _train_student(network: SemanticNetwork, pieces: Sequence[FloatArray], confi
             targets.append(network.decode(z, bias)[mask > 0])
     code, target = torch.cat(codes), torch.cat(targets)
     optimiser = torch.optim.AdamW(network.student.parameters(), lr=config.learning_rate)
-    measured = [_discrepancy(network, code, target)]
+    best, plateaus = _discrepancy(network, code, target), 0
     for _ in range(config.student_rounds):
+        rate = config.learning_rate / SLOWER**plateaus
         for _ in range(STUDENT_ROUND):
             picked = torch.from_numpy(rng.integers(len(code), size=config.batch_words))
-            _step(optimiser, network.distance(network.student(code[picked]), target[picked]).mean(), config.learning_rate)
-        measured.append(_discrepancy(network, code, target))
-        if measured[-2] - measured[-1] < config.plateau * measured[0]:
+            _step(optimiser, network.distance(network.student(code[picked]), target[picked]).mean(), rate)
+        found = _discrepancy(network, code, target)
+        plateaus += found > (1 - config.plateau) * best
+        best = min(best, found)
+        if plateaus == PLATEAUS:
             break
 
 
