@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from difa.bench.store import Record
 from difa.bench.methods import Scores
 from difa.bench.metrics import judge_documents, judge_words
+from difa.bench.store import Record
 from difa.document import IntArray
 
 

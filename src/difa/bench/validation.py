@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 from difa.baselines import METHODS, MethodSettings
-from difa.bench.store import Record, fingerprint_of
 from difa.bench.data import DataSet
 from difa.bench.figures import figures_of
 from difa.bench.methods import score_baseline
 from difa.bench.pseudo import PseudoTest, make_pseudo_test
 from difa.bench.run import Run, Task
 from difa.bench.split import split
+from difa.bench.store import Record, fingerprint_of
 from difa.config import Config
 
 COMMAND = "validation"
