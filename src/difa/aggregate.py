@@ -21,7 +21,7 @@ from difa.fuse import Array, Weights
 
 CANDIDATES = ("max", "topk", "lse", "adp")
 DESCRIPTOR = (*CANDIDATES, "mean", "peakness", "support", "geometry", "log_length")
-_UNITS = (*[0.2] * 5, 0.5, 1.0, 1.0, 0.2)
+UNITS = (*[0.2] * 5, 0.5, 1.0, 1.0, 0.2)
 """What each entry of the descriptor is multiplied by before r sees it: it brings all nine to the scale of the network."""
 
 
@@ -60,7 +60,7 @@ def pool(scores: Array, mask: Array, log_sharpness: Array, config: AggregationCo
 
 def mix(descriptor: Array, weights: Weights, xp: Any = np) -> Array:
     """Document scores from descriptors: (B, 9) -> (B,)."""
-    units = xp.stack([d * unit for d, unit in zip(_columns(descriptor), _UNITS, strict=True)], -1)
+    units = xp.stack([d * unit for d, unit in zip(_columns(descriptor), UNITS, strict=True)], -1)
     logits = xp.tanh(units @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
     shares = xp.exp(logits - xp.amax(logits, -1)[..., None])
     shares = shares / xp.sum(shares, -1)[..., None]

@@ -10,8 +10,6 @@ from difa.bench.split import is_anomalous, split
 from difa.bench.validation import attach, validation_tasks
 from difa.config import PAPER_KINDS
 
-FEW_WORDS = pytest.mark.filterwarnings("ignore:max_samples")  # half of the tiny training half is smaller than a sample
-
 
 def record(settings, test, validated=None, **more):
     def figures(auroc):
@@ -45,14 +43,13 @@ def test_the_legend_says_whose_way_each_choice_is():
     assert "as in the paper" not in LEGEND, "the paper does not say how the words of baselines are pooled"
 
 
-@FEW_WORDS
 @pytest.mark.slow
 def test_validation_sees_no_test_document(start):
     """Whatever the test half holds, the validation figures of a setting are the same."""
     run = start(draws=0)
     dataset = run.sets[0]
-    first = [task.compute() for task in validation_tasks(run, dataset, 42, ("iforest", "length"))]
-    assert len(first) == 6, "one for each setting of iforest; word length has nothing to choose"
+    first = [task.compute() for task in validation_tasks(run, dataset, 42, ("lof", "length"))]
+    assert len(first) == 4, "one for each setting of LOF; word length has nothing to choose"
     training = {document.id for document in split(dataset.documents, 42).training}
     other = [
         document if document.id in training or not is_anomalous(document) else replace(document, words=document.words[::-1])
@@ -60,12 +57,11 @@ def test_validation_sees_no_test_document(start):
     ]
     assert other != dataset.documents
     changed = replace(dataset, documents=other)
-    assert [task.compute() for task in validation_tasks(run, changed, 42, ("iforest",))] == first
+    assert [task.compute() for task in validation_tasks(run, changed, 42, ("lof",))] == first
     levels = {(figure["level"], figure["pooling"]) for figure in first[0]["figures"]}
     assert levels == {("word", None), ("document", "max"), ("document", "mean")}
 
 
-@FEW_WORDS
 @pytest.mark.slow
 def test_validation_uses_the_pseudo_anomalies_of_the_paper(start, monkeypatch):
     from difa.bench import validation
@@ -73,7 +69,7 @@ def test_validation_uses_the_pseudo_anomalies_of_the_paper(start, monkeypatch):
     made, make = [], validation.make_pseudo_test
     monkeypatch.setattr(validation, "make_pseudo_test", lambda *rest: made.append(make(*rest)) or made[-1])
     run = start(draws=0)
-    for task in validation_tasks(run, run.sets[0], 42, ("iforest",))[:2]:
+    for task in validation_tasks(run, run.sets[0], 42, ("lof",))[:2]:
         task.compute()
     assert len(made) == 1, "made once for all settings"
     assert set(made[0].kinds) == {"", *PAPER_KINDS}
@@ -81,16 +77,15 @@ def test_validation_uses_the_pseudo_anomalies_of_the_paper(start, monkeypatch):
     assert {tuple(word.text for word in d.words) for d in made[0].halves.training} <= set(training)
 
 
-@FEW_WORDS
 @pytest.mark.slow
 def test_the_table_shows_the_choice(start):
     from difa.bench.table import run_table
 
     run = start(draws=0)
-    records = run_table(run, ("iforest",), grid=True)
+    records = run_table(run, ("lof",), grid=True)
     searched = [each for each in records if each["settings"]]
     best = max(searched, key=lambda each: each["validation"][0]["auroc"])
     line = next(line for line in table_markdown(records).splitlines() if line.endswith(f"| {VALIDATION_NOTE} |"))
     assert short(best["figures"][0]["auroc"]) in line
     assert all(each["command"] == "table" for each in records), "validation has no rows of its own"
-    assert run_table(start(draws=0), ("iforest",), grid=True) == records, "finished cells are not computed again"
+    assert run_table(start(draws=0), ("lof",), grid=True) == records, "finished cells are not computed again"
