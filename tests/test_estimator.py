@@ -283,4 +283,4 @@ def test_another_language_is_found_and_what_cannot_speak_it_is_silent(quick, tmp
 def test_repr_says_what_a_model_was_fitted_on(quick_model):
     shown = repr(quick_model)
     assert ", fitted on 80 documents, " in shown
-    assert "; flags at fpr 0.05; views language, phrase, tone" in shown
+    assert "; flags at fpr 0.05 (at most 9.4 % with 95 % confidence); views language, phrase, tone" in shown

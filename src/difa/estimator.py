@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from difa import fitting
 from difa.calibrate import check_rate
+from difa.confidence import say_bound
 from difa.config import Config, check_seed
 from difa.cross_fit import Report
 from difa.decide import Rule, flag, rank
@@ -232,7 +233,8 @@ class DiFA(Parameters):
         fitted = getattr(self, "detector_", None)
         if fitted is None:
             return f"DiFA({self._changed()}), not fitted"
-        rate = f"fdr {self.fdr:g}" if self.fdr is not None else f"fpr {self.fpr:g}"
+        bound = say_bound(len(fitted.document_reference.values), self.fpr)
+        rate = f"fdr {self.fdr:g}" if self.fdr is not None else f"fpr {self.fpr:g} ({bound})"
         views = ", ".join(fitted.config.views.names)
         return f"DiFA({self._changed()}), fitted on {fitted.extent}; flags at {rate}; views {views}"
 

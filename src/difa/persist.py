@@ -20,6 +20,7 @@ import numpy as np
 from difa import __version__
 from difa.atomic import fresh_folder, write_synced
 from difa.calibrate import TailReference
+from difa.confidence import say_bound
 from difa.config import Config, check_threads
 from difa.detector import Detector
 from difa.document import FloatArray, IntArray
@@ -31,6 +32,7 @@ from difa.learn import Heads
 from difa.views import SavedView, restore_view, view_kind
 
 FORMAT = 3
+_CARD_RATES = (0.01, 0.05, 0.1)  # false-alarm rates whose bounds the card gives
 
 
 def save(detector: Detector, folder: Path, parameters: dict[str, Any]) -> None:
@@ -179,6 +181,10 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         f"| language | {_language(detector)} |",
         f"| seed | {detector.seed} |",
         f"| smallest document p-value | {reference.least_p:.2g} |",
+        *(f"| normal documents flagged at {rate:.0%} | {say_bound(len(reference.values), rate)} |" for rate in _CARD_RATES),
+        "",
+        "The bounds are for documents like the normal ones, and approximate: the scores that p-values are ranked among come from",
+        "views that had not seen the document, and so a little less text than the model.",
         "",
         "```python",
         "from difa import DiFA",

@@ -27,7 +27,10 @@ CORE = "*"
 
 _SOURCE = Path(difa.__file__).parent
 # Parts that decide no score: how results are read, shown, served and compared.
-_OUTSIDE = ("baselines", "bench", "cli", "engines", "formats", "report", "serve", "__main__.py")
+_OUTSIDE = (
+    *("baselines", "bench", "cli", "confidence.py", "engines", "formats", "monitor", "report", "review_budget.py", "serve"),
+    "__main__.py",
+)
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ DataFolder = Annotated[
 ]
 EncoderName = Annotated[str, typer.Option("--encoder", help="minilm (embedded), a Hugging Face hub name, or a local folder.")]
 Methods = Annotated[str, typer.Option(help="Methods, separated by commas. A wrong name lists the right ones.")]
+_RESAMPLES = ",".join(map(str, range(10)))
 PresetName = Annotated[str, typer.Option("--preset", help="Which preset of DiFA.")]
 
 
@@ -181,6 +182,14 @@ def sparsity(run: Run, methods: Methods = "difa-full,difa-paper,tokencore,ifores
     from difa.bench.sparsity import run_sparsity
 
     run_sparsity(run, _names(methods))
+
+
+@command("promises.md", examples=("", "--sets review --seeds 0,1,2", "--preset full"), forms="clean", seeds=_RESAMPLES)
+def promises(run: Run, preset: PresetName = "fast") -> None:
+    """Whether false-alarm and false-discovery rates hold, and when they do not."""
+    from difa.bench.promises import run_promises
+
+    run_promises(run, preset)
 
 
 @command(examples=("--sets spam --count 5",), forms="clean")
