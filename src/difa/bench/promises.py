@@ -82,9 +82,6 @@ def _look(model: DiFA, halves: Split, seed: int, other: DataSet | None) -> Recor
     if other is not None:
         unlike["other"] = _some([document for document in other.documents if not is_anomalous(document)], rng)
     unlike_results = {kind: model.score_unflagged(documents) for kind, documents in unlike.items() if documents}
-    p_values = {kind: np.array([result.p_value for result in results]) for kind, results in unlike_results.items()}
-    usual = np.array([result.p_value for result in normal_results])
-    unusual = np.array([result.p_value for result in anomalous_results])
     return {
         "rates": rates(model, normal_results),
         "found": rates(model, anomalous_results),
@@ -92,7 +89,7 @@ def _look(model: DiFA, halves: Split, seed: int, other: DataSet | None) -> Recor
             mixture(_pairs(normal, normal_results), _pairs(anomalous, anomalous_results), share, rng) for share in (0.05, 0.2)
         ],
         "unlike": {kind: rates(model, results) for kind, results in unlike_results.items()},
-        "monitor": detection(model, usual, unusual, p_values.get("other"), rng),
+        "monitor": detection(model, normal_results, anomalous_results, unlike_results.get("other", ()), rng),
     }
 
 

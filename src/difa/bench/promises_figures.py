@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from difa.calibrate import discovery_cutoff
 from difa.confidence import future_interval
 from difa.document import Document, FloatArray, Result
 from difa.estimator import DiFA
-from difa.monitor.evidence import Evidence, capital_for_alarm, raise_p_values
+from difa.monitor.evidence import Evidence, Pool
 from difa.monitor.watch import FALSE_ALARM
 
 RATES = (0.01, 0.05, 0.1)
@@ -77,37 +78,37 @@ def _discoveries(p_values: FloatArray, is_bad: NDArray[np.bool_]) -> tuple[float
     return float((flagged & ~is_bad).sum() / max(1, flagged.sum())), float((flagged & is_bad).sum() / max(1, is_bad.sum()))
 
 
-def detection(model: DiFA, usual: FloatArray, unusual: FloatArray, other: FloatArray | None, rng: np.random.Generator) -> Record:
+def detection(
+    model: DiFA, usual: Sequence[Result], unusual: Sequence[Result], other: Sequence[Result], rng: np.random.Generator
+) -> Record:
     """Whether the monitor alarms on normal text, and how many documents of changed text it needs."""
-    references = len(model.detector_.document_reference.values)
-    raised = {
-        name: raise_p_values(p, references, FALSE_ALARM)
-        for name, p in (("usual", usual), ("unusual", unusual), ("other", other))
-        if p is not None and len(p)
-    }
-    evidence, alarm = Evidence(), False
-    for start in range(0, len(usual) - _BATCH + 1, _BATCH):
-        evidence = evidence.after(raised["usual"][start : start + _BATCH])
-        alarm |= _is_alarm(evidence)
-    normal = raised["usual"]
-    found: Record = {"alarm": alarm, "batches": evidence.batches}
-    if "unusual" in raised:
-        few = round(_BATCH * _CHANGED)
-        mixed = [np.append(rng.choice(normal, _BATCH - few), rng.choice(raised["unusual"], few)) for _ in range(_PATIENCE)]
-        found["until_anomalies"] = _documents_until(evidence, mixed)
-    if "other" in raised:
-        found["until_other"] = _documents_until(evidence, [rng.choice(raised["other"], _BATCH) for _ in range(_PATIENCE)])
+    feed = _Feed(model.detector_.document_reference.values)
+    normal, anomalous, strange = (np.array([result.score for result in results]) for results in (usual, unusual, other))
+    alarms = [feed.look(normal[start : start + _BATCH]) for start in range(0, len(normal) - _BATCH + 1, _BATCH)]
+    found: Record = {"alarm": any(alarms), "batches": len(alarms)}
+    few = round(_BATCH * _CHANGED)
+    mixed = [np.append(rng.choice(normal, _BATCH - few), rng.choice(anomalous, few)) for _ in range(_PATIENCE)]
+    found["until_anomalies"] = _documents_until(feed, [rng.permutation(batch) for batch in mixed])
+    if len(strange):
+        found["until_other"] = _documents_until(feed, [rng.choice(strange, _BATCH) for _ in range(_PATIENCE)])
     return found
 
 
-def _documents_until(evidence: Evidence, batches: Sequence[FloatArray]) -> int | None:
-    """Documents after the change up to the alarm; None if there was none."""
-    for number, batch in enumerate(batches, 1):
-        evidence = evidence.after(batch)
-        if _is_alarm(evidence):
-            return number * _BATCH
-    return None
+class _Feed:
+    """The monitor's running evidence, from scores alone."""
+
+    def __init__(self, reference: FloatArray) -> None:
+        self.reference, self.evidence, self.seen = reference, Evidence(), dict[int, int]()
+
+    def look(self, scores: FloatArray) -> bool:
+        """Whether there is an alarm after one more batch."""
+        pool = Pool(self.reference, self.seen)
+        self.evidence = self.evidence.after(pool.rank(scores))
+        self.seen = pool.feed
+        return self.evidence.is_alarm(FALSE_ALARM)
 
 
-def _is_alarm(evidence: Evidence) -> bool:
-    return evidence.log_capital >= math.log(capital_for_alarm(FALSE_ALARM))
+def _documents_until(feed: _Feed, batches: Sequence[FloatArray]) -> int | None:
+    """Documents of changed text up to the alarm, in a feed as it stands; None if there was none."""
+    changed = copy(feed)
+    return next((number * _BATCH for number, batch in enumerate(batches, 1) if changed.look(batch)), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from difa.atomic import fresh_text
 from difa.detector import Detector
 from difa.errors import InputError
-from difa.monitor.evidence import BETS, Evidence
+from difa.monitor.evidence import BETS, Evidence, is_step
 
 FORMAT = 1
 _REMEMBERED = 1000  # batches that are known again
@@ -27,6 +28,8 @@ class State:
     false_alarm: float
     """The promise that the evidence was gathered under."""
     evidence: Evidence = field(default_factory=Evidence)
+    feed: Mapping[int, int] = field(default_factory=dict)
+    """How many documents of the feed have a score of each step."""
     documents: int = 0
     flagged: int = 0
     alarm_since: str | None = None
@@ -57,7 +60,7 @@ def read_state(path: Path, detector: Detector, false_alarm: float) -> State:
         return fresh
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path}: expected the state of a monitor, got something else: remove it or name another file") from None
     if found.model != fresh.model:
         raise InputError(
@@ -79,6 +82,7 @@ def write_state(path: Path, state: State) -> None:
         "false_alarm": state.false_alarm,
         "batches": state.evidence.batches,
         "log_capital": [None if math.isinf(log) else log for log in state.evidence.logs],
+        "feed": {str(step): count for step, count in state.feed.items()},
         "documents": state.documents,
         "flagged": state.flagged,
         "alarm_since": state.alarm_since,
@@ -92,12 +96,15 @@ def _parse(record: dict[str, Any]) -> State:
     logs = tuple(-math.inf if log is None else float(log) for log in record["log_capital"])
     if record["difa_monitor"] != FORMAT or len(logs) != len(BETS) or any(math.isnan(log) or log == math.inf for log in logs):
         raise ValueError("not a state of this version")
+    feed = {int(step): count for step, count in record["feed"].items()}
     counts = {name: record[name] for name in ("batches", "documents", "flagged")}
-    if any(not isinstance(count, int) or count < 0 for count in counts.values()):
+    if any(not isinstance(count, int) or count < 0 for count in (*counts.values(), *feed.values())):
         raise ValueError("not counts")
+    if not all(map(is_step, feed)) or sum(feed.values()) != counts["documents"]:
+        raise ValueError("not the scores of these documents")
     since, seen = record["alarm_since"], tuple(map(str, record["seen"]))
     evidence = Evidence(logs, counts["batches"])
     alarm = None if since is None else str(since)
     return State(
-        str(record["model"]), float(record["false_alarm"]), evidence, counts["documents"], counts["flagged"], alarm, seen
+        str(record["model"]), float(record["false_alarm"]), evidence, feed, counts["documents"], counts["flagged"], alarm, seen
     )

@@ -53,6 +53,7 @@ class Tally:
     flagged: int = 0
     words: int = 0
     p_list: list[float] = field(default_factory=list)
+    score_list: list[float] = field(default_factory=list)
     traits: dict[str, Excess] = field(default_factory=dict)
     views: dict[str, Excess] = field(default_factory=dict)
     documents_with: Counter[str] = field(default_factory=Counter)
@@ -71,6 +72,10 @@ class Tally:
         return np.array(self.p_list)
 
     @property
+    def scores(self) -> FloatArray:
+        return np.array(self.score_list)
+
+    @property
     def digest(self) -> str:
         """Checksum of the texts, in order."""
         return str(self._content.hexdigest()[:16])
@@ -78,6 +83,7 @@ class Tally:
     def add(self, result: Result) -> None:
         """Count one result, with its flags."""
         self.p_list.append(result.p_value)
+        self.score_list.append(result.score)
         self.flagged += result.is_anomaly
         self.words += len(result.words)
         self._content.update(f"{len(result.text)}:{result.text}".encode(errors="surrogatepass"))

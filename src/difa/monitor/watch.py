@@ -18,7 +18,7 @@ from difa.document import Result
 from difa.errors import InputError
 from difa.estimator import DiFA
 from difa.monitor.compare import different, more_unusual
-from difa.monitor.evidence import capital_for_alarm, raise_p_values
+from difa.monitor.evidence import Pool
 from difa.monitor.moved import Move, find_moves
 from difa.monitor.state import State, model_key
 from difa.monitor.tally import Tally, tally
@@ -85,7 +85,7 @@ class Monitor:
     @property
     def threshold(self) -> float:
         """log10 of the evidence at which there is an alarm."""
-        return math.log10(capital_for_alarm(self.false_alarm))
+        return -math.log10(self.false_alarm)
 
     def score(self, documents: Iterable[Any]) -> Iterator[Result]:
         """Flagged results of documents, in their order and in bounded memory."""
@@ -122,13 +122,14 @@ class Monitor:
 
     def _count(self, name: str, batch: Tally) -> None:
         state = self.state
-        evidence = state.evidence.after(raise_p_values(batch.p_values, self._references, self.false_alarm))
-        stands = evidence.log_capital >= math.log(capital_for_alarm(self.false_alarm))
+        pool = Pool(self.model.detector_.document_reference.values, state.feed)
+        evidence = state.evidence.after(pool.rank(batch.scores))
         self.state = replace(
             state,
             evidence=evidence,
+            feed=pool.feed,
             documents=state.documents + batch.documents,
             flagged=state.flagged + batch.flagged,
-            alarm_since=(state.alarm_since or name) if stands else None,
+            alarm_since=(state.alarm_since or name) if evidence.is_alarm(self.false_alarm) else None,
             seen=(*state.seen, batch.digest),
         )
