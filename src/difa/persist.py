@@ -181,7 +181,7 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         f"| language | {_language(detector)} |",
         f"| seed | {detector.seed} |",
         f"| smallest document p-value | {reference.least_p:.2g} |",
-        *(f"| normal documents flagged at {rate:.0%} | {say_bound(len(reference.values), rate)} |" for rate in _CARD_RATES),
+        *(f"| normal documents flagged at {100 * rate:g} % | {say_bound(len(reference.values), rate)} |" for rate in _CARD_RATES),
         "",
         "The bounds are for documents like the normal ones, and approximate: the scores that p-values are ranked among come from",
         "views that had not seen the document, and so a little less text than the model.",
