@@ -12,7 +12,6 @@ from functools import partial
 
 import numpy as np
 
-from difa.bench.cells import Record, fingerprint_of
 from difa.bench.contamination import with_anomalies
 from difa.bench.data import DataSet
 from difa.bench.methods import check_methods, quiet_rates
@@ -20,6 +19,7 @@ from difa.bench.promises_figures import Pair, detection, mixture, rates
 from difa.bench.render_promises import promises_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
+from difa.bench.store import Record, fingerprint_of
 from difa.document import Document, Result
 from difa.estimator import DiFA
 from difa.words import from_tokens
@@ -39,9 +39,10 @@ def run_promises(run: Run, preset: str = "fast") -> list[Record]:
     tasks = []
     for at, dataset in enumerate(run.sets):
         other = run.sets[(at + 1) % len(run.sets)] if len(run.sets) > 1 else None
+        training = sum(not is_anomalous(document) for document in dataset.documents) // 2
         for seed in run.options.seeds:
             tasks.append(_task(run, dataset, seed, name, "whole", other=other))
-            tasks += [_task(run, dataset, seed, name, "small", documents=count) for count in SMALL]
+            tasks += [_task(run, dataset, seed, name, "small", documents=count) for count in SMALL if count < training]
             tasks.append(_task(run, dataset, seed, name, "spoilt"))
     return finish(run, "promises", tasks, promises_markdown)
 

@@ -9,7 +9,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from difa.bench.cells import Record
+from difa.bench.store import Record
 from difa.calibrate import discovery_cutoff
 from difa.confidence import future_interval
 from difa.document import Document, FloatArray, Result

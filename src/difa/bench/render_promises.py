@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from difa.bench.cells import Record
 from difa.bench.methods import label_of
 from difa.bench.render import sets_of, short, unique
+from difa.bench.store import Record
 
 _RATES = (0.01, 0.05, 0.1)
 _UNLIKE = {
@@ -25,7 +25,7 @@ def promises_markdown(records: Sequence[Record]) -> str:
         mine = [record for record in records if record["method"] == method]
         whole = _part(mine, "whole")
         seeds = len({record["seed"] for record in mine})
-        parts += [f"## {label_of(method)}, {seeds} resamples of each set", ""]
+        parts += [f"## {label_of(method)}, {seeds} resample{'s' if seeds > 1 else ''} of each set", ""]
         parts += [*_rates(whole, "document"), "", *_rates(whole, "word"), ""]
         parts += [*_discoveries(whole), "", *_small(_part(mine, "small"), whole), ""]
         parts += [*_broken(whole, _part(mine, "spoilt")), "", *_monitor(whole), ""]
