@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from difa.bench.methods import quiet_rates
 from difa.bench.split import Split
-from difa.calibrate import tail_evidence
 from difa.config import EncoderConfig
-from difa.detector import fuse_words, raw_evidence
-from difa.document import Document
-from difa.document_score import describe
-from difa.encoders import Encoder
+from difa.document import Document, Encoded, FloatArray, IntArray, Reason
+from difa.encoders import Encoder, EncoderSpec, Progress
 from difa.encoders.source import find
 from difa.engines.local import Job, Silent, score_inputs
 from difa.estimator import DiFA
 from difa.formats.write import to_json_line
+from difa.views import View
 from difa.words import from_tokens
 
 Workload = Callable[[], object]
+_REST = "calibration, fusion, documents"  # what scoring does beside its encoder and its views
 _ROWS = 1024  # rows of a product: as many as the encoder has subwords in a batch
 
 
@@ -49,34 +49,82 @@ def score_file(model: DiFA, folder: Path, source: Path, path: Path) -> None:
         score_inputs(model, Job(folder, [str(source)], out=path), Silent())
 
 
-def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dict[str, float]:
-    """Seconds of each stage, one after the other."""
-    seconds: dict[str, float] = {}
+class _Timer:
+    """Seconds by name, of what was done within `time`."""
 
-    def timed(name: str, work: Callable[[], Any]) -> Any:
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def time(self, name: str) -> Iterator[None]:
         started = time.perf_counter()
-        result = work()
-        seconds[name] = time.perf_counter() - started
-        return result
+        yield
+        self.seconds[name] += time.perf_counter() - started
 
-    fitted = model.detector_
-    encoded = timed("encoder", lambda: fitted.encoder.encode(documents))
-    for view in fitted.views:
-        timed(f"{view.name} view", partial(view.raw, encoded))
-    raw = raw_evidence(fitted.views, encoded)
 
-    def decide() -> None:
-        lengths = [len(document) for document in encoded]
-        evidence = tail_evidence(np.concatenate(raw), fitted.references, fitted.config.calibration.epsilon)
-        describe(fuse_words(evidence, lengths, fitted.config, fitted.heads), evidence, lengths, fitted.config.views.names)
+@dataclass(frozen=True)
+class _TimedEncoder:
+    """An encoder that is timed."""
 
-    timed("calibration, fusion, documents", decide)
+    encoder: Encoder
+    timer: _Timer
+
+    @property
+    def spec(self) -> EncoderSpec:
+        return self.encoder.spec
+
+    def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
+        with self.timer.time("encoder"):
+            return self.encoder.encode(documents, progress)
+
+    def vocabulary(self) -> list[str]:
+        return self.encoder.vocabulary()
+
+
+@dataclass(frozen=True)
+class _TimedView:
+    """A view whose raw evidence is timed."""
+
+    view: View
+    timer: _Timer
+
+    @property
+    def name(self) -> str:
+        return self.view.name
+
+    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        with self.timer.time(f"{self.name} view"):
+            return self.view.raw(documents)
+
+    def explain(self, document: Encoded) -> list[list[Reason]]:
+        return self.view.explain(document)
+
+    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
+        return self.view.tensors()
+
+    def graph(self) -> bytes | None:
+        return self.view.graph()
+
+
+def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dict[str, float]:
+    """Seconds of each stage, one after the other: the detector scores with an encoder and views that are timed."""
+    timer, fitted = _Timer(), model.detector_
+    # With one thread nothing overlaps; the encoder and the views keep the threads that they were made with.
+    timed = replace(
+        fitted,
+        encoder=_TimedEncoder(fitted.encoder, timer),
+        views=tuple(_TimedView(view, timer) for view in fitted.views),
+        threads=1,
+    )
+    with timer.time(_REST):
+        timed.score(documents)
+    timer.seconds[_REST] -= sum(seconds for name, seconds in timer.seconds.items() if name != _REST)
     with quiet_rates():
         results = model.score(documents[:200])
-    started = time.perf_counter()
-    path.write_text("".join(map(to_json_line, results)), encoding="utf-8")
-    seconds["JSON"] = (time.perf_counter() - started) * len(documents) / len(results)
-    return seconds
+    with timer.time("JSON"):
+        path.write_text("".join(map(to_json_line, results)), encoding="utf-8")
+    timer.seconds["JSON"] *= len(documents) / len(results)
+    return dict(timer.seconds)
 
 
 def matrix_limit(encoder: Encoder, name: str, subwords: int, threads: int) -> Workload:
