@@ -13,7 +13,6 @@ import json
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -82,9 +81,8 @@ def _compute(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) ->
         out = folder / "out.jsonl"
         commands = _commands(folder, documents_of=vary(documents, 4 * len(documents), seed), count=len(documents), run=run)
         swarm = _write(folder / "swarm.jsonl", varied := vary(documents, _MANY_TIMES * len(documents), seed))
-        started = time.perf_counter()
-        fast = DiFA("fast", seed=seed, threads=options.threads, stages=stages).fit(halves.training)
-        fast_fit = time.perf_counter() - started
+        fast = DiFA("fast", seed=seed, threads=options.threads, stages=stages)
+        fast_fit = clock(lambda: fast.fit(halves.training))
         fast.save(folder / "fast")
         commands["fast one line"] = _score_command(folder, folder / "one.jsonl", run, "fast")
         commands["fast command"] = _score_command(folder, swarm, run, "fast")
@@ -106,16 +104,22 @@ def _compute(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) ->
             "fast_words": sum(map(len, varied)),
             "fast_fit": {"words": fast.detector_.training_words, "seconds": fast_fit},
             "threads": threads,
-            "seconds": {part: statistics.median(values) for part, values in seconds["seconds"].items()},
-            "spread": {part: [min(values), max(values)] for part, values in seconds["seconds"].items()},
-            "peak_mib": {part: statistics.median(values) for part, values in seconds["peak"].items()},
-            "stages": {stage: statistics.median(one[stage] for one in staged) for stage in staged[0]},
+            **_medians(seconds, staged),
         }
         if settings["many"]:
             source = _write(folder / "many.jsonl", vary(documents, settings["many"], seed, _SHORT))
             command = _score_command(folder, source, run)
             record["many"] = {"documents": settings["many"], **asdict(measure(command))}
     return record
+
+
+def _medians(seconds: dict[str, dict[str, list[float]]], staged: Sequence[dict[str, float]]) -> Record:
+    return {
+        "seconds": {part: statistics.median(values) for part, values in seconds["seconds"].items()},
+        "spread": {part: [min(values), max(values)] for part, values in seconds["seconds"].items()},
+        "peak_mib": {part: statistics.median(values) for part, values in seconds["peak"].items()},
+        "stages": {stage: statistics.median(one[stage] for one in staged) for stage in staged[0]},
+    }
 
 
 def _rounds(

@@ -114,17 +114,21 @@ def score_files(
             shared = ([ray.put(content)], start_attempts(ray), options)
             rows = run_pool([asdict(piece) for piece in pieces], Scorer, shared, count, options.threads)
             summary = _collect((Done(**json.loads(row["done"])) for row in rows), len(pieces), report)
-        missing = output.missing([part_name(piece.index, format) for piece in pieces])
-        if missing:
-            raise EngineError(
-                f"{out}: expected {len(pieces)} parts, but {len(missing)} are not there, as {missing[0]}: workers on other "
-                "machines wrote to their own disks; give a folder that all share, or object storage"
-            )
+        _check_parts(output, [part_name(piece.index, format) for piece in pieces])
         output.finish(asdict(summary))
     except BaseException:
         output.abandon()
         raise
     return summary
+
+
+def _check_parts(output: OutputFolder, names: list[str]) -> None:
+    missing = output.missing(names)
+    if missing:
+        raise EngineError(
+            f"{output.location}: expected {len(names)} parts, but {len(missing)} are not there, as {missing[0]}: workers on "
+            "other machines wrote to their own disks; give a folder that all share, or object storage"
+        )
 
 
 class Scorer:
