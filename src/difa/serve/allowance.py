@@ -26,7 +26,7 @@ class Allowance:
         try:
             yield share
         finally:
-            self.held -= share.held
+            share.give_back()
 
 
 class Share:
@@ -35,13 +35,19 @@ class Share:
     def __init__(self, allowance: Allowance) -> None:
         self._allowance, self.held = allowance, 0
 
-    def take(self, count: int) -> None:
-        """Hold so many bytes more; raises `Refusal` where there is no room for them."""
+    def take(self, count: int) -> Refusal | None:
+        """Hold so many bytes more, or say what to answer where there is no room for them."""
         if self._allowance.held + count > self._allowance.limit:
             line = "the service is reading as much as it can hold: try again in 1 s"
-            raise Refusal(429, line, {"Connection": "close", "Retry-After": "1"})
+            return Refusal(429, line, {"Connection": "close", "Retry-After": "1"})
         self._allowance.held += count
         self.held += count
+        return None
+
+    def give_back(self) -> None:
+        """Hold nothing any more."""
+        self._allowance.held -= self.held
+        self.held = 0
 
 
 class Reading:

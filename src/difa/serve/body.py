@@ -80,22 +80,24 @@ def _check_headers(request: Request, settings: Settings) -> None:
 
 async def _read(request: Request, limit: int, share: Share) -> bytes:
     content = bytearray()
-    received = 0
+    received, refusal = 0, None
     try:
         async for chunk in request.stream():
             received += len(chunk)
-            if received <= limit:
-                share.take(len(chunk))
+            if refusal is None:
+                refusal = _too_large(limit) if received > limit else share.take(len(chunk))
+            if refusal is None:
                 content += chunk
             elif received > 4 * limit:
                 break
             else:
                 # Read on for a while without keeping it: a client that is cut off in the middle never sees the answer.
                 content.clear()
+                share.give_back()
     except ClientDisconnect:
         raise Refusal(499, "the client went away") from None
-    if received > limit:
-        raise _too_large(limit)
+    if refusal is not None:
+        raise refusal
     return bytes(content)
 
 

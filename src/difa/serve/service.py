@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from difa.document import Explanation, Result
 from difa.errors import DifaError
-from difa.serve.allowance import Reading
+from difa.serve.allowance import Allowance, Reading
 from difa.serve.batching import Item
 from difa.serve.body import off_loop, read_json
 from difa.serve.errors import Refusal
@@ -21,8 +21,11 @@ from difa.serve.models import Query, ServedModel
 from difa.serve.requests import Failure, queries_of, respond
 from difa.serve.schemas import ScoreRequest, check
 from difa.serve.settings import Settings
+from difa.serve.tables import read_table
 
 _log = logging.getLogger("difa.serve")
+
+_FILES = 4  # received at a time, each into a file of its own
 
 Outcome = Result | Explanation | Failure
 
@@ -34,6 +37,7 @@ class Service:
         self.models, self.settings, self.metrics = dict(models), settings, metrics
         self.is_draining = False
         self.reading = Reading(settings.reading)
+        self._files = Allowance(_FILES)
 
     @property
     def is_ready(self) -> bool:
@@ -43,7 +47,7 @@ class Service:
     def refusal(self) -> Refusal | None:
         """What to answer, before anything is read, where no model could take the request."""
         if self.is_draining:
-            return Refusal(503, "the service is shutting down: ask another one", {"Connection": "close", "Retry-After": "1"})
+            return _shutting_down()
         refusals = [model.refusal() for model in self.models.values()]
         return None if None in refusals else refusals[0]
 
@@ -76,6 +80,13 @@ class Service:
         rule = model.model.rule(asked.fpr, asked.fdr, warn=False)
         return await off_loop(words * 10, respond, asked, model.name, rule, outcomes)
 
+    async def table(self, request: Request) -> Response:
+        """A file -> its documents."""
+        with self._files.share() as share:
+            if refusal := _shutting_down() if self.is_draining else share.take(1):
+                raise refusal
+            return Response(await read_table(request, self.settings), media_type="application/json")
+
     async def _queries(self, asked: ScoreRequest, size: int) -> list[Query | Failure]:
         if len(asked.texts or ()) > self.settings.max_texts:
             line = (
@@ -86,6 +97,10 @@ class Service:
         if asked.texts is None and isinstance(failure := queries[0], Failure):
             raise Refusal(failure.status, failure.line)
         return queries
+
+
+def _shutting_down() -> Refusal:
+    return Refusal(503, "the service is shutting down: ask another one", {"Connection": "close", "Retry-After": "1"})
 
 
 async def _wait(
@@ -122,7 +137,7 @@ def _result(outcome: Result | Explanation) -> Result:
 
 def _outcome(item: Item[Query, Result | Explanation]) -> Outcome:
     if item.outcome.cancelled():
-        raise Refusal(503, "the service is shutting down: ask another one", {"Retry-After": "1"})
+        raise _shutting_down()
     error = item.outcome.exception()
     if error is None:
         return item.outcome.result()

@@ -45,6 +45,8 @@ class Settings:
     """Bytes that all large bodies may hold while they are read and parsed, and all small ones as much again."""
     max_body: int = 4 * 1024 * 1024
     """Bytes of a request."""
+    max_table: int = 20 * 1024 * 1024
+    """Bytes of a file that is opened on the page; one at a time is read."""
     max_texts: int = 1000
     """Documents of a request."""
     max_characters: int = 200_000
