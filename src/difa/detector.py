@@ -23,6 +23,7 @@ from difa.prefetch import HasDocuments, chunk_documents, prefetch
 from difa.runtime.threads import core_count
 from difa.views import View
 from difa.views.critic import CriticView
+from difa.views.critic.statistics import NEIGHBOURS
 
 C = TypeVar("C", bound=HasDocuments)
 
@@ -84,7 +85,11 @@ class Detector:
     def suggest(self, document: Document, position: int) -> str | None:
         """What the word at a position may have been meant to be, if it looks like a slip; only a critic can say."""
         critic = next((view for view in self.views if isinstance(view, CriticView)), None)
-        return critic.statistics.suggest([word.text for word in document.words], position) if critic else None
+        if critic is None:
+            return None
+        first = max(0, position - NEIGHBOURS)  # not the whole document: it may be long, and full of such words
+        around = [word.text for word in document.words[first : position + NEIGHBOURS + 1]]
+        return critic.statistics.suggest(around, position - first)
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""

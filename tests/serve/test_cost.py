@@ -2,6 +2,7 @@
 
 import pytest
 
+from difa.document import Document
 from difa.encoders import LONGEST_WORD
 from difa.serve.cost import cost_of
 from difa.serve.speed import Speed
@@ -69,3 +70,17 @@ def test_the_estimate_follows_many_batches():
     for _ in range(100):
         speed.add(10, 0.1)
     assert speed.estimate(100) == pytest.approx(1.0)
+
+
+class Words(tuple):
+    """Words that may be looked at one by one or in part, but not all together."""
+
+    def __iter__(self):
+        raise AssertionError("all words of a document were looked at")
+
+
+def test_a_suggestion_looks_at_the_neighbours_alone(quick_model):
+    document = from_text("well " * 500 + "I recieved it yesterday " + "well " * 500)
+    assert [word.text for word in document.words].index("recieved") == 501
+    wary = Document(document.text, Words(document.words))
+    assert quick_model.detector_.suggest(wary, 501) == "received"

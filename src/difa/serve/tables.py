@@ -74,7 +74,7 @@ def describe(path: Path, name: str, asked: Columns, settings: Settings) -> bytes
 def _records(source: Source, path: str, name: str) -> Iterator[dict[str, Any]]:
     for entry in read_entries([source]):
         if entry.bad is not None:
-            yield {"id": f"{name}:{entry.place.line}", "error": entry.bad.replace(path, name)}
+            yield {"id": f"{name}:{entry.position.line}", "error": entry.bad.replace(path, name)}
         elif entry.document is not None:
             yield _record(entry, entry.document, path, name)
 
@@ -82,7 +82,7 @@ def _records(source: Source, path: str, name: str) -> Iterator[dict[str, Any]]:
 def _record(entry: Entry, document: Document, path: str, name: str) -> dict[str, Any]:
     own = document.id
     record: dict[str, Any] = {
-        "id": f"{name}:{entry.place.line}" if own is None or own.startswith(path) else own,
+        "id": f"{name}:{entry.position.line}" if own is None or own.startswith(path) else own,
         "text": document.text,
     }
     if document.words != split_words(document.text):

@@ -58,6 +58,7 @@ _REAL_WORD = 2e-6  # words that common are never taken for slips of others by a 
 _FAR = 3.0  # nats by which a suggestion must be more common than an unknown word
 _FARTHER = 5.0  # and than a known one: common misspellings are in the lists too
 _LEAST = -16.0  # log share that a suggestion must have
+NEIGHBOURS = 2  # words on each side by which suggestions are compared
 _MEMO = 1 << 14  # words whose suggestions are remembered
 _REAL_JOIN = 1e-7  # rarer words are not what two neighbours are parts of
 _ENDS = frozenset('.!?"')  # after these a capital says nothing
@@ -195,7 +196,7 @@ class Statistics:
         """How well each text fits between the neighbours of a position, by the trigrams."""
         if not self._english:
             return [0.0] * len(texts)
-        before, after = words[max(0, position - 2) : position], words[position + 1 : position + 3]
+        before, after = words[max(0, position - NEIGHBOURS) : position], words[position + 1 : position + NEIGHBOURS + 1]
         changed = [[*before, *text.split(), *after] for text in texts]
         return [trigrams().support(words, len(before), len(words) - len(after)) for words in changed]
 
