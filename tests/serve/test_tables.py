@@ -4,12 +4,13 @@ import gzip
 import io
 import json
 import sys
+import tempfile
 from urllib.parse import urlencode
 
 import pytest
 
 from difa.formats import read_documents
-from tests.serve.conftest import running
+from tests.serve.conftest import running, wait_until
 
 BINARY = {"Content-Type": "application/octet-stream"}
 CSV = 'id;body;stars\r\n7;"two\r\nlines; and more words";5\r\n8;another row of text;\r\n9;too;many;cells\r\n'
@@ -116,3 +117,17 @@ def test_without_pyarrow_parquet_is_refused_by_name(plain, monkeypatch):
     status, answer = read(plain, b"PAR1", name="a.parquet")
     assert status == 422
     assert 'pip install "difa[tables]"' in answer["error"]
+
+
+def test_without_room_for_files_the_service_says_so(plain, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    status, answer = read(plain, CSV, name="a.csv")
+    assert status == 503
+    assert "expected a folder for temporary files" in answer["error"]
+
+
+def test_a_file_is_gone_when_it_is_read(plain, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert read(plain, CSV, name="a.csv")[0] == 200
+    assert read(plain, b"PAR1", name="a.parquet")[0] == 422
+    wait_until(lambda: not list(tmp_path.iterdir()))

@@ -42,15 +42,23 @@ async def read_table(request: Request, settings: Settings) -> bytes:
     if not name:
         raise Refusal(422, "name: expected the name of the file, got none")
     columns = Columns(text=asked["text_column"], id=asked["id_column"])
-    with tempfile.TemporaryDirectory(prefix="difa-") as folder:
-        path = Path(folder) / f"table{_ending(name)}"
-        with path.open("wb") as file:
-            await _receive(request, file, settings)
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="difa-") as folder:
+            path = Path(folder) / f"table{_ending(name)}"
+            with path.open("wb") as file:
+                await _receive(request, file, settings)
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(_READER, describe, path, name, columns, settings)
-        except DifaError as error:
-            raise Refusal(422, str(error).replace(str(path), name)) from None
+            return await loop.run_in_executor(_READER, _described, path, name, columns, settings)
+    except OSError as error:
+        line = f"expected a folder for temporary files with room for this one, got: {error.strerror}"
+        raise Refusal(503, line, {**_CLOSE, "Retry-After": "60"}) from None
+
+
+def _described(path: Path, name: str, asked: Columns, settings: Settings) -> bytes:
+    try:
+        return describe(path, name, asked, settings)
+    except DifaError as error:
+        raise Refusal(422, str(error).replace(str(path), name)) from None
 
 
 def describe(path: Path, name: str, asked: Columns, settings: Settings) -> bytes:
