@@ -37,6 +37,7 @@ from difa.config.views import (
     FormConfig,
     LanguageConfig,
     NeighbourConfig,
+    PrivacyConfig,
     SemanticConfig,
     ViewsConfig,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "NeighbourConfig",
     "PerturbConfig",
     "Preset",
+    "PrivacyConfig",
     "Reference",
     "SemanticConfig",
     "ViewsConfig",
@@ -95,6 +97,7 @@ class Config:
     aggregation: AggregationConfig = field(default_factory=AggregationConfig)
     document: DocumentConfig = field(default_factory=DocumentConfig)
     learn: LearnConfig = field(default_factory=LearnConfig)
+    privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
 
     def __post_init__(self) -> None:
         for stage in fields(self):

@@ -186,3 +186,16 @@ class CollocationConfig:
     def __post_init__(self) -> None:
         whole(self, "vocabulary", 1)
         whole(self, "pairs", 1)
+
+
+@dataclass(frozen=True)
+class PrivacyConfig:
+    """What a saved model tells of the training text."""
+
+    least_documents: int = 2
+    """Training documents that must have a word, or a pair of neighbours, for it to be readable in the saved model. Words that the
+    language's list knows are always readable; other words are kept as checksums, other pairs not at all. 1 keeps everything
+    readable. 2 changes scores little (docs/models.md)."""
+
+    def __post_init__(self) -> None:
+        whole(self, "least_documents", 1)

@@ -19,7 +19,7 @@ from difa.perturb import Pseudo
 from difa.views.critic.network import Network, train
 from difa.views.critic.seen import Own
 from difa.views.critic.statistics import STATISTICS, Statistics
-from difa.views.view import ViewKind
+from difa.views.view import Lesson, ViewKind
 
 _NETWORKS = ("plain", "vector")
 
@@ -35,11 +35,20 @@ class CriticView:
 
     @classmethod
     def fit(
-        cls, documents: Sequence[Encoded], pseudos: Sequence[Pseudo], config: CriticConfig, language: str | None, seed: int
+        cls,
+        documents: Sequence[Encoded],
+        pseudos: Sequence[Pseudo],
+        config: CriticConfig,
+        language: str | None,
+        seed: int,
+        least: int = 1,
     ) -> CriticView:
-        """Teach the networks on normal documents and on errors made in them; `source` of an error is a document's position."""
+        """Teach the networks on normal documents and on errors made in them; `source` of an error is a document's position.
+
+        What fewer than `least` documents have cannot be read from what is saved.
+        """
         rng = np.random.default_rng(seed)
-        statistics = Statistics.count(documents, config.vocabulary, config.pairs, language)
+        statistics = Statistics.count(documents, config.vocabulary, config.pairs, language, least)
         shown = _within([len(document) for document in documents], config.words, rng)
         normal = [documents[index] for index in shown]
         wanted = {*shown, *(pseudo.source for pseudo in pseudos)}
@@ -138,8 +147,14 @@ def _within(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list
     return sorted(chosen)
 
 
+def _fit(lesson: Lesson) -> CriticView:
+    config, language = lesson.config, lesson.language
+    least = config.privacy.least_documents
+    return CriticView.fit(lesson.documents, lesson.pseudos, config.critic, language, lesson.seed, least)
+
+
 VIEW = ViewKind(
-    fit=lambda lesson: CriticView.fit(lesson.documents, lesson.pseudos, lesson.config.critic, lesson.language, lesson.seed),
+    fit=_fit,
     restore=lambda saved: CriticView.restore(saved.tensors, saved.language),
     knowledge=("words", "trigrams"),
     learnt_from=("valence",),

@@ -8,7 +8,7 @@ than by chance, and a bank drawn from part of a corpus is as dense as one drawn 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,9 +16,11 @@ import numpy as np
 
 from difa.config import NeighbourConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.knowledge.letters import fold
+from difa.views.masking import rare_words
 from difa.views.neighbour.nearest_search import NearestSearch
 from difa.views.packed_strings import pack, unpack
-from difa.views.view import ViewKind
+from difa.views.view import Lesson, ViewKind
 
 _SHARE = 0.75  # the power of a word's count with which its rows in the bank grow
 
@@ -35,12 +37,21 @@ class NeighbourView:
     name = "neighbour"
 
     @classmethod
-    def fit(cls, documents: Sequence[Encoded], config: NeighbourConfig, seed: int, threads: int | None = None) -> NeighbourView:
-        """Choose the bank."""
+    def fit(
+        cls,
+        documents: Sequence[Encoded],
+        config: NeighbourConfig,
+        seed: int,
+        threads: int | None = None,
+        *,
+        rare: Collection[str] | None = None,
+    ) -> NeighbourView:
+        """Choose the bank; words that are rare, as counts know them, go without their names, and numbers without digits."""
         words = [word for document in documents for word in document.words]
         vectors = np.concatenate([document.vectors for document in documents]).astype(np.float32)
         chosen = choose(words, config.bank, np.random.default_rng(seed)).tolist()
         # In alphabetical order: that of the documents would let runs of their words be read from a saved model.
+        words = words if rare is None else [_shown(word, rare) for word in words]
         chosen.sort(key=lambda index: (words[index], vectors[index].tobytes()))
         return cls(config, np.ascontiguousarray(vectors[chosen]), tuple(words[index] for index in chosen), threads)
 
@@ -62,7 +73,7 @@ class NeighbourView:
         """Which normal word is nearest."""
         squares, nearest = self._index.find(document.vectors)
         return [
-            [Reason(f"nearest use in normal text: {self.words[index]!r} at distance {square**0.5:.2g}", 1.0)]
+            [Reason(f"nearest use in normal text: {_name(self.words[index])} at distance {square**0.5:.2g}", 1.0)]
             for square, index in zip(squares.tolist(), nearest.tolist(), strict=True)
         ]
 
@@ -75,6 +86,14 @@ class NeighbourView:
     @cached_property
     def _index(self) -> NearestSearch:
         return NearestSearch(self.bank, self.threads)
+
+
+def _shown(word: str, rare: Collection[str]) -> str:
+    return "" if fold(word) in rare else "".join("0" if character.isdigit() else character for character in word)
+
+
+def _name(word: str) -> str:
+    return repr(word) if word else "a rare word"
 
 
 def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArray:
@@ -90,8 +109,14 @@ def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArra
     return np.sort(np.argsort(turn, kind="stable")[:size])
 
 
+def _fit(lesson: Lesson) -> NeighbourView:
+    config, least = lesson.config, lesson.config.privacy.least_documents
+    rare = rare_words(lesson.documents, least, lesson.language) if least > 1 else None
+    return NeighbourView.fit(lesson.documents, config.neighbour, lesson.seed, config.encoder.threads, rare=rare)
+
+
 VIEW = ViewKind(
-    fit=lambda lesson: NeighbourView.fit(lesson.documents, lesson.config.neighbour, lesson.seed, lesson.config.encoder.threads),
+    fit=_fit,
     restore=lambda saved: NeighbourView.restore(saved.config.neighbour, saved.tensors, saved.threads),
     needs_vectors=True,
 )
