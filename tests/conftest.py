@@ -114,6 +114,14 @@ def quick_model(quick, corpus):
 
 
 @pytest.fixture(scope="session")
+def fast_model(corpus):
+    """A small model without an encoder."""
+    from difa import DiFA
+
+    return DiFA("fast", fpr=0.05, seed=1, stages={"perturb": {"documents": 60}}).fit(corpus[:80])
+
+
+@pytest.fixture(scope="session")
 def model(corpus):
     """The real thing: embedded encoder, default settings, most of the example corpus."""
     from difa import DiFA

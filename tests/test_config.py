@@ -29,7 +29,7 @@ def test_the_paper_preset_is_the_papers():
         (lambda: Config.from_dict({"form": {"windw": 2}}), "unknown key of form 'windw'"),
         (lambda: Config.from_dict({"forms": {}}), "unknown stage 'forms'"),
         (lambda: Config.from_dict({"form": 3}), "form: expected a FormConfig or a mapping, got int"),
-        (lambda: FormConfig(window=0), "FormConfig.window: expected a whole number of at least 1, got 0"),
+        (lambda: FormConfig(window=0), "FormConfig.window: expected a whole number from 1 to 64, got 0"),
         (lambda: FormConfig(shrinkage=2), "FormConfig.shrinkage: expected a number above 0 and at most 1, got 2"),
         (lambda: SemanticConfig(learning_rate=float("nan")), "learning_rate"),
         (lambda: SemanticConfig(min_steps=9, max_steps=8), "at most max_steps"),

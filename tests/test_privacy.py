@@ -11,7 +11,7 @@ from difa.document import Encoded
 from difa.knowledge.letters import fold
 from difa.views.critic.counted import Counted
 from difa.views.masking import Mask, rare_words, readable, shared_runs
-from difa.views.strings import unpack
+from difa.views.packed_strings import unpack
 from difa.words import from_text
 
 SECRETS = ["jane.q.doe@example.org", "4111111111111111", "hunter2xyz", "kowalczykowska", "lk-9932-77"]

@@ -45,5 +45,5 @@ def test_other_versions_are_refused_in_one_line():
     check_versions(installed)
     with pytest.raises(ModelError, match=r"expected wordfreq 0\.1, .* got 3.*pip install wordfreq==0\.1"):
         check_versions({"wordfreq": "0.1"})
-    with pytest.raises(ModelError, match=r"expected no-such-package 1, .* got none"):
+    with pytest.raises(ModelError, match="got one of 'no-such-package'"):
         check_versions({"no-such-package": "1"})

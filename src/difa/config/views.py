@@ -39,7 +39,7 @@ class EncoderConfig:
         check(isinstance(self.name, str) and bool(self.name.strip()), self, "name", "an encoder's name or folder")
         if self.layer is not None:
             check(isinstance(self.layer, int) and not isinstance(self.layer, bool), self, "layer", "a whole number or None")
-        whole(self, "batch_tokens", 1)
+        whole(self, "batch_tokens", 1, 1 << 20)
         check_threads(self.threads)
 
 
@@ -69,7 +69,7 @@ class FormConfig:
     """Least standard deviation of an entry, so that one that is constant in normal text counts, but not without bound."""
 
     def __post_init__(self) -> None:
-        whole(self, "window", 1)
+        whole(self, "window", 1, 64)
         number(self, "shrinkage", 0, 1, above=True)
         number(self, "min_scale", 0, above=True)
 
@@ -110,7 +110,7 @@ class SemanticConfig:
         for name in ("layers", "heads", "epochs", "max_steps", "min_steps", "student_rounds", "batch_words"):
             whole(self, name, 1)
         number(self, "plateau", 0, 1)
-        whole(self, "window", 8)
+        whole(self, "window", 8, 1 << 16)
         number(self, "distance_weight", 0)
         number(self, "student_weight", 0)
         number(self, "learning_rate", 0, above=True)
@@ -131,7 +131,7 @@ class LanguageConfig:
     """Distinct words at most."""
 
     def __post_init__(self) -> None:
-        whole(self, "order", 1)
+        whole(self, "order", 1, 16)
         number(self, "spelling_weight", 0)
         number(self, "piece_weight", 0)
         whole(self, "vocabulary", 1)

@@ -47,12 +47,14 @@ def versions(parts: Iterable[str]) -> dict[str, str]:
 def check_versions(expected: Mapping[str, str]) -> None:
     """Refuse knowledge of another version than a model was fitted with: its scores would not be the model's."""
     for package, version in expected.items():
+        if package not in {source.name for source in PACKAGES.values()}:
+            raise ModelError(f"expected versions of what models know of a language, got one of {package[:40]!r}")
         try:
             found = metadata.version(package)
         except metadata.PackageNotFoundError:
             found = "none"
         if found != version:
             raise ModelError(
-                f"expected {package} {version}, with which the model was fitted, got {found}: "
-                f"pip install {package}=={version}, or fit again"
+                f"expected {package} {version[:40]}, with which the model was fitted, got {found}: "
+                f"pip install {package}=={version[:40]}, or fit again"
             )

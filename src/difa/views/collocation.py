@@ -78,6 +78,8 @@ class CollocationView:
     def restore(cls, config: CollocationConfig, tensors: Mapping[str, FloatArray]) -> CollocationView:
         words = unpack(tensors["bytes"], tensors["lengths"])
         counts, pairs = tensors["counts"].astype(np.int64), tensors["pairs"].astype(np.int64)
+        if counts.shape != (len(words),) or (counts < 0).any():
+            raise ValueError(f"expected counts of {len(words)} words, got an array of shape {counts.shape}")
         totals = tensors["totals"].astype(np.int64) if "totals" in tensors else None
         return cls(config, words, counts, pairs, totals, Mask.restore(tensors))
 

@@ -22,7 +22,7 @@ from difa.knowledge.remembered import Remembered
 from difa.knowledge.spelling import FLOOR
 from difa.knowledge.wordlist import word_list
 from difa.views.masking import Mask, most_frequent, rare_words, readable, shared_runs
-from difa.views.packed_strings import pack, unpack
+from difa.views.packed_strings import pack, unpack_values
 from difa.views.view import ViewKind
 
 CORPUS_SHARE = 0.9
@@ -72,14 +72,11 @@ class LanguageView:
 
     @classmethod
     def restore(cls, config: LanguageConfig, tensors: Mapping[str, FloatArray], language: str | None) -> LanguageView:
-        words, counts = unpack(tensors["bytes"], tensors["lengths"]), tensors["counts"].astype(np.int64)
-        if "runs.bytes" not in tensors:
-            return cls(config, words, counts, language, Mask.restore(tensors))
-        runs = unpack(tensors["runs.bytes"], tensors["runs.lengths"])
+        counts = unpack_values(tensors)
+        runs = unpack_values(tensors, prefix="runs.") if "runs.bytes" in tensors else {}
         if any(not 1 <= len(run) <= config.order for run in runs):
             raise ValueError(f"expected runs of 1 to {config.order} letters")
-        run_counts = dict(zip(runs, tensors["runs.counts"].astype(int).tolist(), strict=True))
-        return cls(config, words, counts, language, Mask.restore(tensors), run_counts)
+        return cls(config, list(counts), np.array(list(counts.values())), language, Mask.restore(tensors), runs)
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """Rarity, strange spelling, and pieces beyond the first."""

@@ -23,6 +23,10 @@ class Pairs:
             size: numbers in the vocabulary.
             totals: what `after` and `before` say, side by side, where `counted` lacks some of the pairs: (size, 4).
         """
+        if counted.ndim != 2 or counted.shape[1] != 3 or (counted < 0).any() or (counted[:, :2] >= size).any():
+            raise ValueError(f"expected pairs of numbers below {size} with their counts")
+        if totals is not None and (totals.shape != (size, 4) or (totals < 0).any()):
+            raise ValueError(f"expected neighbours of {size} words, got an array of shape {totals.shape}")
         self._size = size
         keys = counted[:, 0] * size + counted[:, 1]
         order = np.argsort(keys, kind="stable")

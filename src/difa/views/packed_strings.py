@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -21,5 +22,17 @@ def pack(strings: Sequence[str]) -> dict[str, IntArray]:
 
 def unpack(content: FloatArray | IntArray, lengths: FloatArray | IntArray) -> list[str]:
     """The strings that `pack` packed."""
+    if content.ndim != 1 or lengths.ndim != 1 or (lengths < 0).any() or lengths.sum() != len(content):
+        raise ValueError(f"expected strings of {len(content)} bytes together, got other lengths")
     whole, ends = content.astype(np.uint8).tobytes(), [0, *np.cumsum(lengths).tolist()]
     return [whole[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(ends)]
+
+
+def unpack_values(tensors: Mapping[str, FloatArray], values: str = "counts", prefix: str = "") -> dict[str, Any]:
+    """Strings, each with its number, which must be one number of at least 0 where numbers are counts."""
+    strings, numbers = unpack(tensors[f"{prefix}bytes"], tensors[f"{prefix}lengths"]), tensors[f"{prefix}{values}"]
+    if numbers.shape != (len(strings),) or (values == "counts" and (numbers < 0).any()):
+        raise ValueError(f"expected {prefix}{values} of {len(strings)} strings, got an array of shape {numbers.shape}")
+    if values == "counts":
+        numbers = numbers.astype(np.int64)
+    return dict(zip(strings, numbers.tolist(), strict=True))

@@ -12,7 +12,7 @@ from difa.document import Encoded, FloatArray, IntArray
 from difa.views.critic.seen import EDGE, Own
 from difa.views.masking import Mask, most_frequent, rare_words
 from difa.views.neighbour_counts import count_neighbours, number_pairs
-from difa.views.packed_strings import pack, unpack
+from difa.views.packed_strings import pack, unpack_values
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,9 @@ class Counted:
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray]) -> Counted:
-        words, shapes = (unpack(tensors[f"{part}.bytes"], tensors[f"{part}.lengths"]) for part in ("words", "shapes"))
         return cls(
-            dict(zip(words, tensors["words.counts"].astype(int).tolist(), strict=True)),
-            dict(zip(shapes, tensors["shapes.counts"].astype(int).tolist(), strict=True)),
+            unpack_values(tensors, prefix="words."),
+            unpack_values(tensors, prefix="shapes."),
             tensors["pairs"].astype(np.int64),
             tensors["totals"].astype(np.int64) if "totals" in tensors else None,
             Mask.restore(tensors),

@@ -17,7 +17,7 @@ from difa.knowledge import ENGLISH
 from difa.knowledge.remembered import Remembered
 from difa.knowledge.tone import rated_words
 from difa.knowledge.wordlist import plain
-from difa.views.packed_strings import pack, unpack
+from difa.views.packed_strings import pack, unpack_values
 
 UNITS = (0.99, 0.999)
 """The quantile of normal words that is one unit: of complaint, of praise."""
@@ -45,8 +45,10 @@ class LexiconView:
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray]) -> LexiconView:
-        words = unpack(tensors["bytes"], tensors["lengths"])
-        return cls(dict(zip(words, tensors["valences"].tolist(), strict=True)), tensors["units"])
+        units = tensors["units"]
+        if units.shape != (2,) or not (units > 0).all():
+            raise ValueError(f"expected two positive units, got {units.tolist()!r:.40}")
+        return cls(unpack_values(tensors, "valences"), units)
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """The stronger of complaint and praise."""
