@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -61,19 +62,15 @@ class CriticView:
         words = sum(map(len, normal))
         labels = np.concatenate([np.zeros(words), *(pseudo.labels for pseudo in pseudos)])
         plain_scale = plain[:words].std(axis=0) + 1e-6
-        networks = {
-            "plain": train(plain, labels, words, plain_scale, config.plain_hidden, config.plain_epochs, config.rate, seed)
-        }
+        teach = partial(train, labels=labels, normal=words, rate=config.rate, seed=seed)
+        networks = {"plain": teach(plain, scale=plain_scale, hidden=config.plain_hidden, epochs=config.plain_epochs)}
         if vectors.shape[1]:
-            networks["vector"] = train(
+            vector_scale = np.full(vectors.shape[1], max(float(vectors[:words].std()), 1e-6))
+            networks["vector"] = teach(
                 np.concatenate([plain, vectors], axis=1, dtype=np.float32),
-                labels,
-                words,
-                np.concatenate([plain_scale, np.full(vectors.shape[1], max(float(vectors[:words].std()), 1e-6))]),
-                config.vector_hidden,
-                config.vector_epochs,
-                config.rate,
-                seed,
+                scale=np.concatenate([plain_scale, vector_scale]),
+                hidden=config.vector_hidden,
+                epochs=config.vector_epochs,
             )
         return cls(statistics, networks)
 

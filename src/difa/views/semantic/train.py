@@ -196,7 +196,7 @@ def architecture(width: int, config: SemanticConfig) -> bytes:
     try:
         return path.read_bytes()
     except OSError:
-        pass
+        pass  # not kept yet: exported below
     inputs = {"vectors": torch.zeros(2, 9, width), "mask": torch.ones(2, 9, dtype=torch.int64)}
     with torch.random.fork_rng(devices=[]):
         network = SemanticNetwork(torch.zeros(width), 1.0, config).eval()

@@ -95,7 +95,7 @@ def learn_directions(encoder: Encoder) -> FloatArray:
         if kept.shape == (spec.dimension + 1, 2):
             return np.asarray(kept)
     except (OSError, ValueError, EOFError):
-        pass
+        pass  # not kept yet, or not whole: learned anew
     rated = _examples()
     vectors = np.stack([item.vectors[1] for item in encoder.encode([from_tokens([_PHRASE, word]) for word in rated])])
     directions = _ridge(vectors.astype(np.float64), np.array(list(rated.values())))
