@@ -1,5 +1,6 @@
 """The page on the paper's preset quotes settings: they are those of the code."""
 
+import re
 from pathlib import Path
 
 from difa import aggregate
@@ -8,7 +9,10 @@ from difa.config import Config
 from difa.learn import BATCH_DOCUMENTS
 from difa.views.semantic.train import PLATEAUS, SLOWER, STUDENT_ROUND
 
-PAGE = " ".join((Path(__file__).parents[2] / "docs" / "paper.md").read_text(encoding="utf-8").split())
+DOCS = {
+    path.name: " ".join(path.read_text(encoding="utf-8").split()) for path in (Path(__file__).parents[2] / "docs").glob("*.md")
+}
+PAGE = DOCS["paper.md"]
 PAPER = Config.preset("paper")
 
 
@@ -45,3 +49,12 @@ def test_shrinkage_and_encoder():
     assert f"the correlations with {PAPER.form.shrinkage:g} of the identity" in PAGE
     assert f"a penalty of {PAPER.learn.shrinkage:g} on their squared output weights" in PAGE
     assert "bert-base-uncased | all-MiniLM-L6-v2, embedded" in PAGE
+
+
+def test_no_page_puts_down_to_the_paper_what_it_does_not_say():
+    for name, text in DOCS.items():
+        assert not re.search(r"highest word[^.;]*, as in the paper", text), (
+            f"{name}: the paper does not say how baselines are pooled"
+        )
+        assert "log-sum-exp" not in text or "log-mean-exp" in text or "log-*mean*-exp" in text, name
+    assert "not of the DiFA paper" in PAGE, "whose way the choice by test AUROC is"
