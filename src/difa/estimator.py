@@ -27,6 +27,7 @@ from difa.document import Explanation, FloatArray, Result
 from difa.encoders import load_encoder
 from difa.errors import InputError, NotFittedError
 from difa.fitting import LEAST_DOCUMENTS
+from difa.on_hub import OnHub
 from difa.parameters import Parameters
 from difa.sample import enough_documents
 from difa.views import check_views
@@ -36,7 +37,7 @@ DEFAULT_MAX_WORDS = 200_000
 _SAMPLING = 1  # beside the seed: the draw of the sample must not be the draw of anything else
 
 
-class DiFA(Parameters):
+class DiFA(OnHub, Parameters):
     """Detector of anomalous words and documents, learned from normal documents alone.
 
     Args:
@@ -293,8 +294,6 @@ class DiFA(Parameters):
     def _warn_if_too_small(self, rate: float) -> None:
         reference = self._fitted().document_reference
         if reference.least_p > rate:
-            warnings.warn(
-                f"no document can be flagged at a rate of {rate:g}: {len(reference.values)} normal documents allow "
-                f"{reference.least_p:.2g} at best; fit on more documents or raise the rate",
-                stacklevel=3,
-            )
+            few = f"{len(reference.values)} normal documents allow {reference.least_p:.2g} at best"
+            remedy = "fit on more documents or raise the rate"
+            warnings.warn(f"no document can be flagged at a rate of {rate:g}: {few}; {remedy}", stacklevel=3)

@@ -25,7 +25,8 @@ FORMAT = 3
 CONFIG = "config.json"
 CHECKSUM = "checksum"
 _ENTRIES = ("files", "stages", "encoder", "parameters", "training", "seed", "language", "knowledge")
-_MOST_BYTES = 2 << 30  # of one file: what an ONNX graph can have at most
+MOST_BYTES = 2 << 30
+"""Bytes of one file: what an ONNX graph can have at most."""
 _MOST_CONFIG = 16 << 20
 _MOST_FILES = 32
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -101,7 +102,7 @@ def read_files(folder: Path, files: Any) -> dict[str, bytes]:
             )
         if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
             raise ModelError(f"{path}: expected the sha256 of {name}, got {digest!r:.100}")
-        content[name] = read_regular(folder / name, _MOST_BYTES)
+        content[name] = read_regular(folder / name, MOST_BYTES)
         found = sha256(content[name]).hexdigest()
         if found != digest:
             raise ModelError(

@@ -102,6 +102,7 @@ def _cover(counts: list[tuple[str, int]], language: str) -> float:
     return sum(count for word, count in counts if word in known) / sum(count for _, count in counts)
 
 
+@lru_cache(maxsize=1)
 def _languages() -> list[str]:
     """Languages that there are lists for, English first."""
     from wordfreq import available_languages
