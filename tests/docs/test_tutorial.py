@@ -26,6 +26,8 @@ def test_the_notebook_runs_and_shows_what_it_did(tool):
     names = tool.run(again)
     assert 10 < names["scored"]["is_anomaly"].sum() < 40
     assert "refnud" in names["model"].explain("my refnud").to_html()
+    assert not names["normal_message"].is_anomaly
+    assert [word.text for word in names["normal_message"].words if word.is_anomaly] == ["cordless"]
     assert names["report"].is_file()
     assert names["figures"].document.auroc > 0.8
     kinds = [[[output["output_type"] for output in cell["outputs"]] for cell in tool.code_cells(one)] for one in (kept, again)]
