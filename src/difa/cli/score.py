@@ -17,6 +17,7 @@ from difa.cli.options import (
     Fdr,
     Fpr,
     IdColumn,
+    InputFormat,
     Inputs,
     ModelFolder,
     Quiet,
@@ -26,6 +27,7 @@ from difa.cli.options import (
     columns_of,
     find_inputs,
     say,
+    say_empty,
     say_skipped,
 )
 from difa.cli.score_ray import Address, Engine, Format, Workers, score_by_ray, uses_ray
@@ -78,6 +80,7 @@ def score(
     ] = False,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
+    input_format: InputFormat = None,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -115,9 +118,9 @@ def score(
 
     if (screen is None) != (screen_model is None):
         raise ConfigError("expected both of --screen and --screen-model, or neither, got one")
-    columns, place = columns_of(text_column, id_column), Path(out) if out else None
+    columns, place = columns_of(text_column, id_column, input_format), Path(out) if out else None
     is_lines = format_of(place, format) == "jsonl"
-    find_inputs(inputs, columns, quiet)
+    find_inputs(inputs, columns, skip_bad, quiet)
     detector = DiFA.load(model, cache=cache, threads=threads)
     on_terminal = out is None and is_lines and sys.stdout.isatty()
     with stream(quiet or on_terminal) as watch, _to_stdout(place, is_lines) as written:
@@ -139,6 +142,7 @@ def score(
         )
         outcome = score_inputs(detector, job, watch, _show if on_terminal else _print)
     say_skipped(outcome.skipped)
+    say_empty(outcome.empty, quiet)
     said = f"{outcome.flagged} of {outcome.documents} documents flagged"
     said += f", the {min(top, outcome.documents)} most unusual given" if top is not None else ""
     say(said + (f", written to {out}" if out else ""), quiet)

@@ -122,10 +122,11 @@ class Output:
         self.state.partial["documents"] += lines.documents
         self.state.partial["bytes"] += len(lines.content)
 
-    def note(self, place: Place, skipped: int = 0) -> None:
-        """Say how far the input has been read; what was written is forced to disk if it is time."""
+    def note(self, place: Place, skipped: int = 0, empty: int = 0) -> None:
+        """Say how far the input has been read, and count; what was written is forced to disk if it is time."""
         self.state.place = [place.file, place.line]
         self.state.skipped += skipped
+        self.state.empty += empty
         if self.state.partial["documents"] == self.layout.shard_size:
             self._close_shard()
         elif self._notes and time.monotonic() - self._noted > self._wait:
@@ -165,6 +166,7 @@ class Output:
             return State(self._asked)
         if self._resume:
             _refuse_other(layout, self._asked, stored.asked)
+            _refuse_missing(layout, stored)
             return stored
         if stored.complete and layout.shard_size:
             raise InputError(
@@ -208,7 +210,7 @@ class Output:
             self._file.close()
             self._file = None
             shard = len(self.state.shards)
-            self.state.shards.append({"file": self.layout.final(shard).name, "documents": self.state.partial["documents"]})
+            self.state.shards.append({"file": self.layout.final(shard).name, **self.state.partial})
             self.state.partial = {"documents": 0, "bytes": 0}
             if self._notes or self.layout.keep_state:
                 self.state.write(self.layout.state)
@@ -244,6 +246,16 @@ def _refuse_other(layout: Layout, asked: dict[str, Any], stored: dict[str, Any])
             )
 
 
+def _refuse_missing(layout: Layout, stored: State) -> None:
+    """A part that was removed, or cut, since it was complete would be missed by whoever reads all of them."""
+    for number, shard in enumerate(stored.shards):
+        path = layout.final(number)
+        found = path.stat().st_size if path.is_file() else None
+        if found is None or (path.suffix == ".jsonl" and found != shard.get("bytes", found)):
+            got = "found none" if found is None else f"got {found} bytes instead of {shard['bytes']}"
+            raise InputError(f"{path}: expected a finished part of the earlier run, {got}: put it back, or force starts anew")
+
+
 def _difference(old: Any, new: Any) -> tuple[str, str]:
     """The first thing that differs, in words."""
     if not isinstance(old, list) or not isinstance(new, list):
@@ -251,5 +263,10 @@ def _difference(old: Any, new: Any) -> tuple[str, str]:
     pairs = [(a, b) for a, b in zip(old, new, strict=False) if a != b]
     if not pairs:
         return f"{len(old)} files", f"{len(new)} files"
-    (a, b), *_ = pairs
-    return tuple(f"{x['name']} of {x['bytes']} bytes, modified {x['modified']}" for x in (a, b))  # type: ignore[return-value]
+    old, new = pairs[0]
+    return _describe(old), _describe(new)
+
+
+def _describe(source: Any) -> str:
+    known = isinstance(source, dict) and {"name", "bytes", "modified"} <= set(source)
+    return f"{source['name']} of {source['bytes']} bytes, modified {source['modified']}" if known else str(source)
