@@ -22,6 +22,7 @@ from difa.prefetch import HasDocuments, chunk_documents, prefetch
 from difa.runtime.threads import core_count
 from difa.views import View
 from difa.views.critic import CriticView
+from difa.views.critic.statistics import NEIGHBOURS
 
 C = TypeVar("C", bound=HasDocuments)
 
@@ -83,7 +84,9 @@ class Detector:
     def suggest(self, document: Document, place: int) -> str | None:
         """What the word at a place may have been meant to be, if it looks like a slip; only a critic can say."""
         critic = next((view for view in self.views if isinstance(view, CriticView)), None)
-        return critic.statistics.suggest([word.text for word in document.words], place) if critic else None
+        first = max(0, place - NEIGHBOURS)  # nobody looks farther, and a document may be long
+        near = [word.text for word in document.words[first : place + NEIGHBOURS + 1]]
+        return critic.statistics.suggest(near, place - first) if critic else None
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""

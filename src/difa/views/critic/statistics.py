@@ -59,6 +59,7 @@ _FAR = 3.0  # nats by which a suggestion must be more common than an unknown wor
 _FARTHER = 5.0  # and than a known one: common misspellings are in the lists too
 _LEAST = -16.0  # log share that a suggestion must have
 _MEMO = 1 << 14  # words whose suggestions are remembered
+NEIGHBOURS = 2  # words before and after one that say whether a suggestion is at home there
 _REAL_JOIN = 1e-7  # rarer words are not what two neighbours are parts of
 _ENDS = frozenset('.!?"')  # after these a capital says nothing
 _OF_WORD = ("number", "shape", *OF_STRING, *CASES)
@@ -195,7 +196,7 @@ class Statistics:
         """How well each text fits between the neighbours of a place, by the trigrams."""
         if not self._english:
             return [0.0] * len(texts)
-        before, after = words[max(0, place - 2) : place], words[place + 1 : place + 3]
+        before, after = words[max(0, place - NEIGHBOURS) : place], words[place + 1 : place + 1 + NEIGHBOURS]
         changed = [[*before, *text.split(), *after] for text in texts]
         return [trigrams().support(words, len(before), len(words) - len(after)) for words in changed]
 
