@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test test-fast check figures bench-serve bench-speed bench-ray serve screenshot format reference docs clean
+.PHONY: help demo test test-fast check figures bench-serve bench-speed bench-ray serve screenshot format reference faults docs clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
@@ -67,6 +67,9 @@ screenshot: $(VENV)/.installed $(DEMO)/model/config.json  ## take docs/images/pa
 format: $(VENV)/.installed  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+faults: $(VENV)/.installed  ## kill fits, saves and runs of scoring at random moments (FAULTS=500), and look for losses
+	$(BIN)/python tools/faults.py --faults $(or $(FAULTS),500)
 
 reference: $(VENV)/.installed  ## write docs/settings.md and docs/commands.md from the code
 	$(BIN)/python tools/reference.py
