@@ -92,9 +92,9 @@ def score(
 ) -> None:
     """Score every word and every document."""
     only_ray = {"workers": workers, "address": address}
-    only_local: dict[str, object] = {"fdr": fdr, "cache": cache, "text-column": text_column, "id-column": id_column}
+    only_local: dict[str, object] = {"fdr": fdr, "cache": cache, "input-format": input_format}
     only_local |= {"top": top, "fail-if-flagged": fail_if_flagged or None, "screen": screen}
-    only_local |= {"shard-size": shard_size, "resume": resume or None, "force": force or None}
+    only_local |= {"shard-size": shard_size}
     if uses_ray(engine, only_ray, only_local):
         score_by_ray(
             model,
@@ -107,6 +107,9 @@ def score(
             workers=workers,
             address=address,
             format=format,
+            columns=columns_of(text_column, id_column),
+            resume=resume,
+            force=force,
         )
         return
     from difa.cli.progress import stream

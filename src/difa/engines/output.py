@@ -165,7 +165,7 @@ class Output:
             self._remove(stored)
             return State(self._asked)
         if self._resume:
-            _refuse_other(layout, self._asked, stored.asked)
+            refuse_other(layout.title, self._asked, stored.asked)
             _refuse_missing(layout, stored)
             return stored
         if stored.complete and layout.shard_size:
@@ -236,12 +236,13 @@ def _settle(layout: Layout, state: State, publish: Publish) -> None:
         publish(layout.partial(last), layout.final(last))
 
 
-def _refuse_other(layout: Layout, asked: dict[str, Any], stored: dict[str, Any]) -> None:
+def refuse_other(title: object, asked: dict[str, Any], stored: dict[str, Any]) -> None:
+    """Say what is different from the run that is to go on, if anything is."""
     for name in asked:
         if asked[name] != stored.get(name):
             old, new = _difference(stored.get(name), asked[name])
             raise InputError(
-                f"{layout.title}: expected the same {name} as in the interrupted run, {old}, got {new}: give the same to "
+                f"{title}: expected the same {name} as in the interrupted run, {old}, got {new}: give the same to "
                 "resume, or force to start anew"
             )
 
