@@ -52,7 +52,7 @@ def test_a_killed_run_goes_on(faults, folder, model, source, tmp_path, options):
 
     whole = run(tmp_path / "whole")
     out = tmp_path / "out"
-    for change in (9, 14, 21, 30):
+    for change in (4, 6, 8, 9):
         assert faults.in_child(lambda: run(out), faults.kill_before(change)) == -9
         assert not out.is_file()
         assert results(out).items() <= results(tmp_path / "whole").items()
@@ -60,9 +60,7 @@ def test_a_killed_run_goes_on(faults, folder, model, source, tmp_path, options):
         run(out, resume=False)
     done = run(out)
     assert results(out) == results(tmp_path / "whole")
-    assert (
-        (done.documents, done.skipped, done.flagged) == (whole.documents, whole.skipped, whole.flagged) == (490, 10, done.flagged)
-    )
+    assert (done.documents, done.skipped, done.flagged) == (490, 10, whole.flagged)
     assert [path.name for path in [*tmp_path.iterdir(), *out.glob("*")] if path.name.startswith(".")] == []
 
 

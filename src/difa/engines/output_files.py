@@ -113,7 +113,7 @@ class State:
         """Raise one of several errors unless all of it can be gone on with: the file may have been changed."""
         written = [*(shard["documents"] for shard in self.shards), self.partial["documents"]]
         counts = [self.documents, self.flagged, self.skipped, self.empty, self.partial["bytes"], *self.place, *written]
-        names = [*self.asked, *(shard["file"] for shard in self.shards)]
+        names = [*self.asked.keys(), *(shard["file"] for shard in self.shards)]
         sound = all(type(count) is int and count >= 0 for count in counts) and all(isinstance(name, str) for name in names)
         if not sound or len(self.place) != 2 or type(self.complete) is not bool or sum(written) != self.documents:
             raise ValueError
