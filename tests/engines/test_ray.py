@@ -166,7 +166,7 @@ def test_a_run_whose_driver_died_goes_on(cluster, folder, texts, expected, tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
     again = difa(*arguments, "--resume")
     assert again.returncode == 0
-    assert again.stderr == done.stderr
+    assert again.stderr == done.stderr.splitlines(keepends=True)[-1]
 
 
 def test_a_table_keeps_its_columns(cluster, folder, corpus, tmp_path):
