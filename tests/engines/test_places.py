@@ -12,6 +12,7 @@ from difa.atomic import fresh_text
 from difa.cli.options import escaped
 from difa.document import Document, Word
 from difa.encoders.cache import CachedEncoder
+from difa.encoders.none import NoEncoder
 from difa.errors import EncoderError, InputError
 from tests.engines.conftest import difa, here
 
@@ -100,8 +101,8 @@ def test_standard_input_can_be_a_table(folder, tmp_path):
     assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
 
 
-def test_a_full_disk_under_the_cache_is_one_line(tiny_encoder, tmp_path):
-    cached = CachedEncoder(tiny_encoder, tmp_path / "cache")
+def test_a_full_disk_under_the_cache_is_one_line(tmp_path):
+    cached = CachedEncoder(NoEncoder(), tmp_path / "cache")
     document = Document("order", (Word("order", 0, 5),))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
