@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test test-fast check figures bench-serve bench-speed bench-ray serve screenshot format reference faults docs clean
+.PHONY: help demo test test-fast check figures bench-serve bench-speed bench-ray serve screenshot pictures format faults fuzz reference notebook docs wheel smoke clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
@@ -44,7 +44,7 @@ figures: $(VENV)/.installed  ## measure all methods on the benchmark sets (DIFA_
 	$(BIN)/difa bench contamination --out build/bench
 	$(BIN)/difa bench sparsity --out build/bench
 	$(BIN)/difa bench examples --out build/bench
-	$(BIN)/difa bench report build/bench --into docs/benchmark.md
+	$(BIN)/difa bench report build/bench --into docs/benchmark-tables.md
 
 $(DEMO)/model/config.json: $(VENV)/.fit
 	$(BIN)/difa fit examples/support/normal.txt --out $(DEMO)/model
@@ -64,6 +64,9 @@ serve: $(VENV)/.installed $(DEMO)/model/config.json  ## serve the example model 
 screenshot: $(VENV)/.installed $(DEMO)/model/config.json  ## take docs/images/page.png
 	$(BIN)/python examples/support/screenshot.py $(DEMO)/model
 
+pictures: $(VENV)/.installed $(DEMO)/model/config.json  ## draw the pictures of docs/concepts.md
+	$(BIN)/python tools/concept_pictures.py $(DEMO)/model
+
 format: $(VENV)/.installed  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -71,11 +74,23 @@ format: $(VENV)/.installed  ## format the code
 faults: $(VENV)/.installed  ## kill fits, saves and runs of scoring at random moments (FAULTS=500), and look for losses
 	$(BIN)/python tools/faults.py --faults $(or $(FAULTS),500)
 
+fuzz: $(VENV)/.installed  ## try random and hostile texts, files and model folders (MINUTES=5), and look for breaches
+	$(BIN)/python tools/fuzz.py --minutes $(or $(MINUTES),5)
+
 reference: $(VENV)/.installed  ## write docs/settings.md and docs/commands.md from the code
 	$(BIN)/python tools/reference.py
 
-docs: $(VENV)/.installed  ## build the documentation
-	$(BIN)/mkdocs build --strict --site-dir build/site
+notebook: $(VENV)/.installed  ## run docs/tutorial.ipynb, keep its outputs and write docs/tutorial.md from it
+	$(BIN)/python tools/notebook.py
+
+docs: $(VENV)/.installed  ## build the documentation; python -m http.server -d build/site shows it, with search
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+
+wheel: $(VENV)/.installed  ## build the wheel and the source archive into dist/
+	$(BIN)/python -m build --outdir dist
+
+smoke: wheel  ## install the wheel in a clean environment, then fit, score and explain with it
+	PYTHON=$(PYTHON) tools/smoke.sh dist
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) build

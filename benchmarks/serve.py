@@ -12,18 +12,14 @@ import asyncio
 import json
 import platform
 import random
-import subprocess
-import sys
 import time
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import uvloop
+from service_process import CORPUS, memory, service
 
-CORPUS = Path(__file__).parent.parent / "examples" / "support" / "normal.txt"
 PARTS = ("batching", "overload", "endurance")
 LONG = "Where is my order, and why does nobody answer? " * 400  # some 4,400 words
 
@@ -156,26 +152,6 @@ async def open_loop(port: int, rate: float, texts: Texts, seconds: float) -> Tal
     for connection in idle:
         connection.close()
     return tally
-
-
-@contextmanager
-def service(model: str, *options: str) -> Iterator[tuple[int, int]]:
-    """The service as a process of its own: its port and process number."""
-    command = [sys.executable, "-m", "difa", "serve", model, "--port", "0", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            line = process.stderr.readline() if process.stderr else ""
-            yield int(line.rsplit(":", 1)[1].split("/")[0]), process.pid
-        finally:
-            process.terminate()
-
-
-def memory(pid: int) -> float:
-    """Resident megabytes."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1024
-    return float("nan")
 
 
 def show(name: str, tally: Tally) -> None:

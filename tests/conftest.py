@@ -93,7 +93,7 @@ def encoder():
 
 
 QUICK = {
-    "semantic": {"min_steps": 3, "max_steps": 10, "window": 32},
+    "semantic": {"min_steps": 3, "max_steps": 10, "student_rounds": 1, "window": 32},
     "perturb": {"documents": 60},
     "learn": {"steps": 20},
 }
@@ -111,6 +111,14 @@ def quick(tiny_folder):
 @pytest.fixture(scope="session")
 def quick_model(quick, corpus):
     return quick().fit(corpus[:80])
+
+
+@pytest.fixture(scope="session")
+def fast_model(corpus):
+    """A small model without an encoder."""
+    from difa import DiFA
+
+    return DiFA("fast", fpr=0.05, seed=1, stages={"perturb": {"documents": 60}}).fit(corpus[:80])
 
 
 @pytest.fixture(scope="session")

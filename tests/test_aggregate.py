@@ -39,6 +39,40 @@ def test_fewer_words_than_k():
     assert pool(np.array([[3.0]]), np.ones((1, 1)), 0.0, CONFIG)[0, :5].tolist() == pytest.approx([3.0] * 5)
 
 
+@pytest.mark.parametrize("k", [1, 2, 5, 9])
+def test_top_k_by_partition_is_top_k_by_sorting(rng, k, monkeypatch):
+    scores = rng.integers(0, 4, (7, 9)) + rng.choice([0, 1e-9, 0.1], (7, 9))  # with ties
+    expected = np.sort(scores, axis=-1)[:, ::-1][:, :k].sum(axis=-1) / k
+    widths, sort = [], np.sort
+    monkeypatch.setattr(np, "sort", lambda array, **rest: (widths.append(array.shape[-1]), sort(array, **rest))[1])
+    config = AggregationConfig(top_k=k)
+    found = pool(scores, np.ones_like(scores), 0.0, config)[:, CANDIDATES.index("topk")]
+    assert found.tolist() == expected.tolist(), "the same, bit for bit"
+    assert widths == [k], "whole documents are not sorted"
+    tensors = torch.tensor(scores)
+    learned = pool(tensors, torch.ones_like(tensors), torch.tensor(0.0), config, torch)[:, CANDIDATES.index("topk")]
+    assert learned.numpy() == pytest.approx(expected)
+
+
+def test_lse_is_log_mean_exp_and_does_not_grow_with_length():
+    once, twice = np.array([[1.0, 3.0]]), np.array([[1.0, 3.0, 1.0, 3.0]])
+    lse = [pool(scores, np.ones_like(scores), 0.0, CONFIG)[0, CANDIDATES.index("lse")] for scores in (once, twice)]
+    assert lse[0] == pytest.approx(math.log((math.e + math.e**3) / 2))
+    assert lse[1] == pytest.approx(lse[0]), "log-sum-exp would add log 2"
+
+
+def test_what_r_sees_is_scaled_by_fixed_units():
+    """The units stand in the docs of the paper's preset."""
+    descriptor = np.arange(1.0, 10.0)[None]
+    weights = initial_weights(CONFIG, np.random.default_rng(0))
+    weights |= {"w1": np.eye(9, CONFIG.hidden + 1)[:, : CONFIG.hidden], "w2": np.zeros((CONFIG.hidden, 4))}
+    weights["w2"][:, 0] = 1.0
+    units = np.array([0.2, 0.2, 0.2, 0.2, 0.2, 0.5, 1.0, 1.0])  # the ninth, 0.2, has no hidden unit here
+    logit = np.tanh(descriptor[0, :8] * units).sum()
+    shares = np.exp([logit, 0, 0, 0]) / (np.exp(logit) + 3)
+    assert mix(descriptor, weights)[0] == pytest.approx(shares @ descriptor[0, :4])
+
+
 def test_untrained_mixture_is_the_mean_of_the_candidates():
     descriptor = pool(SCORES, np.ones_like(SCORES), 0.5, CONFIG)
     weights = initial_weights(CONFIG, np.random.default_rng(0))

@@ -29,11 +29,13 @@ def test_the_paper_preset_is_the_papers():
         (lambda: Config.from_dict({"form": {"windw": 2}}), "unknown key of form 'windw'"),
         (lambda: Config.from_dict({"forms": {}}), "unknown stage 'forms'"),
         (lambda: Config.from_dict({"form": 3}), "form: expected a FormConfig or a mapping, got int"),
-        (lambda: FormConfig(window=0), "FormConfig.window: expected a whole number of at least 1, got 0"),
+        (lambda: FormConfig(window=0), "FormConfig.window: expected a whole number from 1 to 64, got 0"),
         (lambda: FormConfig(shrinkage=2), "FormConfig.shrinkage: expected a number above 0 and at most 1, got 2"),
         (lambda: SemanticConfig(learning_rate=float("nan")), "learning_rate"),
         (lambda: SemanticConfig(min_steps=9, max_steps=8), "at most max_steps"),
         (lambda: SemanticConfig(layers=True), "layers"),
+        (lambda: SemanticConfig(student_rounds=0), "student_rounds: expected a whole number of at least 1, got 0"),
+        (lambda: SemanticConfig(plateau=-0.1), "plateau: expected a number of at least 0 and at most 1, got -0.1"),
         (lambda: CalibrationConfig(reference="none"), "expected one of unseen, in-sample, got 'none'"),
         (lambda: PerturbConfig(kinds=()), "kinds"),
         (lambda: ViewsConfig(names=("form", "form")), "each once, got"),
@@ -51,3 +53,9 @@ def test_unknown_and_impossible_settings_are_errors(make, message):
 def test_settings_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         FormConfig().window = 3
+
+
+def test_a_setting_may_go_by_the_name_it_had():
+    assert not Config.from_dict({"calibration": {"trim": False}}).calibration.leave_out_outliers
+    assert not Config().changed({"calibration": {"trim": False}}).calibration.leave_out_outliers
+    assert Config().to_dict()["calibration"]["leave_out_outliers"]

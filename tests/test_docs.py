@@ -4,6 +4,7 @@ import csv
 import importlib.util
 import re
 import shlex
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_reference_pages_are_what_the_code_says(name):
 
 
 def test_the_site_lists_every_page_once():
-    listed = re.findall(r"^  - .*: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
+    listed = re.findall(r"^ +- .*: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
     assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
 
 
@@ -75,7 +76,7 @@ def test_commands_and_options_in_the_docs_exist(words):
         words = words[1:]
     assert not hasattr(command, "commands") or words[:1] in ([], ["--help"], ["--version"]), f"no such command: {words}"
     known = {option for parameter in command.params for option in parameter.opts} | {"--help", "--version"}
-    given = words[: words.index("|")] if "|" in words else words
+    given = list(takewhile(lambda word: word not in ("|", "||", "&&", ";"), words))
     assert not [word for word in given if re.match(r"--?[a-z]", word) and word.split("=")[0] not in known]
 
 

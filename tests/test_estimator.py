@@ -4,7 +4,7 @@ import warnings
 import numpy as np
 import pytest
 
-from difa import DiFA, fitting
+from difa import DiFA, cross_fit
 from difa.errors import ConfigError, DifaError, InputError, NotFittedError
 from difa.words import from_tokens
 
@@ -120,10 +120,10 @@ def test_normal_documents_keep_the_false_alarm_rate(model, corpus):
 
 def test_views_never_see_the_documents_whose_scores_set_the_p_values(quick, corpus, monkeypatch):
     fitted_on, scored = {}, []
-    original_fit, original_raw = fitting.fit_view, fitting.raw_evidence
+    original_fit, original_raw = cross_fit.fit_view, cross_fit.raw_evidence
 
-    def fit_view(name, lesson, config, seed, encoder):
-        view = original_fit(name, lesson, config, seed, encoder)
+    def fit_view(name, lesson):
+        view = original_fit(name, lesson)
         assert all(pseudo.source < len(lesson.documents) for pseudo in lesson.pseudos)
         fitted_on[id(view)] = (view, {document.words for document in lesson.documents})
         return view
@@ -132,8 +132,8 @@ def test_views_never_see_the_documents_whose_scores_set_the_p_values(quick, corp
         scored.extend((id(view), document.words) for view in views for document in documents)
         return original_raw(views, documents)
 
-    monkeypatch.setattr(fitting, "fit_view", fit_view)
-    monkeypatch.setattr(fitting, "raw_evidence", raw_evidence)
+    monkeypatch.setattr(cross_fit, "fit_view", fit_view)
+    monkeypatch.setattr(cross_fit, "raw_evidence", raw_evidence)
     quick().fit(corpus[:40])
     assert len(scored) >= 80
     assert all(words not in fitted_on[view][1] for view, words in scored)
@@ -283,4 +283,4 @@ def test_another_language_is_found_and_what_cannot_speak_it_is_silent(quick, tmp
 def test_repr_says_what_a_model_was_fitted_on(quick_model):
     shown = repr(quick_model)
     assert ", fitted on 80 documents, " in shown
-    assert "; flags at fpr 0.05; views language, phrase, tone" in shown
+    assert "; flags at fpr 0.05 (at most 9.4 % with 95 % confidence); views language, phrase, tone" in shown

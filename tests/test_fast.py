@@ -3,13 +3,14 @@
 import json
 import subprocess
 import sys
+from importlib import import_module
 from itertools import product
 
 import numpy as np
 import pytest
 
 from difa import DiFA
-from difa.config import FAST_VIEWS, Config
+from difa.config import FAST_VIEWS
 from difa.errors import ConfigError
 from tests.conftest import SUPPORT
 
@@ -199,7 +200,7 @@ def test_a_killed_worker_is_said_in_a_line(folder, corpus, tmp_path, monkeypatch
 
 def test_views_that_need_vectors_are_refused():
     with pytest.raises(ConfigError, match="got neighbour"):
-        Config.from_dict({"encoder": {"name": "none"}, "views": {"names": ["language", "neighbour"]}})
+        DiFA("fast", stages={"views": {"names": ["language", "neighbour"]}}).fit([])
 
 
 def test_without_the_packages_of_full_the_command_line_falls_back(corpus, tmp_path, monkeypatch):
@@ -209,7 +210,7 @@ def test_without_the_packages_of_full_the_command_line_falls_back(corpus, tmp_pa
 
     source = tmp_path / "normal.txt"
     source.write_text("\n".join(corpus[:120]), encoding="utf-8")
-    monkeypatch.setitem(app.registered_commands[0].callback.__globals__, "_FULL_NEEDS", ("no_such_package",))
+    monkeypatch.setattr(import_module("difa.cli.fit"), "_FULL_NEEDS", ("no_such_package",))
     out = tmp_path / "model"
     done = CliRunner().invoke(app, ["fit", str(source), "--out", str(out), "--quiet"])
     assert done.exit_code == 0, done.output

@@ -13,9 +13,10 @@ import difa
 SOURCE = Path(difa.__file__).parent
 ORDER = [
     "errors", "atomic", "document", "config", "parameters", "words", "sample", "prefetch", "knowledge", "runtime", "encoders",
-    "perturb", "views", "calibrate", "training_outliers", "fuse", "aggregate", "document_score", "learn", "detector",
-    "fitting", "decide", "persist", "estimator", "cascade", "evaluate", "formats", "engines", "report", "integrations",
-    "baselines", "bench", "serve", "cli", "__main__",
+    "perturb", "views", "calibrate", "confidence", "training_outliers", "fuse", "aggregate", "document_score", "learn",
+    "detector", "cross_fit", "fitting", "decide", "review_budget", "model_folder", "stored_settings", "persist", "on_hub",
+    "estimator", "cascade", "evaluate", "formats", "engines", "report", "monitor", "integrations", "baselines", "bench",
+    "serve", "cli", "__main__",
 ]  # fmt: skip
 
 
@@ -106,3 +107,24 @@ def test_the_library_has_no_asserts_and_no_prints():
         assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree)), path
         if path.relative_to(SOURCE).parts[0] != "cli":
             assert "print" not in [name for name, node in calls(path) if isinstance(node.func, ast.Name)], path
+
+
+MOST_FILE, MOST_FUNCTION = 300, 50
+
+
+def test_files_and_functions_stay_short():
+    """Of a command only the body counts: its signature is the table of its options."""
+    tests = Path(__file__).parent
+    for path in [*files(), SOURCE / "__init__.py", *sorted(tests.rglob("*.py"))]:
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n") <= MOST_FILE, f"{path}: more than {MOST_FILE} lines"
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                first = node.body[0] if path.parent == SOURCE / "cli" else node
+                assert node.end_lineno - first.lineno < MOST_FUNCTION, f"{path}: {node.name}: more than {MOST_FUNCTION} lines"
+
+
+def test_contributing_lists_every_module_in_order():
+    layout = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("src/difa/")[2]
+    listed = re.findall(r"^  (\w+)(?:\.py|/) ", layout.partition("```")[0], re.MULTILINE)
+    assert listed == ORDER[:-1]  # `__main__` starts the command line

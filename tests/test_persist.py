@@ -4,6 +4,7 @@ import pytest
 
 from difa import DiFA, __version__
 from difa.errors import ModelError
+from difa.model_folder import write_config
 from difa.persist import FORMAT
 
 TEXTS = ["Where is my xkcdqwrtplk order?", "Thank you.", ""]
@@ -16,8 +17,8 @@ def saved(quick_model, tmp_path):
 
 
 def change(folder, **entries):
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | entries))
+    """As a stranger would: with a checksum that fits."""
+    write_config(folder, json.loads((folder / "config.json").read_text()) | entries)
 
 
 def test_saved_and_loaded_gives_the_same_scores(quick_model, saved):
@@ -52,7 +53,7 @@ def test_no_half_written_folder_and_no_leftovers(quick_model, tmp_path, monkeypa
         raise OSError("disk full")
 
     monkeypatch.setattr(persist.os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(ModelError, match="model: cannot be written: disk full"):
         quick_model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 

@@ -1,28 +1,28 @@
 """Word scores -> document score, by a learned mixture of four pooling rules.
 
 S_max, S_topk, S_lse and S_adp summarise the scores in four ways; a 9-number descriptor of their shape (the four, mean,
-peakness, support, geometry gate, log length) lets a small network choose: π = softmax(r(a)), S = Σ π_m S_m. Written over
-`xp` like fusion: NumPy when scoring, torch when learning.
+peakness, support, geometry gate, log length) lets a small network choose: π = softmax(r(a)), S = Σ π_m S_m. The paper calls
+S_lse log-sum-exp; it is log-mean-exp here, so that a long document does not score high for its length alone. Written over `xp`
+like fusion: NumPy when scoring, torch when learning.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from difa.config import AggregationConfig
 from difa.document import FloatArray
-
-Array = Any  # a NumPy array or a torch tensor
-Weights = Mapping[str, Array]
+from difa.fuse import Array, Weights
 
 CANDIDATES = ("max", "topk", "lse", "adp")
 DESCRIPTOR = (*CANDIDATES, "mean", "peakness", "support", "geometry", "log_length")
-_UNIT = 0.2  # brings scores to the scale of the network
+UNITS = (*[0.2] * 5, 0.5, 1.0, 1.0, 0.2)
+"""What each entry of the descriptor is multiplied by before r sees it: it brings all nine to the scale of the network."""
 
 
 def initial_weights(config: AggregationConfig, rng: np.random.Generator) -> dict[str, Array]:
@@ -39,18 +39,17 @@ def initial_weights(config: AggregationConfig, rng: np.random.Generator) -> dict
 def pool(scores: Array, mask: Array, log_sharpness: Array, config: AggregationConfig, xp: Any = np) -> Array:
     """The 9-number descriptor of each row: scores (B, T) ≥ 0, mask (B, T) of 0 and 1 -> (B, 9).
 
-    The first four entries are the candidates. `geometry` is (Σs)² / (T·Σs²): 1 where all words carry the same evidence,
-    1/T where one word carries it all.
+    The first four entries are the candidates; `lse` is log-mean-exp, log(Σ exp(s) / T). `geometry` is (Σs)² / (T·Σs²): 1
+    where all words carry the same evidence, 1/T where one word carries it all.
     """
     scores = scores * mask
     length = xp.sum(mask, -1)
     maximum = xp.amax(scores, -1)
     mean = xp.sum(scores, -1) / length
     k = min(config.top_k, scores.shape[-1])
-    ordered = _descending(scores, xp)[..., :k]  # padding is zero and comes last
-    top = xp.sum(ordered, -1) / xp.minimum(length, length * 0 + k)
+    top = xp.sum(_largest(scores, k, xp), -1) / xp.minimum(length, length * 0 + k)  # padding is zero: it adds nothing
     shifted = mask * xp.exp(scores - maximum[..., None])
-    lse = maximum + xp.log(xp.sum(shifted, -1) / length)
+    lse = maximum + xp.log(xp.sum(shifted, -1) / length)  # the mean, not the sum
     attention = mask * xp.exp(xp.exp(log_sharpness) * (scores - maximum[..., None]))
     adaptive = xp.sum(attention * scores, -1) / xp.sum(attention, -1)
     support = xp.sum(mask * (scores > -math.log(config.support_p)), -1) / length
@@ -61,7 +60,7 @@ def pool(scores: Array, mask: Array, log_sharpness: Array, config: AggregationCo
 
 def mix(descriptor: Array, weights: Weights, xp: Any = np) -> Array:
     """Document scores from descriptors: (B, 9) -> (B,)."""
-    units = xp.stack([d * unit for d, unit in zip(_columns(descriptor), (*[_UNIT] * 5, 0.5, 1.0, 1.0, _UNIT), strict=True)], -1)
+    units = xp.stack([d * unit for d, unit in zip(_columns(descriptor), UNITS, strict=True)], -1)
     logits = xp.tanh(units @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
     shares = xp.exp(logits - xp.amax(logits, -1)[..., None])
     shares = shares / xp.sum(shares, -1)[..., None]
@@ -82,8 +81,11 @@ def aggregate(word_scores: Sequence[FloatArray], weights: Weights, config: Aggre
     return document_scores
 
 
-def _descending(scores: Array, xp: Any) -> Array:
-    return -np.sort(-scores, axis=-1) if xp is np else xp.sort(scores, dim=-1, descending=True).values
+def _largest(scores: Array, k: int, xp: Any) -> Array:
+    """The k largest of each row, largest first: (B, T) -> (B, k). A partition finds them; only those k are sorted."""
+    if xp is not np:
+        return xp.topk(scores, k, dim=-1).values
+    return np.sort(np.partition(scores, -k, axis=-1)[..., -k:], axis=-1)[..., ::-1]
 
 
 def _columns(descriptor: Array) -> list[Array]:

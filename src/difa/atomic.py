@@ -6,9 +6,13 @@ half-written under a valid name, and several processes can share a folder.
 
 from __future__ import annotations
 
+import ctypes
+import glob
 import os
+import re
+import shutil
 import stat
-import tempfile
+import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +21,9 @@ from typing import TextIO
 
 from difa.errors import InputError
 
+_OLD = "old"  # where an older folder lies for a moment, if the system cannot exchange two in one step
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+
 
 def hidden_name(name: str) -> str:
     """The name with a dot before it, as unfinished files have it: no folder of inputs takes them for documents."""
@@ -24,7 +31,7 @@ def hidden_name(name: str) -> str:
 
 
 def unfinished(path: Path) -> Path:
-    """A new hidden place beside a path."""
+    """A new hidden path beside a path."""
     return path.with_name(f"{hidden_name(path.name)}.{uuid.uuid4().hex[:8]}.part")
 
 
@@ -44,11 +51,11 @@ def behind_link(path: Path) -> Path:
 
 @contextmanager
 def fresh_file(path: Path, partial: Path | None = None) -> Iterator[Path]:
-    """A place to write to, which takes the name `path` if all goes well and is removed otherwise.
+    """A path to write to, which takes the name `path` if all goes well and is removed otherwise.
 
     Args:
         path: the file's own name; an older file there is replaced.
-        partial: where to write; a new place beside it by default.
+        partial: where to write; a new path beside it by default.
     """
     path = behind_link(path)
     partial = partial or unfinished(path)
@@ -79,20 +86,99 @@ def fresh_text(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def fresh_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder to fill, which takes the name `folder` if all goes well; only then an older one gives way to it."""
+    """An empty folder to fill, which takes the name `folder` if all goes well; only then an older one gives way to it.
+
+    Several processes that write the same folder take turns. What killed ones left behind is removed by the next.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{hidden_name(folder.name)}.") as name:
-        fresh, old = Path(name) / "new", Path(name) / "old"
-        fresh.mkdir()
-        yield fresh
-        if folder.exists():
-            folder.rename(old)
+    with locked(_lock_of(folder), wait=True):
+        _recover(folder)
+        work = unfinished(folder)
+        work.mkdir()
+        try:
+            fresh = work / "new"
+            fresh.mkdir()
+            yield fresh
+            sync_folder(fresh)
+            _take_place(fresh, folder, work / _OLD)
+            sync_folder(folder.parent)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)  # what went wrong matters more than what stays behind
+
+
+def restore(folder: Path) -> None:
+    """Put back a folder that is not there because a process was killed while it replaced it; otherwise nothing happens."""
+    with suppress(OSError):  # a place that cannot be written, or that does not exist, holds nothing to restore
+        if not folder.exists() and any(folder.parent.glob(f"{glob.escape(hidden_name(folder.name))}.*.part")):
+            with locked(_lock_of(folder), wait=True):
+                _recover(folder)
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{hidden_name(folder.name)}.lock")
+
+
+def _recover(folder: Path) -> None:
+    """Put back an older folder that was moved away, and remove what killed processes left; the lock must be held."""
+    pattern = re.compile(rf"{re.escape(hidden_name(folder.name))}\.[0-9a-f]{{8}}\.part")
+    for left in sorted(path for path in folder.parent.iterdir() if pattern.fullmatch(path.name) and path.is_dir()):
+        if not folder.exists() and (left / _OLD).is_dir():
+            (left / _OLD).rename(folder)
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _take_place(fresh: Path, folder: Path, old: Path) -> None:
+    if not folder.exists():
+        fresh.rename(folder)
+    elif not exchange(fresh, folder):
+        # Two steps: a process that is killed between them leaves no folder, until `restore` puts the older one back.
+        folder.rename(old)
         try:
             fresh.rename(folder)
         except BaseException:
-            if old.exists():
-                old.rename(folder)  # the older one stays where it was
+            old.rename(folder)
             raise
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two paths swap what they name, in one step; False where the system cannot do that."""
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    return renameat2 is not None and renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold a lock file, which is removed afterwards; the system lets go of it when the process ends, however it ends.
+
+    Args:
+        path: the lock file.
+        wait: wait for another process that holds it; otherwise that is a `BlockingIOError`.
+    """
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    while True:
+        number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if _names(path, number):
+                try:
+                    yield
+                finally:
+                    path.unlink(missing_ok=True)
+                return
+        finally:
+            os.close(number)
+
+
+def _names(path: Path, number: int) -> bool:
+    """Whether a path still names an open file: the lock of one that its holder has removed is worth nothing."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(number))
+    except FileNotFoundError:
+        return False
 
 
 def write_synced(path: Path, content: bytes) -> None:

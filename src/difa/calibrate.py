@@ -28,6 +28,13 @@ class TailReference:
         """A reference from scores in any order."""
         return cls(np.sort(np.asarray(scores, dtype=np.float64)))
 
+    @classmethod
+    def restore(cls, values: FloatArray) -> TailReference:
+        """A reference from what was saved."""
+        if values.ndim != 1 or not len(values) or (np.diff(values) < 0).any():
+            raise ValueError("expected a reference of sorted scores")
+        return cls(values.astype(np.float64))
+
     def p_values(self, scores: FloatArray) -> FloatArray:
         """Upper-tail probabilities in (0, 1]."""
         return np.asarray((1.0 + self._at_least(scores)) / (1.0 + len(self.values)))

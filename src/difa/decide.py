@@ -112,7 +112,7 @@ def _rank_words(detector: Detector, document: Document, scored: Scored, p_values
             p_value,
             False,
             dict(zip(names, evidence, strict=True)),
-            detector.suggest(document, place) if p_value <= UNUSUAL else None,
+            detector.suggest(document, position) if p_value <= UNUSUAL else None,
         )
-        for place, (word, score, p_value, evidence) in enumerate(columns)
+        for position, (word, score, p_value, evidence) in enumerate(columns)
     )

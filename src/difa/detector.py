@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -81,12 +82,14 @@ class Detector:
         """Names of the document's traits, in the order of their evidence."""
         return trait_names(self.config.views.names) if self.document_score is not None else []
 
-    def suggest(self, document: Document, place: int) -> str | None:
-        """What the word at a place may have been meant to be, if it looks like a slip; only a critic can say."""
+    def suggest(self, document: Document, position: int) -> str | None:
+        """What the word at a position may have been meant to be, if it looks like a slip; only a critic can say."""
         critic = next((view for view in self.views if isinstance(view, CriticView)), None)
-        first = max(0, place - NEIGHBOURS)  # nobody looks farther, and a document may be long
-        near = [word.text for word in document.words[first : place + NEIGHBOURS + 1]]
-        return critic.statistics.suggest(near, place - first) if critic else None
+        if critic is None:
+            return None
+        first = max(0, position - NEIGHBOURS)  # not the whole document: it may be long, and full of such words
+        around = [word.text for word in document.words[first : position + NEIGHBOURS + 1]]
+        return critic.statistics.suggest(around, position - first)
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""
@@ -154,7 +157,9 @@ def stack_evidence(views: Sequence[View], documents: Sequence[Encoded], threads:
     """Raw evidence of every view for the words of all documents: (all words, views)."""
     if (threads or core_count()) > 1 and sum(map(len, documents)) >= _ENOUGH_WORDS:
         with ThreadPoolExecutor(len(views)) as pool:
-            by_view = list(pool.map(lambda view: view.raw(documents), views))
+            # Each in a copy of our context: who gives up the work gives up all of it.
+            contexts = [copy_context() for _ in views]
+            by_view = list(pool.map(lambda context, view: context.run(view.raw, documents), contexts, views))
     else:
         by_view = [view.raw(documents) for view in views]
     return np.stack([np.concatenate(parts) for parts in by_view], axis=-1)

@@ -49,7 +49,7 @@ class DocumentScore:
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray]) -> DocumentScore:
-        return cls(tuple(TailReference(row) for row in tensors["references"]))
+        return cls(tuple(TailReference.restore(row) for row in tensors["references"]))
 
 
 def trait_names(views: Sequence[str]) -> list[str]:

@@ -18,22 +18,26 @@ from numpy.typing import NDArray
 
 from difa import fitting
 from difa.calibrate import check_rate
+from difa.confidence import say_bound
 from difa.config import Config, check_seed
+from difa.cross_fit import Report
 from difa.decide import Rule, flag, rank
 from difa.detector import C, Detector
 from difa.document import Explanation, FloatArray, Result
 from difa.encoders import load_encoder
 from difa.errors import InputError, NotFittedError
-from difa.fitting import LEAST_DOCUMENTS, Report
+from difa.fitting import LEAST_DOCUMENTS
+from difa.on_hub import OnHub
 from difa.parameters import Parameters
 from difa.sample import enough_documents
+from difa.views import check_views
 from difa.words import as_document, as_documents
 
 DEFAULT_MAX_WORDS = 200_000
 _SAMPLING = 1  # beside the seed: the draw of the sample must not be the draw of anything else
 
 
-class DiFA(Parameters):
+class DiFA(OnHub, Parameters):
     """Detector of anomalous words and documents, learned from normal documents alone.
 
     Args:
@@ -107,9 +111,8 @@ class DiFA(Parameters):
         """The settings of all stages: the preset's, with the constructor's changes."""
         config = Config.preset(self.preset).changed(self.stages or {})
         given: dict[str, Any] = {"name": self.encoder, "layer": self.layer, "threads": self.threads}
-        return replace(
-            config, encoder=replace(config.encoder, **{key: value for key, value in given.items() if value is not None})
-        )
+        encoder = replace(config.encoder, **{key: value for key, value in given.items() if value is not None})
+        return check_views(replace(config, encoder=encoder))
 
     # Scoring
 
@@ -231,7 +234,8 @@ class DiFA(Parameters):
         fitted = getattr(self, "detector_", None)
         if fitted is None:
             return f"DiFA({self._changed()}), not fitted"
-        rate = f"fdr {self.fdr:g}" if self.fdr is not None else f"fpr {self.fpr:g}"
+        bound = say_bound(len(fitted.document_reference.values), self.fpr)
+        rate = f"fdr {self.fdr:g}" if self.fdr is not None else f"fpr {self.fpr:g} ({bound})"
         views = ", ".join(fitted.config.views.names)
         return f"DiFA({self._changed()}), fitted on {fitted.extent}; flags at {rate}; views {views}"
 
@@ -290,8 +294,6 @@ class DiFA(Parameters):
     def _warn_if_too_small(self, rate: float) -> None:
         reference = self._fitted().document_reference
         if reference.least_p > rate:
-            warnings.warn(
-                f"no document can be flagged at a rate of {rate:g}: {len(reference.values)} normal documents allow "
-                f"{reference.least_p:.2g} at best; fit on more documents or raise the rate",
-                stacklevel=3,
-            )
+            few = f"{len(reference.values)} normal documents allow {reference.least_p:.2g} at best"
+            remedy = "fit on more documents or raise the rate"
+            warnings.warn(f"no document can be flagged at a rate of {rate:g}: {few}; {remedy}", stacklevel=3)

@@ -1,7 +1,8 @@
 """Evidences and labels of pseudo anomalies -> the weights of fusion and aggregation.
 
-q and r learn together, from word and document labels, while everything below them is frozen. Words and documents of both
-classes weigh the same in the loss, however rare the anomalous ones are.
+q and r learn together, from word and document labels, while everything below them is frozen. Normal documents serve as
+negatives beside the pseudo anomalies. Words and documents of both classes weigh the same in the loss, however rare the
+anomalous ones are.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from difa import aggregate, fuse
 from difa.config import Config
 from difa.document import FloatArray
 
-_BATCH_DOCUMENTS = 64
+BATCH_DOCUMENTS = 64
+"""Normal documents in a step at most, and as many pseudo-anomalous ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def _balanced_loss(scores: Any, labels: Any, line: Mapping[str, Any], torch: Any
 def _draw(examples: Sequence[Example], rng: np.random.Generator) -> list[Example]:
     if not examples:
         return []
-    return [examples[i] for i in rng.choice(len(examples), size=min(_BATCH_DOCUMENTS, len(examples)), replace=False)]
+    return [examples[i] for i in rng.choice(len(examples), size=min(BATCH_DOCUMENTS, len(examples)), replace=False)]
 
 
 def _pad(batch: Sequence[Example]) -> list[FloatArray]:

@@ -3,13 +3,14 @@
 config.json (format, library, encoder, seed, counts, settings, checksums), weights.safetensors (references and small
 weights), encoder.onnx and tokenizer.json if there is an encoder, one graph per view that has one, and a short model card. An
 encoder without graph is named in config.json instead. No pickle. A folder is written beside its place and then renamed: it
-is there whole or not at all. Loading checks the sums of all that it reads.
+is there whole or not at all. Loading checks the sums of all that it reads, trusts nothing, and fetches nothing.
 """
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -20,99 +21,104 @@ import numpy as np
 from difa import __version__
 from difa.atomic import fresh_folder, write_synced
 from difa.calibrate import TailReference
-from difa.config import Config, check_threads
+from difa.confidence import say_bound
+from difa.config import check_threads
 from difa.detector import Detector
 from difa.document import FloatArray, IntArray
 from difa.document_score import DocumentScore
-from difa.encoders import EncoderSpec, stored, with_cache
-from difa.errors import ConfigError, ModelError
-from difa.knowledge import ENGLISH, SOURCES, check_versions, versions
+from difa.encoders import stored, with_cache
+from difa.errors import DifaError, EncoderError, MissingExtraError, ModelError
+from difa.knowledge import ENGLISH, PACKAGES, check_versions, versions
 from difa.learn import Heads
-from difa.views import ENGLISH_ONLY, KNOWLEDGE, LEARNT_FROM, restore_view
+from difa.model_folder import (
+    CONFIG,
+    FORMAT,
+    check_place,
+    read_config,
+    read_files,
+    read_tensors,
+    reason_of,
+    to_json,
+    write_config,
+)
+from difa.runtime.graph_check import refuse_unsafe
+from difa.stored_settings import Stored, check_scores
+from difa.views import SavedView, restore_view, view_kind
 
-FORMAT = 3
+__all__ = ["FORMAT", "check_place", "load", "save", "set_rate"]
+
+_CARD_RATES = (0.01, 0.05, 0.1)  # false-alarm rates whose bounds the card gives
 
 
 def save(detector: Detector, folder: Path, parameters: dict[str, Any]) -> None:
-    """Write a model folder; an older model at the same place is replaced, anything else is left alone."""
+    """Write a model folder; an older model at the same path is replaced, anything else is left alone."""
+    folder = Path(os.path.realpath(folder))  # behind a link lies what is to be replaced
     check_place(folder)
     files = _files(detector, parameters)
-    with fresh_folder(folder) as fresh:
-        for file, content in files.items():
-            write_synced(fresh / file, content)
+    try:
+        with fresh_folder(folder) as fresh:
+            for file, content in files.items():
+                write_synced(fresh / file, content)
+    except OSError as error:
+        raise ModelError(f"{folder}: cannot be written: {error.strerror or error}") from None
 
 
 def load(folder: Path, cache: str | Path | None = None, threads: int | None = None) -> tuple[Detector, dict[str, Any]]:
     """Read and check a model folder: the detector, and the constructor's parameters it was fitted with."""
     check_threads(threads)
-    config_file = _read_config(folder)
-    check_versions(config_file["knowledge"])
-    content = {file: _checked(folder / file, digest) for file, digest in config_file["files"].items()}
+    config_file = read_config(folder)
     try:
-        config = Config.from_dict(config_file["stages"])
-        language = config_file["language"]
-        spec = EncoderSpec(**config_file["encoder"])
-        tensors, training = _tensors(content["weights.safetensors"]), config_file["training"]
-        origin = config_file.get("encoder_origin", "")
-        encoder = stored.restore(spec, content, origin, config.encoder.batch_tokens, threads)
-        views = tuple(
-            restore_view(name, _part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, language, threads)
-            for name in config.views.names
-        )
-        detector = Detector(
-            config=config,
-            seed=config_file["seed"],
-            encoder=with_cache(encoder, cache),
-            language=language,
-            views=views,
-            references=tuple(TailReference(tensors[f"reference.{name}"]) for name in config.views.names),
-            heads=Heads(fusion, _part(tensors, "aggregation.")) if (fusion := _part(tensors, "fusion.")) else None,
-            document_score=DocumentScore.restore(traits) if (traits := _part(tensors, "document.")) else None,
-            word_reference=TailReference(tensors["reference.word"]),
-            document_reference=TailReference(tensors["reference.document"]),
-            training_scores=tensors["training_scores"],
-            left_out=training["left_out"],
-            training_words=training["words"],
-            seen_documents=training.get("seen_documents", training["documents"]),
-            seen_words=training.get("seen_words", training["words"]),
-            threads=threads,
-        )
-    except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise ModelError(
-            f"{folder}: damaged or incomplete model ({type(error).__name__}: {error}): fit and save it again"
-        ) from None
-    return detector, config_file["parameters"]
+        checked = Stored.of(config_file)
+        check_versions(checked.knowledge)
+        content = read_files(folder, config_file["files"])
+        detector = _restore(checked, content, threads)
+        check_scores(detector)
+    except DifaError as error:
+        if isinstance(error, ModelError | MissingExtraError | EncoderError):
+            raise
+        raise _damaged(folder, error) from None
+    except Exception as error:  # what a stranger's file can make the readers of ONNX, tokenizers and tensors raise has no bounds
+        raise _damaged(folder, error) from None
+    return replace(detector, encoder=with_cache(detector.encoder, cache)), checked.parameters
+
+
+def _damaged(folder: Path, error: Exception) -> ModelError:
+    return ModelError(f"{folder}: damaged or incomplete model ({reason_of(error)}): fit and save it again")
+
+
+def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None) -> Detector:
+    config, language, training = checked.config, checked.language, checked.training
+    tensors = read_tensors(content["weights.safetensors"])
+    for name in content:
+        if name.endswith(".onnx"):
+            refuse_unsafe(name, content[name])
+    names = config.views.names
+    saved = (SavedView(_part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, language, threads) for name in names)
+    return Detector(
+        config=config,
+        seed=checked.seed,
+        encoder=stored.restore(checked.encoder, content, checked.origin, config.encoder.batch_tokens, threads),
+        language=language,
+        views=tuple(map(restore_view, names, saved)),
+        references=tuple(TailReference.restore(tensors[f"reference.{name}"]) for name in names),
+        heads=Heads(fusion, _part(tensors, "aggregation.")) if (fusion := _part(tensors, "fusion.")) else None,
+        document_score=DocumentScore.restore(traits) if (traits := _part(tensors, "document.")) else None,
+        word_reference=TailReference.restore(tensors["reference.word"]),
+        document_reference=TailReference.restore(tensors["reference.document"]),
+        training_scores=tensors["training_scores"],
+        left_out=training["left_out"],
+        training_words=training["words"],
+        seen_documents=training.get("seen_documents", training["documents"]),
+        seen_words=training.get("seen_words", training["words"]),
+        threads=threads,
+    )
 
 
 def set_rate(folder: Path, fpr: float) -> None:
     """Change the false-alarm rate that a stored model flags at; a stored false-discovery rate gives way to it."""
-    config = _read_config(folder)
-    config["parameters"] |= {"fpr": fpr, "fdr": None}
-    fresh = folder / ".config.json.new"
-    with fresh.open("w", encoding="utf-8") as handle:
-        json.dump(config, handle, indent=2)
-        handle.flush()
-        os.fsync(handle.fileno())
-    fresh.replace(folder / "config.json")
-
-
-def check_place(folder: Path) -> None:
-    """Refuse a place that cannot be written, or where something other than an older model lies, before any work is done."""
-    if folder.exists() and not is_model(folder) and (not folder.is_dir() or any(folder.iterdir())):
-        raise ModelError(
-            f"{folder}: expected a new place, an empty folder or an older model, found other files: choose another place"
-        )
-    existing = next(parent for parent in folder.absolute().parents if parent.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise ModelError(f"{folder}: expected a place that can be written, but {existing} cannot: choose another place")
-
-
-def is_model(folder: Path) -> bool:
-    """Whether a folder looks like a model of ours."""
-    try:
-        return "difa_format" in json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError):
-        return False
+    config = read_config(folder)
+    config["parameters"] = {**Stored.of(config).parameters, "fpr": fpr, "fdr": None}
+    write_config(folder, config)
 
 
 def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
@@ -136,7 +142,7 @@ def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
             files[f"{view.name}.onnx"] = graph
     files["weights.safetensors"] = serialise({name: np.ascontiguousarray(value) for name, value in tensors.items()})
     card, config = _card(detector, parameters), _config(detector, parameters, files)
-    return files | {"README.md": card.encode(), "config.json": json.dumps(config, indent=2).encode()}
+    return files | {"README.md": card.encode(), CONFIG: to_json(config).encode()}
 
 
 def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
@@ -179,6 +185,10 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         f"| language | {_language(detector)} |",
         f"| seed | {detector.seed} |",
         f"| smallest document p-value | {reference.least_p:.2g} |",
+        *(f"| normal documents flagged at {100 * rate:g} % | {say_bound(len(reference.values), rate)} |" for rate in _CARD_RATES),
+        "",
+        "The bounds are for documents like the normal ones, and approximate: the scores that p-values are ranked among come from",
+        "views that had not seen the document, and so a little less text than the model.",
         "",
         "```python",
         "from difa import DiFA",
@@ -193,69 +203,30 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
 def _knowledge(detector: Detector) -> list[str]:
     """The parts of the knowledge of the language that scoring needs."""
     views = detector.config.views.names
-    return sorted({part for view in views for part in KNOWLEDGE.get(view, ())})
+    return sorted({part for view in views for part in view_kind(view).knowledge})
 
 
 def _language(detector: Detector) -> str:
+    english_only = [view for view in detector.config.views.names if view_kind(view).english_only]
+    silent = [] if detector.language == ENGLISH else english_only
     if detector.language is None:
-        silent = [view for view in ENGLISH_ONLY if view in detector.config.views.names]
         return "not found: only the corpus counts" + (f"; silent: {', '.join(silent)}" if silent else "")
-    silent = [] if detector.language == ENGLISH else [view for view in ENGLISH_ONLY if view in detector.config.views.names]
     return f"`{detector.language}`" + (f"; silent in it: {', '.join(silent)}" if silent else "")
 
 
 def _credits(detector: Detector) -> list[str]:
     """The credit that the licences of the knowledge ask for."""
-    learnt = {part for view in detector.config.views.names for part in LEARNT_FROM.get(view, ())}
+    learnt = {part for view in detector.config.views.names for part in view_kind(view).learnt_from}
     parts = sorted({*_knowledge(detector), *learnt})
     if not parts:
         return []
-    return ["## Knowledge of the language", "", *(f"- {SOURCES[part].credit} ({SOURCES[part].licence})" for part in parts), ""]
+    return ["## Knowledge of the language", "", *(f"- {PACKAGES[part].credit} ({PACKAGES[part].licence})" for part in parts), ""]
 
 
 def _extent(detector: Detector) -> str:
     if len(detector.training_scores) == detector.seen_documents:
         return detector.extent
     return f"{detector.extent}, a uniform sample of {detector.seen_documents:,} documents, {detector.seen_words:,} words"
-
-
-def _read_config(folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
-    if not path.is_file():
-        raise ModelError(
-            f"{folder}: expected a model folder with config.json, found none: give the folder that a fitted model was saved to"
-        )
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: expected readable JSON, got {error}") from None
-    found = config.get("difa_format") if isinstance(config, dict) else None
-    if found != FORMAT:
-        version = config.get("difa_version", "unknown") if isinstance(config, dict) else "unknown"
-        raise ModelError(
-            f"{path}: expected model format {FORMAT}, got {found!r} (written by difa {version}): fit again or use that version"
-        )
-    for key in ("files", "stages", "encoder", "parameters", "training", "seed", "language", "knowledge"):
-        if key not in config:
-            raise ModelError(f"{path}: expected the entry {key!r}, found none: the model is damaged, fit and save it again")
-    return dict(config)
-
-
-def _checked(path: Path, digest: str) -> bytes:
-    try:
-        content = path.read_bytes()
-    except OSError:
-        raise ModelError(f"{path}: missing from the model folder: copy the folder again, or fit and save it again") from None
-    found = sha256(content).hexdigest()
-    if found != digest:
-        raise ModelError(f"{path}: expected sha256 {digest[:12]}…, got {found[:12]}…: the file was changed or cut short")
-    return content
-
-
-def _tensors(content: bytes) -> dict[str, FloatArray]:
-    from safetensors.numpy import load as parse
-
-    return dict(parse(content))
 
 
 def _part(tensors: dict[str, FloatArray], prefix: str) -> dict[str, FloatArray]:

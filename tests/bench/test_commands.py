@@ -1,18 +1,20 @@
 """Every command on the tiny set, from the first cell to the last file."""
 
+import inspect
 import json
 
 import numpy as np
 import pytest
 
 from difa.bench import ablation, contamination, efficiency, examples, sparsity
-from difa.bench.cells import Store, fingerprint_of
 from difa.bench.methods import merge_stages
 from difa.bench.pseudo import LEFT_OUT, TAUGHT, make_pseudo_test
 from difa.bench.report import write_report
 from difa.bench.run import open_run
 from difa.bench.split import is_anomalous, split
+from difa.bench.store import Store, fingerprint_of
 from difa.bench.table import run_table
+from difa.cli import bench as cli
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
 
@@ -98,6 +100,20 @@ def test_contamination_hurts_those_who_remember_everything(start):
     assert (run.store.folder / "contamination.png").is_file()
 
 
+@pytest.mark.parametrize("module", [contamination, sparsity])
+def test_the_analyses_of_the_paper_draw_its_preset(start, module, monkeypatch):
+    name = module.__name__.rpartition(".")[2]
+    shown = inspect.signature(getattr(cli, name)).parameters["methods"].default
+    assert tuple(shown.split(",")) == module.METHODS, "the command line measures what the library does"
+    drawn, run = [], start(draws=0)
+    monkeypatch.setattr("difa.bench.plots._lines", lambda axes, points: drawn.extend(method for method, *_ in points))
+    measure = getattr(module, f"run_{name}")
+    methods = tuple(method for method in module.METHODS if method in ("difa-paper", "tokencore"))
+    measure(run, methods, {"noise": (0.1,)} if module is contamination else (1,))
+    assert set(drawn) == {"difa-paper", "tokencore"}
+    assert "| DiFA (paper) |" in (run.store.folder / f"{name}.md").read_text()
+
+
 def test_noise_reaches_the_training_documents_only(start):
     run = start(draws=0)
     halves = split(run.sets[0].documents, 42)
@@ -153,7 +169,7 @@ def test_examples_mark_words_and_escape_text(start):
     assert all(f">{word}</span>" in page for word in marked)
     assert (run.store.folder / "examples.png").stat().st_size > 5_000
     result = shown[0].result.__class__("<b> x", 1.0, 0.5, False, (), None)
-    assert "&lt;b&gt; x" in examples.page([examples.Example("here", result, ())], "title")
+    assert "&lt;b&gt; x" in examples.page([examples.ShownDocument("here", result, ())], "title")
 
 
 def test_report_fills_marks_and_leaves_the_rest(start, tmp_path):

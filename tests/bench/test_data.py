@@ -92,7 +92,7 @@ def test_the_original_form_needs_a_revision_and_is_checked_by_content(fake_hub, 
     assert fake_hub.asked[-1][1:] == ("data/spam_labelled.jsonl", "dataset", "abc")
     with pytest.raises(InputError, match=r"expected a \.jsonl file for review"):
         hub.fetch("review", "original", "abc")
-    from difa.bench.cells import digest_of
+    from difa.bench.store import digest_of
 
     monkeypatch.setitem(hub.ORIGINAL, "spam", digest_of([from_tokens(["a", "b"], labels=[0, 1])]))
     assert len(hub.fetch("spam", "original", "abc")) == 1

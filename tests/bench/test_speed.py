@@ -9,7 +9,8 @@ from difa.bench.processes import measure
 from difa.bench.render_speed import meets, ratios
 from difa.bench.report import write_report
 from difa.bench.speed import run_speed
-from difa.bench.speed_parts import vary
+from difa.bench.speed_workloads import stage_seconds, vary
+from difa.detector import Detector
 from difa.errors import DifaError
 from difa.words import from_tokens
 
@@ -36,6 +37,18 @@ def test_every_part_is_measured_and_reported(start, tmp_path):
     assert write_report(run.store.folder, page) == ["speed"]
     assert "≥ 0.70" in page.read_text(encoding="utf-8")
     assert json.loads((run.store.folder / "speed.json").read_text())[0]["words"] == record["words"]
+
+
+def test_stages_are_timed_while_the_detector_scores(quick_model, corpus, tmp_path, monkeypatch):
+    documents = [from_tokens(text.split()) for text in corpus[:20]]
+    scored = []
+    score = Detector.score_encoded
+    monkeypatch.setattr(Detector, "score_encoded", lambda self, given: scored.extend(given) or score(self, given))
+    seconds = stage_seconds(quick_model, documents, tmp_path / "out.jsonl")
+    views = [f"{view.name} view" for view in quick_model.detector_.views]
+    assert list(seconds) == ["encoder", *views, "calibration, fusion, documents", "JSON"]
+    assert all(value > 0 for value in seconds.values())
+    assert len(scored) == 40  # once timed, once for the JSON
 
 
 @pytest.mark.parametrize(

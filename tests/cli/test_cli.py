@@ -145,7 +145,7 @@ def test_bad_lines_stop_the_run_and_leave_nothing(folder, tmp_path):
         (("fit", "-", "--out", "{tmp}/new", "--set", "document.weight=0"), "unknown key of document 'weight'"),
         (("fit", "-", "--out", "{tmp}/new", "--set", "encoder.name=mine"), "there is an option for it, --encoder"),
         (("fit", "-", "--out", "{tmp}/taken"), "found other files"),
-        (("fit", "-", "--out", "{tmp}/taken/mine.txt/new"), "expected a place that can be written"),
+        (("fit", "-", "--out", "{tmp}/taken/mine.txt/new"), "expected a folder that can be written"),
         (("evaluate", "{model}", str(SUPPORT / "normal.txt")), "expected labels for every document"),
     ],
 )

@@ -18,7 +18,7 @@ from difa.engines.chunks import ReadAhead, read_chunks
 from difa.engines.false_discovery import Tally
 from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import ConfigError, InputError
-from difa.formats import Entry, Place
+from difa.formats import Entry, Position
 from difa.formats.write import from_json_line, to_json_line
 from difa.prefetch import MOST_DOCUMENTS, MOST_WORDS
 from tests.engines.conftest import command, difa, here
@@ -26,7 +26,7 @@ from tests.engines.conftest import command, difa, here
 
 def entries(lengths):
     word = Word("a", 0, 1)
-    return [Entry(Place(0, n), n, Document("a", (word,) * length, str(n))) for n, length in enumerate(lengths, 1)]
+    return [Entry(Position(0, n), n, Document("a", (word,) * length, str(n))) for n, length in enumerate(lengths, 1)]
 
 
 def test_chunks_are_bounded_in_documents_and_in_words():
@@ -36,7 +36,7 @@ def test_chunks_are_bounded_in_documents_and_in_words():
     assert max(len(chunk.documents) for chunk in chunks) == MOST_DOCUMENTS
     words = [sum(len(document.words) for document in chunk.documents) for chunk in chunks]
     assert all(count <= MOST_WORDS or len(chunk.documents) == 1 for count, chunk in zip(words, chunks, strict=True))
-    assert all(chunk.place.line == int(chunk.documents[-1].id) for chunk in chunks if chunk.documents)
+    assert all(chunk.position.line == int(chunk.documents[-1].id) for chunk in chunks if chunk.documents)
 
 
 def test_chunks_end_with_shards_wherever_they_begin():
@@ -45,7 +45,7 @@ def test_chunks_end_with_shards_wherever_they_begin():
 
 
 def test_a_bad_line_comes_after_what_was_before_it():
-    stream = [*entries([1, 1]), Entry(Place(0, 3), 3, bad="x:3: no")]
+    stream = [*entries([1, 1]), Entry(Position(0, 3), 3, bad="x:3: no")]
     with ReadAhead(read_chunks(stream, skip_bad=False)) as chunks:
         assert len(next(chunks).documents) == 2
         with pytest.raises(InputError, match="x:3: no"):
@@ -53,7 +53,7 @@ def test_a_bad_line_comes_after_what_was_before_it():
 
 
 def test_an_error_waits_for_whoever_waits_for_it():
-    stream = [*entries([1, 1]), Entry(Place(0, 3), 3, bad="x:3: no")]
+    stream = [*entries([1, 1]), Entry(Position(0, 3), 3, bad="x:3: no")]
     with ReadAhead(read_chunks(stream, skip_bad=False, shard_size=1)) as chunks:
         assert len(next(chunks).documents) == 1
         while (second := chunks.ready()) is None:
@@ -156,8 +156,8 @@ def test_standard_input_is_scored_while_it_is_open(folder):
     ("options", "message"),
     [
         (("--resume", "--out", "{tmp}/out"), "standard input, which cannot be read again"),
-        (("--resume",), "give a place for them, out, as well"),
-        (("--shard-size", "5"), "give a place for them, out, as well"),
+        (("--resume",), "give a file or folder, out, as well"),
+        (("--shard-size", "5"), "give a file or folder, out, as well"),
         (("--out", "{tmp}"), "expected a file, got a folder"),
         (("--out", "{tmp}/out", "--shard-size", "0"), "at least 1, got 0"),
         (("--out", "{tmp}/no/out"), "cannot be written"),

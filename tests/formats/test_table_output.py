@@ -129,7 +129,7 @@ def test_other_files_are_no_results(tmp_path):
     (tmp_path / "empty").mkdir()
     for name, message in [
         ("a.jsonl", "a.jsonl:1: expected a result"),
-        ("a.csv", "places of words"),
+        ("a.csv", "offsets of words"),
         ("a.parquet", "without the column 'score'"),
         ("no.jsonl", "No such file"),
         ("empty", "found none"),

@@ -1,8 +1,12 @@
 """Turns by hand, and a lane with a thread that does next to nothing."""
 
 import asyncio
+import threading
+import time
 
+from difa.runtime.stopping import check_wanted
 from difa.serve.batching import Item, Lane, Turns
+from difa.serve.speed import Speed
 
 
 def items(owner, *costs):
@@ -40,7 +44,7 @@ def test_a_withdrawn_item_is_gone_at_once():
 
 def lane(work, **options):
     batches = []
-    settings = {"budget": 10, "most": 4, "wait": 0.2, "observe": batches.append} | options
+    settings = {"budget": 10, "most": 4, "wait": 0.2, "speed": Speed(0.001), "observe": batches.append} | options
     return Lane("test", work, **settings), batches
 
 
@@ -114,3 +118,38 @@ def test_stopping_gives_up_what_waits():
         return item.outcome.cancelled(), len(never.waiting)
 
     assert asyncio.run(run()) == (True, 0)
+
+
+def test_work_ends_at_its_next_step_when_everybody_has_gone():
+    async def run():
+        begun, ended = threading.Event(), []
+
+        def work(jobs):
+            begun.set()
+            try:
+                while True:
+                    check_wanted()
+                    time.sleep(0.001)
+            finally:
+                ended.append(jobs)
+
+        endless, batches = lane(work, wait=0.0)
+        endless.start()
+        first, second = Item(1, 1, "a"), Item(2, 1, "b")
+        for item in (first, second):
+            endless.submit(item)
+        await asyncio.to_thread(begun.wait, 20)
+        first.outcome.cancel()
+        await asyncio.sleep(0.01)
+        assert not ended, "somebody still waits"
+        second.outcome.cancel()
+        last = Item(3, 1, "c")
+        endless.submit(last)
+        while len(ended) < 1:
+            await asyncio.sleep(0.001)
+        while endless.waiting:
+            await asyncio.sleep(0.001)
+        await endless.stop()  # gives up the last one, too
+        return ended, batches, endless.is_running
+
+    assert asyncio.run(run()) == ([[1, 2], [3]], [], False)

@@ -86,6 +86,9 @@ def test_an_address_that_others_reach_without_a_key_is_warned_of(folder):
         (("{model}", "{model}", "--port", "0"), "expected model folders of different names, got 'tiny' twice"),
         (("{model}", "--queue", "0"), "queue: expected a number of at least 1, got 0"),
         (("{model}", "--api-key", ""), "api_key: expected at least one printable"),
+        (("{model}", "--timeout", "inf"), "timeout: expected at most 86400 seconds, got inf"),
+        (("{model}", "--timeout", "nan"), "timeout: expected a number of at least 1, got nan"),
+        (("{model}", "--timeout", "-3"), "timeout: expected a number of at least 1, got -3.0"),
     ],
 )
 def test_mistakes_get_one_line_and_exit_code_2(folder, arguments, message):

@@ -77,8 +77,8 @@ def test_a_network_learns_what_no_line_can_tell_apart():
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(4000, 2))
     labels = (inputs[:, 0] * inputs[:, 1] > 0).astype(float)
-    network = train(inputs, labels, 4000, np.ones(2), hidden=16, epochs=20, rate=0.01, seed=1)
+    network = train(inputs, labels, normal=4000, scale=np.ones(2), hidden=16, epochs=20, rate=0.01, seed=1)
     assert ((network.logits(inputs) > 0) == labels).mean() > 0.95
-    again = train(inputs, labels, 4000, np.ones(2), hidden=16, epochs=20, rate=0.01, seed=1)
+    again = train(inputs, labels, normal=4000, scale=np.ones(2), hidden=16, epochs=20, rate=0.01, seed=1)
     assert (again.w1 == network.w1).all()
     assert network.logits(inputs[:3]) == pytest.approx(network.logits(inputs)[:3], abs=1e-12)

@@ -5,10 +5,11 @@ import torch
 from difa.config import SemanticConfig
 from difa.document import Encoded
 from difa.views.semantic import SemanticView
+from difa.views.semantic import train as training
 from difa.views.semantic.network import SemanticNetwork, attention_bias
-from difa.views.semantic.train import to_graph, train, train_network
+from difa.views.semantic.train import STUDENT_ROUND, teacher_steps, to_graph, train, train_network
 
-CONFIG = SemanticConfig(window=16, min_steps=5, max_steps=40, heads=4)
+CONFIG = SemanticConfig(window=16, min_steps=5, max_steps=40, heads=4, batch_words=64, student_rounds=2)
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +57,8 @@ def test_training_reconstructs_and_imitates(documents, network):
 
 
 def test_the_student_step_leaves_encoder_and_teacher_alone(documents, monkeypatch):
-    from difa.views.semantic import train as module
-
     kept = {}
-    original = module._train_student
+    original = training._train_student
 
     def spy(network, *rest):
         frozen = {k: v.clone() for k, v in network.state_dict().items() if not k.startswith("student")}
@@ -68,9 +67,49 @@ def test_the_student_step_leaves_encoder_and_teacher_alone(documents, monkeypatc
         kept["same"] = all((network.state_dict()[k] == v).all() for k, v in frozen.items())
         kept["moved"] = any((network.state_dict()[k] != v).any() for k, v in student.items())
 
-    monkeypatch.setattr(module, "_train_student", spy)
+    monkeypatch.setattr(training, "_train_student", spy)
     train_network(documents, CONFIG, seed=0)
     assert kept == {"same": True, "moved": True}
+
+
+@pytest.mark.parametrize(
+    ("batches", "steps"),
+    [(2, 30), (8, 48), (10, 60), (50, 60), (90, 90), (5000, 5000)],
+    ids=["least", "six passes", "cap", "cap above a pass", "one pass", "one pass of many"],
+)
+def test_the_teacher_makes_at_least_one_pass(batches, steps):
+    assert teacher_steps(batches, SemanticConfig()) == steps
+
+
+def test_every_training_document_is_seen(documents, monkeypatch):
+    """Few steps allowed, many batches: all words are read all the same."""
+    read, pad = [], training._pad
+    monkeypatch.setattr(training, "_pad", lambda batch: (read.extend(batch), pad(batch))[1])
+    monkeypatch.setattr(training, "_train_student", lambda *rest: None)
+    few = SemanticConfig(**(CONFIG.__dict__ | {"min_steps": 1, "max_steps": 1, "batch_words": 16}))
+    train_network(documents, few, seed=0)
+    assert sorted(map(len, read)) == sorted(map(len, documents))
+
+
+def rates_of(documents, monkeypatch, course, **changes):
+    """The learning rate of each round if the student's discrepancy takes a given course."""
+    rates, given = [], iter(course)
+    monkeypatch.setattr(training, "_discrepancy", lambda *rest: next(given))
+    monkeypatch.setattr(training, "_train_teacher", lambda *rest: None)
+    monkeypatch.setattr(training, "_step", lambda optimiser, loss, rate: rates.append(rate))
+    train_network(documents, SemanticConfig(**(CONFIG.__dict__ | {"learning_rate": 0.16} | changes)), seed=0)
+    assert all(len(set(rates[at : at + STUDENT_ROUND])) == 1 for at in range(0, len(rates), STUDENT_ROUND))
+    return [round(rate, 6) for rate in rates[::STUDENT_ROUND]]
+
+
+def test_the_student_learns_to_a_plateau(documents, monkeypatch):
+    course = [2.0, 1.0, 0.5, 0.49, 0.3, 0.31, 0.29, 0.1]
+    assert rates_of(documents, monkeypatch, course, student_rounds=20) == [0.16, 0.16, 0.16, 0.04, 0.04, 0.01]
+    assert rates_of(documents, monkeypatch, [2.0, 2.5, 3.0, 4.0], student_rounds=20) == [0.16, 0.04, 0.01], "nor gets worse"
+
+
+def test_the_plateau_is_bounded(documents, monkeypatch):
+    assert len(rates_of(documents, monkeypatch, [0.5**at for at in range(9)], student_rounds=4)) == 4
 
 
 def test_same_seed_same_graph_bit_for_bit(documents):

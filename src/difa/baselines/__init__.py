@@ -16,7 +16,7 @@ import numpy as np
 from difa.document import Encoded, FloatArray
 from difa.errors import ConfigError, NotFittedError
 
-Settings = Mapping[str, Any]
+MethodSettings = Mapping[str, Any]
 
 
 class Baseline(Protocol):
@@ -33,13 +33,13 @@ class Baseline(Protocol):
 
 @dataclass(frozen=True)
 class Method:
-    """A line of the table: how a baseline is made, and the settings its authors searched."""
+    """A line of the table: how a baseline is made, and the settings that TokenCore's authors searched for it."""
 
     name: str
     label: str
-    make: Callable[[Settings, int], Baseline]
+    make: Callable[[MethodSettings, int], Baseline]
     """From settings and a seed."""
-    grid: tuple[Settings, ...] = ()
+    grid: tuple[MethodSettings, ...] = ()
     """What the authors of TokenCore tried; empty where there is nothing to choose."""
     needs_vectors: bool = True
     """False for methods that look at the strings alone."""
@@ -50,8 +50,8 @@ class Method:
     """What a reader of the table must know."""
 
 
-def _pyod(kind: str) -> Callable[[Settings, int], Baseline]:
-    def make(settings: Settings, seed: int) -> Baseline:
+def _pyod(kind: str) -> Callable[[MethodSettings, int], Baseline]:
+    def make(settings: MethodSettings, seed: int) -> Baseline:
         from difa.baselines.pyod import PyodBaseline, detector_class
 
         detector_class(kind)  # loading it takes seconds, which are no part of a fit
@@ -60,20 +60,20 @@ def _pyod(kind: str) -> Callable[[Settings, int], Baseline]:
     return make
 
 
-def _ecod(settings: Settings, seed: int) -> Baseline:
+def _ecod(settings: MethodSettings, seed: int) -> Baseline:
     from difa.baselines.ecod import Ecod
 
     return Ecod(**settings)
 
 
-def _tokencore(settings: Settings, seed: int) -> Baseline:
+def _tokencore(settings: MethodSettings, seed: int) -> Baseline:
     from difa.baselines.tokencore import TokenCore
 
     return TokenCore(**settings)
 
 
-def _trivial(name: str) -> Callable[[Settings, int], Baseline]:
-    def make(settings: Settings, seed: int) -> Baseline:
+def _trivial(name: str) -> Callable[[MethodSettings, int], Baseline]:
+    def make(settings: MethodSettings, seed: int) -> Baseline:
         from difa.baselines import trivial
 
         baseline: Baseline = getattr(trivial, name)(**settings)
@@ -89,7 +89,7 @@ _SAMPLES = (16, 32, 64, 128, 256, 512)
 _HIDDEN = ((128, 64), (64, 32), (32, 16))
 
 
-def _each(key: str, values: Sequence[Any], **rest: Any) -> tuple[Settings, ...]:
+def _each(key: str, values: Sequence[Any], **rest: Any) -> tuple[MethodSettings, ...]:
     return tuple({key: value} | rest for value in values)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from difa.baselines import Settings, check_fitted, stack
+from difa.baselines import MethodSettings, check_fitted, stack
 from difa.document import Encoded, FloatArray, split_by
 from difa.errors import ConfigError, MissingExtraError
 
@@ -43,7 +43,7 @@ class PyodBaseline:
         max_words: training words at most; None for the method's own bound, if it has one.
     """
 
-    def __init__(self, kind: str, seed: int = 0, settings: Settings | None = None, max_words: int | None = None) -> None:
+    def __init__(self, kind: str, seed: int = 0, settings: MethodSettings | None = None, max_words: int | None = None) -> None:
         self.kind = kind
         self.max_words = max_words
         self.seed = seed

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from difa.aggregate import DESCRIPTOR, pool
-from difa.bench.cells import Record, fingerprint_of
 from difa.bench.data import DataSet
 from difa.bench.methods import RATE, Scores, Workbench, merge_stages, quiet_rates, read_results
 from difa.bench.metrics import judge_documents, judge_words, pool_max
 from difa.bench.pseudo import TAUGHT, PseudoTest, make_pseudo_test
-from difa.bench.render_parts import ablation_markdown
+from difa.bench.render_studies import ablation_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, split
+from difa.bench.store import Record, fingerprint_of
 from difa.config import FULL_VIEWS, Config
 from difa.document import FloatArray
 from difa.errors import ConfigError

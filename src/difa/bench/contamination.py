@@ -13,18 +13,18 @@ from functools import partial
 
 import numpy as np
 
-from difa.bench.cells import Record, fingerprint_of
 from difa.bench.data import DataSet
 from difa.bench.methods import DIFA, Scores, check_methods, run_difa, run_method, score_baseline
 from difa.bench.metrics import judge_documents
 from difa.bench.plots import draw_contamination
-from difa.bench.render_parts import contamination_markdown
+from difa.bench.render_studies import contamination_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
+from difa.bench.store import Record, fingerprint_of
 from difa.document import Document, Encoded
 from difa.encoders import Encoder, EncoderSpec, Progress
 
-METHODS = ("difa-full", "tokencore", "iforest")
+METHODS = ("difa-full", "difa-paper", "tokencore", "iforest")
 SHARES: dict[str, tuple[float, ...]] = {
     "noise": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
     "anomalies": (0.0, 0.05, 0.1, 0.15, 0.2),

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from difa.bench.cells import digest_of
 from difa.bench.hub import fetch
+from difa.bench.store import digest_of
 from difa.document import Document
 from difa.errors import InputError
 from difa.formats import read_documents
@@ -58,10 +58,10 @@ def load_sets(
     unknown = set(forms) - set(FORMS)
     if unknown:
         raise InputError(f"form: expected {' or '.join(FORMS)}, got {', '.join(sorted(unknown))}")
-    place = find_folder(folder)
-    root = None if place is None else _benchmark_root(place)
-    if place is not None and root is None:
-        return _own_sets(place, names)
+    found = find_folder(folder)
+    root = None if found is None else _benchmark_root(found)
+    if found is not None and root is None:
+        return _own_sets(found, names)
     dev = _dev_files(root)
     known = (*SETS, *dev)
     unknown = set(names) - set(known)

@@ -14,15 +14,15 @@ from functools import partial
 
 import numpy as np
 
-from difa.bench.cells import Record, fingerprint_of
 from difa.bench.data import DataSet
+from difa.bench.figures import figures_of
 from difa.bench.methods import DIFA, Scores, check_methods
 from difa.bench.metrics import pool_max, pool_mean
 from difa.bench.plots import draw_efficiency
-from difa.bench.render_parts import efficiency_markdown
+from difa.bench.render_studies import efficiency_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import split
-from difa.bench.table import figures_of
+from difa.bench.store import Record, fingerprint_of
 from difa.document import Document, FloatArray
 from difa.errors import DifaError
 from difa.runtime.threads import core_count

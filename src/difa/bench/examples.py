@@ -31,7 +31,7 @@ _STEPS = (0.05, 0.02, 0.005, 0.001)  # p-values at which the colour deepens
 
 
 @dataclass(frozen=True)
-class Example:
+class ShownDocument:
     """A scored document, its labels, and where it comes from."""
 
     origin: str
@@ -39,7 +39,7 @@ class Example:
     labels: tuple[int, ...]
 
 
-def run_examples(run: Run, preset: str = "full", count: int = 3) -> list[Example]:
+def run_examples(run: Run, preset: str = "full", count: int = 3) -> list[ShownDocument]:
     """Fit on each set, and write `examples.html` and the picture."""
     examples = []
     for number, dataset in enumerate(run.sets):
@@ -53,7 +53,7 @@ def run_examples(run: Run, preset: str = "full", count: int = 3) -> list[Example
     return examples
 
 
-def _examples(run: Run, dataset: DataSet, preset: str, count: int) -> list[Example]:
+def _examples(run: Run, dataset: DataSet, preset: str, count: int) -> list[ShownDocument]:
     seed = run.options.seeds[0]
     halves = split(dataset.documents, seed)
     chosen = choose(dataset.name, halves, count, seed)
@@ -61,7 +61,7 @@ def _examples(run: Run, dataset: DataSet, preset: str, count: int) -> list[Examp
         model = run.bench.difa(preset, seed).fit(halves.training)
         results = model.score([document for _, document in chosen], fpr=RATE)
     return [
-        Example(f"{dataset.name.capitalize()} ({dataset.form}), {why}", result, document.labels or ())
+        ShownDocument(f"{dataset.name.capitalize()} ({dataset.form}), {why}", result, document.labels or ())
         for (why, document), result in zip(chosen, results, strict=True)
     ]
 
@@ -81,7 +81,7 @@ def shade(word: WordScore) -> str:
     return _SHADES[sum(word.p_value <= step for step in _STEPS)]
 
 
-def page(examples: Sequence[Example], title: str) -> str:
+def page(examples: Sequence[ShownDocument], title: str) -> str:
     """The examples as one HTML file that needs nothing else."""
     scale = " ".join(
         f'<span class="w" style="background:{colour}">{label}</span>'
@@ -105,7 +105,7 @@ def _verdict(result: Result) -> str:
     return f"document p = {result.p_value:.2g}" + (", flagged" if result.is_anomaly else "")
 
 
-def _marked(example: Example) -> str:
+def _marked(example: ShownDocument) -> str:
     """The text with a span around each word that has a colour or a mark."""
     parts, position, text = [], 0, example.result.text
     for word, label in zip(example.result.words, example.labels, strict=True):
@@ -119,32 +119,32 @@ def _marked(example: Example) -> str:
     return "".join([*parts, html.escape(text[position:])])
 
 
-def draw_examples(examples: Sequence[Example], path: Path) -> None:
+def draw_examples(examples: Sequence[ShownDocument], path: Path) -> None:
     """The examples as a picture, in a typeface of equal widths so that words can be laid out by counting."""
     blocks = [(example, _lay_out(example.result.words)) for example in examples]
-    rows = 2 + sum(max((line for _, _, line in places), default=0) + 2.6 for _, places in blocks)
+    rows = 2 + sum(max((line for _, _, line in laid_out), default=0) + 2.6 for _, laid_out in blocks)
     with figure(_WIDTH, 0.24 * rows + 0.2, path, layout=None) as drawn:
         axes = drawn.add_axes((0.02, 0.0, 0.96, 1.0))
         axes.set(xlim=(0, _LINE + 4), ylim=(rows + 0.4, 0))
         axes.axis("off")
         _draw_legend(axes)
         top = 2.8
-        for example, places in blocks:
+        for example, laid_out in blocks:
             axes.text(0, top, f"{example.origin}: {_verdict(example.result)}", fontsize=9, color="#666666", va="center")
-            for (word, column, line), label in zip(places, example.labels, strict=True):
+            for (word, column, line), label in zip(laid_out, example.labels, strict=True):
                 _draw_word(axes, word, column, top + 1.1 + line, bool(label))
-            top += max((line for _, _, line in places), default=0) + 2.6
+            top += max((line for _, _, line in laid_out), default=0) + 2.6
 
 
 def _lay_out(words: Sequence[WordScore]) -> list[tuple[WordScore, int, int]]:
     """Column and line of each word."""
-    places, column, line = [], 0, 0
+    laid_out, column, line = [], 0, 0
     for word in words:
         if column and column + len(word.text) > _LINE:
             column, line = 0, line + 1
-        places.append((word, column, line))
+        laid_out.append((word, column, line))
         column += len(word.text) + 1
-    return places
+    return laid_out
 
 
 def _draw_legend(axes: Any) -> None:
@@ -167,9 +167,9 @@ def _draw_word(axes: Any, word: WordScore, column: int, line: float, marked: boo
     # Each character by itself: the grid of equal widths is ours, not the typeface's.
     for offset, character in enumerate(word.text):
         shown = character if character.isprintable() and ord(character) < 0x2E80 else "□"
-        place = (column + offset + 0.5, line)
+        centre = (column + offset + 0.5, line)
         axes.text(
-            *place,
+            *centre,
             shown,
             fontsize=9.5,
             family="monospace",

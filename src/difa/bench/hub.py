@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difa.bench.cells import digest_of
+from difa.bench.store import digest_of
 from difa.document import Document
 from difa.encoders.source import sha256_of
 from difa.errors import InputError, MissingExtraError

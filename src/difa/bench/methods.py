@@ -18,10 +18,10 @@ from typing import Any, get_args
 import numpy as np
 
 from difa import fitting
-from difa.baselines import METHODS, Settings, method
-from difa.bench.cells import CORE, fingerprint_of
+from difa.baselines import METHODS, MethodSettings, method
 from difa.bench.metrics import pool_max, pool_mean
 from difa.bench.split import Split
+from difa.bench.store import CORE, fingerprint_of
 from difa.config import NO_ENCODER, Config, EncoderConfig, Preset
 from difa.document import Document, Encoded, FloatArray, Result
 from difa.encoders import Encoder, load_encoder
@@ -119,7 +119,7 @@ def has_encoder(preset: str) -> bool:
 
 
 def merge_stages(*changes: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Changes of several places to DiFA's settings; the later ones win, key by key."""
+    """Several changes to DiFA's settings; the later ones win, key by key."""
     merged: dict[str, Any] = {}
     for change in changes:
         for stage, values in (change or {}).items():
@@ -141,12 +141,12 @@ def check_methods(names: Sequence[str], known: Sequence[str] = ALL_METHODS) -> l
     return [name for name in known if not names or name in names]
 
 
-def run_method(name: str, settings: Settings, halves: Split, seed: int, bench: Workbench) -> Scores:
+def run_method(name: str, settings: MethodSettings, halves: Split, seed: int, bench: Workbench) -> Scores:
     """Fit a method on the training half and score the test half."""
     return run_difa(name, halves, seed, bench) if name in DIFA else run_baseline(name, settings, halves, seed, bench)
 
 
-def run_baseline(name: str, settings: Settings, halves: Split, seed: int, bench: Workbench) -> Scores:
+def run_baseline(name: str, settings: MethodSettings, halves: Split, seed: int, bench: Workbench) -> Scores:
     """Scores of a baseline, pooled by maximum and mean."""
     known = method(name)
     encode = bench.encode if known.needs_vectors else words_only
@@ -154,7 +154,9 @@ def run_baseline(name: str, settings: Settings, halves: Split, seed: int, bench:
     return score_baseline(name, settings, training, test, seed)
 
 
-def score_baseline(name: str, settings: Settings, training: Sequence[Encoded], test: Sequence[Encoded], seed: int) -> Scores:
+def score_baseline(
+    name: str, settings: MethodSettings, training: Sequence[Encoded], test: Sequence[Encoded], seed: int
+) -> Scores:
     """Scores of a baseline fitted on given vectors."""
     baseline = method(name).make(settings, seed)
     started = time.perf_counter()

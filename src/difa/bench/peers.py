@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from difa.bench.cells import fingerprint_of
 from difa.bench.methods import Scores, Workbench
 from difa.bench.metrics import pool_max, pool_mean
 from difa.bench.split import Split
+from difa.bench.store import fingerprint_of
 from difa.config import EncoderConfig
 from difa.document import Document, FloatArray
 from difa.encoders.source import find

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from difa.bench.cells import Record
 from difa.bench.methods import label_of
-from difa.bench.render_parts import cost_of
+from difa.bench.render_studies import cost_of
+from difa.bench.store import Record
 from difa.errors import MissingExtraError
 
 INK, FAINT = "#222222", "#9a9a9a"

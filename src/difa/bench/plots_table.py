@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from difa.bench.cells import Record
 from difa.bench.plots import FAINT, INK, colour_of, figure
 from difa.bench.render import PUBLISHED_SEED, by_set, methods, rules, sets_of, title_of, unique
+from difa.bench.store import Record
 
 _METRICS = {"auroc": ("AUROC", "o", 0.14), "ap": ("average precision", "D", -0.14)}
 """What is drawn: its name, its mark, and how far above its line it stands."""
@@ -51,7 +51,7 @@ def _draw_form(records: Sequence[Record], path: Path) -> None:
 
 def _panel(axes: Any, records: Sequence[Record], level: str, names: Sequence[str]) -> None:
     axes.grid(True, axis="x", zorder=0)
-    for place, name in enumerate(names):
+    for row, name in enumerate(names):
         mine = [record for record in records if record["method"] == name]
         rule = rules(name, mine)[0] if level == "document" and rules(name, mine) else None
         figures = [figure for found in by_set(mine, level, rule).values() for figure in found]
@@ -60,9 +60,9 @@ def _panel(axes: Any, records: Sequence[Record], level: str, names: Sequence[str
         for metric, (_, mark, lift) in _METRICS.items():
             middle, low, high = spread(figures, metric)
             colour = colour_of(name)
-            axes.plot([low, high], [place + lift] * 2, color=colour, linewidth=1.6, zorder=2, solid_capstyle="round")
+            axes.plot([low, high], [row + lift] * 2, color=colour, linewidth=1.6, zorder=2, solid_capstyle="round")
             face = colour if metric == "auroc" else "white"
-            axes.plot([middle], [place + lift], mark, color=colour, markerfacecolor=face, markersize=5, zorder=3)
+            axes.plot([middle], [row + lift], mark, color=colour, markerfacecolor=face, markersize=5, zorder=3)
     for label, mark, _ in _METRICS.values():
         axes.plot([], [], mark, color=FAINT, markerfacecolor=FAINT if mark == "o" else "white", markersize=5, label=label)
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.6, len(names) - 0.4), xticks=(0, 0.25, 0.5, 0.75, 1))

@@ -15,7 +15,7 @@ _PAUSE = 0.01  # seconds between looks at a process's memory
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProcessCost:
     """Seconds, and MiB: at the peak, after a quarter of the time, and towards the end."""
 
     seconds: float
@@ -24,7 +24,7 @@ class Outcome:
     end: float
 
 
-def measure(command: Sequence[str]) -> Outcome:
+def measure(command: Sequence[str]) -> ProcessCost:
     """Run a command and look at its memory on the way; where there is no /proc, memory is 0."""
     started = time.perf_counter()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -48,7 +48,7 @@ def measure(command: Sequence[str]) -> Outcome:
     seen = [one for one in looks if one] or [{"VmRSS:": 0.0, "VmHWM:": 0.0}]
     held = [one["VmRSS:"] for one in seen]
     # The very last look may find a process that is already giving its memory back.
-    return Outcome(seconds, max(one["VmHWM:"] for one in seen), held[len(held) // 4], max(held[-max(1, len(held) // 10) :]))
+    return ProcessCost(seconds, max(one["VmHWM:"] for one in seen), held[len(held) // 4], max(held[-max(1, len(held) // 10) :]))
 
 
 def _memory(process: int) -> dict[str, float]:

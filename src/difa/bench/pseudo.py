@@ -50,8 +50,17 @@ TAUGHT, LEFT_OUT = ERROR_KINDS[::2], ERROR_KINDS[1::2]
 """Kinds of errors that models are taught, and kinds that they are tested on: a critic is always good at what it was taught."""
 
 
-def make_pseudo_test(training: Sequence[Document], seed: int, bench: Workbench) -> PseudoTest:
-    """Cut normal documents in two, and make pseudo anomalies of the second part, of the kinds that are left out."""
+def make_pseudo_test(
+    training: Sequence[Document], seed: int, bench: Workbench, perturb: PerturbConfig | None = None
+) -> PseudoTest:
+    """Cut normal documents in two, and make pseudo anomalies of the second part.
+
+    Args:
+        training: normal documents.
+        seed: of the cut and of the changes.
+        bench: the encoder.
+        perturb: which anomalies, and how many; None makes those of the kinds that are left out.
+    """
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(training)).tolist()
     fitted = [training[index] for index in sorted(order[: len(order) // 2])]
@@ -59,7 +68,8 @@ def make_pseudo_test(training: Sequence[Document], seed: int, bench: Workbench) 
     normal = [replace(document, id=f"normal-{number}", labels=(0,) * len(document.words)) for number, document in enumerate(held)]
     vectors = bench.encode(normal)
     language = find_language(word for document in vectors for word in document.words)
-    pseudos = make_pseudo_anomalies(vectors, bench.encoder, PerturbConfig(kinds=LEFT_OUT), rng, language)
+    perturb = perturb or PerturbConfig(kinds=LEFT_OUT)
+    pseudos = make_pseudo_anomalies(vectors, bench.encoder, perturb, rng, language)
     changed = [
         from_tokens(pseudo.document.words, id=f"pseudo-{number}", labels=[int(label) for label in pseudo.labels])
         for number, pseudo in enumerate(pseudos)

@@ -14,12 +14,15 @@ import numpy as np
 
 from difa.baselines import METHODS
 from difa.bench import published
-from difa.bench.cells import Record
 from difa.bench.methods import ALL_METHODS, DIFA, label_of
 from difa.bench.peers import LABELS
+from difa.bench.store import Record
 
 PUBLISHED_SEED = 42
+VALIDATION_NOTE = "best on validation data"
 GRID_NOTE = "best by test AUROC, as the TokenCore authors"
+_CHOICES = {"validation": VALIDATION_NOTE, "figures": GRID_NOTE}
+"""By which figures of a record its settings may be chosen, and how a row says so."""
 _METRICS = ("auroc", "ap", "fpr95")
 
 
@@ -64,32 +67,24 @@ def _rows_of(name: str, records: Sequence[Record], level: str, rule: str | None)
     label = title_of(name)
     if rule == "mean" or (rule == "max" and name in DIFA):
         label += f", {rule} of words"
-    rows = []
     plain = [record for record in mine if not record["settings"]]
-    if plain:
-        note = _note(name)
-        rows.append(Row(label, by_set(plain, level, rule), note))
-    searched = [record for record in mine if record["settings"]]
-    if searched:
-        rows.append(
-            Row(
-                label,
-                by_set(_best(searched, level, rule), level, rule),
-                "; ".join(filter(None, [GRID_NOTE, METHODS[name].note])),
-            )
-        )
+    rows = [Row(label, by_set(plain, level, rule), _note(name))]
+    for choice, note in _CHOICES.items():
+        chosen = _best([record for record in mine if record["settings"]], level, rule, choice)
+        if chosen:
+            rows.append(Row(label, by_set(chosen, level, rule), "; ".join(filter(None, [note, METHODS[name].note]))))
     return [row for row in rows if any(row.figures.values())]
 
 
-def _best(records: Sequence[Record], level: str, rule: str | None) -> list[Record]:
-    """For each set and seed, the setting with the highest test AUROC: a choice that looks at the answers."""
-    best: dict[tuple[str, int], Record] = {}
+def _best(records: Sequence[Record], level: str, rule: str | None, choice: str) -> list[Record]:
+    """For each set and seed, the setting with the highest AUROC by `choice`; by `figures`, the test's, it looks at answers."""
+    best: dict[tuple[str, int], tuple[float, Record]] = {}
     for record in records:
         key = (record["set"], record["seed"])
-        figure = pick(record, level, rule)
-        if figure and (key not in best or figure["auroc"] > (pick(best[key], level, rule) or figure)["auroc"]):
-            best[key] = record
-    return list(best.values())
+        figure = pick(record | {"figures": record.get(choice, [])}, level, rule)
+        if figure and (key not in best or figure["auroc"] > best[key][0]):
+            best[key] = (figure["auroc"], record)
+    return [record for _, record in best.values()]
 
 
 def pick(record: Record, level: str, rule: str | None, part: str = "") -> Record | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from difa.bench.cells import Record
+from difa.bench.store import Record
 
 _MIB = 1024
 _OF_MANY = ("fast", "counting")  # parts that have many times the documents

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from difa.bench import published
-from difa.bench.cells import Record
 from difa.bench.methods import label_of
 from difa.bench.peers import LABELS
 from difa.bench.render import (
     GRID_NOTE,
     PUBLISHED_SEED,
+    VALIDATION_NOTE,
     by_set,
     document_rows,
     markdown,
@@ -26,6 +26,7 @@ from difa.bench.render import (
     unique,
     word_rows,
 )
+from difa.bench.store import Record
 
 
 def table_markdown(records: Sequence[Record], *, details: bool = True) -> str:
@@ -54,9 +55,10 @@ def table_markdown(records: Sequence[Record], *, details: bool = True) -> str:
 
 LEGEND = (
     "AUROC / average precision / false-alarm rate at 95 % recall. Higher, higher, lower is better. Documents: the highest word "
-    "score for baselines, as in the paper, with the mean as a row of its own; DiFA's own aggregation for DiFA. Baselines have "
-    f"their library's default settings unless a row says “{GRID_NOTE}”. Rows in *italics* are published figures "
-    "(bert-base-uncased, original form), not measured here."
+    "score for baselines, which is the default of PyTextAD, by TokenCore's author (the paper does not say how it pooled them), "
+    "with the mean as a row of its own; DiFA's own aggregation for DiFA. Baselines have their library's default settings unless "
+    f"a row says “{VALIDATION_NOTE}” (pseudo anomalies in held-out normal text; the paper selects on validation data, too) or "
+    f"“{GRID_NOTE}”. Rows in *italics* are published figures (bert-base-uncased, original form), not measured here."
 )
 
 

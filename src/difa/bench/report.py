@@ -11,12 +11,13 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from difa.bench.cells import Record
 from difa.bench.render import PUBLISHED_SEED
-from difa.bench.render_parts import ablation_markdown, contamination_markdown, efficiency_markdown, sparsity_markdown
+from difa.bench.render_promises import promises_markdown
 from difa.bench.render_speed import speed_markdown
+from difa.bench.render_studies import ablation_markdown, contamination_markdown, efficiency_markdown, sparsity_markdown
 from difa.bench.render_table import alarms, intervals, reasons, table_markdown, times
 from difa.bench.run import COMMANDS, load_records, write_text
+from difa.bench.store import Record
 from difa.errors import InputError
 
 PICTURES = {
@@ -37,6 +38,7 @@ _WRITERS: dict[str, Writer] = {
     "contamination": contamination_markdown,
     "sparsity": sparsity_markdown,
     "speed": speed_markdown,
+    "promises": promises_markdown,
 }
 _DETAILS: dict[str, Callable[[Sequence[Record], str], list[str]]] = {
     "intervals": lambda records, form: intervals([record for record in records if record["seed"] == PUBLISHED_SEED], form),
@@ -54,7 +56,7 @@ def write_report(results: Path, page: Path) -> list[str]:
         results: folder of `difa bench`.
         page: Markdown file with marks.
     """
-    records = {command: load_records(results, command) for command in (*COMMANDS, "speed")}
+    records = {command: load_records(results, command) for command in (*COMMANDS, "speed", "promises")}
     if not any(records.values()):
         raise InputError(f"{results}: expected results of difa bench, found none: run one of its commands into this folder first")
     try:

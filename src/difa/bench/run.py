@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from difa.atomic import fresh_text
-from difa.bench.cells import Cell, Record, Store
 from difa.bench.data import DataSet, load_sets
 from difa.bench.methods import Workbench
+from difa.bench.store import Cell, Record, Store
 from difa.errors import MissingExtraError
 
-Progress = Callable[[str, int, int], None]
+CellProgress = Callable[[str, int, int], None]
 """Called with the cell under way, the number done and the number in all."""
 Drawer = Callable[[Sequence[Record], Path], None]
 """Draws records to files beside a path."""
@@ -62,7 +62,7 @@ class Run:
     bench: Workbench
     sets: list[DataSet]
     options: Options
-    progress: Progress
+    progress: CellProgress
 
     def cell(self, command: str, dataset: DataSet, seed: int, method: str, settings: Any, fingerprint: str | None = None) -> Cell:
         """The cell of a method on a set."""
@@ -85,7 +85,7 @@ class Run:
 
 
 @contextmanager
-def open_run(options: Options, progress: Progress | None = None) -> Iterator[Run]:
+def open_run(options: Options, progress: CellProgress | None = None) -> Iterator[Run]:
     """Load the sets and open the results folder; vectors live in a temporary folder unless a cache is given."""
     _check_packages()
     sets = load_sets(options.data, options.sets, options.forms, options.revision)
@@ -109,20 +109,27 @@ def keep(run: Run, command: str, records: Sequence[Record]) -> list[Record]:
 def finish(
     run: Run, command: str, tasks: Sequence[Task], markdown: Callable[[Sequence[Record]], str], draw: Drawer | None = None
 ) -> list[Record]:
-    """Execute a plan, keep its records, and write the command's table and picture.
+    """Execute a plan, and write what came out."""
+    return write_records(run, command, run.execute(tasks), markdown, draw)
+
+
+def write_records(
+    run: Run, command: str, records: Sequence[Record], markdown: Callable[[Sequence[Record]], str], draw: Drawer | None = None
+) -> list[Record]:
+    """Keep a command's records, and write its table and picture; the records that the folder then holds are returned.
 
     Args:
         run: where to.
         command: the name of all files.
-        tasks: the plan.
+        records: what was measured.
         markdown: makes the table of all records that the folder then holds.
         draw: likewise the picture.
     """
-    records = keep(run, command, run.execute(tasks))
-    write_text(run.store.folder / f"{command}.md", markdown(records))
+    kept = keep(run, command, records)
+    write_text(run.store.folder / f"{command}.md", markdown(kept))
     if draw is not None:
-        draw(records, run.store.folder / command)
-    return records
+        draw(kept, run.store.folder / command)
+    return kept
 
 
 def load_records(folder: Path, command: str) -> list[Record]:

@@ -12,18 +12,18 @@ from functools import partial
 
 import numpy as np
 
-from difa.bench.cells import Record, fingerprint_of
 from difa.bench.data import DataSet
 from difa.bench.methods import DIFA, check_methods, run_method
 from difa.bench.metrics import judge_documents
 from difa.bench.plots import draw_sparsity
-from difa.bench.render_parts import sparsity_markdown
+from difa.bench.render_studies import sparsity_markdown
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
+from difa.bench.store import Record, fingerprint_of
 from difa.document import Document
 from difa.words import from_tokens
 
-METHODS = ("difa-full", "tokencore", "iforest", "trigram")
+METHODS = ("difa-full", "difa-paper", "tokencore", "iforest", "trigram")
 COUNTS = (1, 2, 3, 5, 8)
 
 
@@ -79,7 +79,7 @@ def make_groups(halves: Split, counts: Sequence[int], seed: int) -> dict[int, li
 
 
 def insert_words(document: Document, count: int, stock: Sequence[str], rng: np.random.Generator) -> Document:
-    """The document with so many words of the stock at random places, labelled 1."""
+    """The document with so many words of the stock at random positions, labelled 1."""
     tokens, labels = [word.text for word in document.words], [0] * len(document.words)
     for _ in range(count):
         at = int(rng.integers(len(tokens) + 1))

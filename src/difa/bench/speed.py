@@ -13,20 +13,19 @@ import json
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from difa.bench.cells import Record, fingerprint_of
 from difa.bench.data import DataSet
 from difa.bench.methods import merge_stages, quiet_rates
 from difa.bench.processes import measure
 from difa.bench.render_speed import speed_markdown
 from difa.bench.run import Run, Task, finish
-from difa.bench.speed_parts import clock, count_words, matrix_limit, peer, score_and_write, score_file, stage_seconds, vary
+from difa.bench.speed_workloads import clock, count_words, matrix_limit, peer, score_and_write, score_file, stage_seconds, vary
 from difa.bench.split import split
+from difa.bench.store import Record, fingerprint_of
 from difa.config import EncoderConfig
 from difa.encoders.source import find
 from difa.estimator import DiFA
@@ -58,7 +57,7 @@ def run_speed(run: Run, documents: int = 200, rounds: int = 3, many: int = 0) ->
 
 
 def _task(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) -> Task:
-    parts = ["bench/speed.py", "bench/speed_parts.py", "bench/processes.py", "formats", "cli", "engines"]
+    parts = ["bench/speed.py", "bench/speed_workloads.py", "bench/processes.py", "formats", "cli", "engines"]
     key = fingerprint_of(parts, ["pytextad", "torch"], method=run.bench.fingerprint("difa-full"), cores=core_count())
     cell = run.cell("speed", dataset, seed, "difa-full", settings, key)
     return Task(cell, partial(_compute, run, dataset, seed, settings))
@@ -82,9 +81,8 @@ def _compute(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) ->
         out = folder / "out.jsonl"
         commands = _commands(folder, documents_of=vary(documents, 4 * len(documents), seed), count=len(documents), run=run)
         swarm = _write(folder / "swarm.jsonl", varied := vary(documents, _MANY_TIMES * len(documents), seed))
-        started = time.perf_counter()
-        fast = DiFA("fast", seed=seed, threads=options.threads, stages=stages).fit(halves.training)
-        fast_fit = time.perf_counter() - started
+        fast = DiFA("fast", seed=seed, threads=options.threads, stages=stages)
+        fast_fit = clock(lambda: fast.fit(halves.training))
         fast.save(folder / "fast")
         commands["fast one line"] = _score_command(folder, folder / "one.jsonl", run, "fast")
         commands["fast command"] = _score_command(folder, swarm, run, "fast")
@@ -106,16 +104,22 @@ def _compute(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) ->
             "fast_words": sum(map(len, varied)),
             "fast_fit": {"words": fast.detector_.training_words, "seconds": fast_fit},
             "threads": threads,
-            "seconds": {part: statistics.median(values) for part, values in seconds["seconds"].items()},
-            "spread": {part: [min(values), max(values)] for part, values in seconds["seconds"].items()},
-            "peak_mib": {part: statistics.median(values) for part, values in seconds["peak"].items()},
-            "stages": {stage: statistics.median(one[stage] for one in staged) for stage in staged[0]},
+            **_medians(seconds, staged),
         }
         if settings["many"]:
             source = _write(folder / "many.jsonl", vary(documents, settings["many"], seed, _SHORT))
             command = _score_command(folder, source, run)
             record["many"] = {"documents": settings["many"], **asdict(measure(command))}
     return record
+
+
+def _medians(seconds: dict[str, dict[str, list[float]]], staged: Sequence[dict[str, float]]) -> Record:
+    return {
+        "seconds": {part: statistics.median(values) for part, values in seconds["seconds"].items()},
+        "spread": {part: [min(values), max(values)] for part, values in seconds["seconds"].items()},
+        "peak_mib": {part: statistics.median(values) for part, values in seconds["peak"].items()},
+        "stages": {stage: statistics.median(one[stage] for one in staged) for stage in staged[0]},
+    }
 
 
 def _rounds(

@@ -1,7 +1,8 @@
 """`difa bench table`: every method on every set -> word and document figures.
 
-Baselines run with their library's default settings; with `grid` also with those their authors searched, of which the table
-shows the best by test AUROC, as they did, and says so. Published figures stand beside the measured ones.
+Baselines run with their library's default settings. With `grid` they also run with those that the TokenCore authors searched,
+and the table shows two choices among them: the best on validation data, and the best by test AUROC, which is the TokenCore
+authors' way. Published figures stand beside the measured ones.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from functools import partial
 
 import numpy as np
 
-from difa.baselines import METHODS, Settings
+from difa.baselines import METHODS, MethodSettings
 from difa.bench import peers
-from difa.bench.cells import Record
 from difa.bench.data import DataSet
+from difa.bench.figures import figures_of
 from difa.bench.methods import ALL_METHODS, RATE, Scores, check_methods, run_method
-from difa.bench.metrics import judge_documents, judge_words
 from difa.bench.plots_table import draw_table
 from difa.bench.render_table import table_markdown
-from difa.bench.run import Run, Task, finish
+from difa.bench.run import Run, Task, write_records
 from difa.bench.split import Split, is_anomalous, split
-from difa.document import IntArray
+from difa.bench.store import Record
+from difa.bench.validation import attach, validation_tasks
 
 DEFAULT, GRID = "library default", "grid"
 
@@ -33,8 +34,9 @@ def run_table(run: Run, methods: Sequence[str] = (), *, grid: bool = False, with
     for dataset in run.sets:
         for seed in run.options.seeds:
             tasks += _tasks(run, dataset, seed, names, grid)
+            tasks += validation_tasks(run, dataset, seed, names) if grid else []
             tasks += _peer_tasks(run, dataset, seed, chosen)
-    return finish(run, "table", tasks, table_markdown, draw_table)
+    return write_records(run, "table", attach(run.execute(tasks)), table_markdown, draw_table)
 
 
 def _choose(names: Sequence[str], with_peers: bool) -> tuple[list[str], list[peers.Peer]]:
@@ -46,14 +48,14 @@ def _choose(names: Sequence[str], with_peers: bool) -> tuple[list[str], list[pee
 def _tasks(run: Run, dataset: DataSet, seed: int, names: Sequence[str], grid: bool) -> list[Task]:
     tasks = []
     for name in names:
-        searched: tuple[Settings, ...] = METHODS[name].grid if grid and name in METHODS else ()
+        searched: tuple[MethodSettings, ...] = METHODS[name].grid if grid and name in METHODS else ()
         for settings in ({}, *searched):
             cell = run.cell("table", dataset, seed, name, settings)
             tasks.append(Task(cell, partial(_compute, run, dataset, seed, name, settings)))
     return tasks
 
 
-def _compute(run: Run, dataset: DataSet, seed: int, name: str, settings: Settings) -> Record:
+def _compute(run: Run, dataset: DataSet, seed: int, name: str, settings: MethodSettings) -> Record:
     halves = split(dataset.documents, seed)
     scores = run_method(name, settings, halves, seed, run.bench)
     return {
@@ -63,19 +65,6 @@ def _compute(run: Run, dataset: DataSet, seed: int, name: str, settings: Setting
         "fit_seconds": scores.fit_seconds,
         "score_seconds": scores.score_seconds,
     }
-
-
-def figures_of(scores: Scores, labels: Sequence[IntArray], draws: int, seed: int) -> list[Record]:
-    """Figures of the words, of each view alone, and of the documents under each pooling rule."""
-    figures: list[Record] = []
-    if scores.words is not None:
-        figures.append({"level": "word", "part": "", "pooling": None} | judge_words(labels, scores.words, draws, seed).to_dict())
-    for view, evidence in scores.views.items():
-        figures.append({"level": "word", "part": view, "pooling": None} | judge_words(labels, evidence, 0, seed).to_dict())
-    for rule, pooled in scores.documents.items():
-        judged = judge_documents(labels, pooled, draws, seed)
-        figures.append({"level": "document", "part": "", "pooling": rule} | judged.to_dict())
-    return figures
 
 
 def _alarms(scores: Scores, halves: Split) -> Record | None:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from difa import __version__
-from difa.cli import bench, evaluate, explain, export, fit, mcp, report, score, serve, set_rate
+from difa.cli import bench, evaluate, explain, export, fit, mcp, monitor, report, score, serve, set_rate, threshold
 from difa.cli.options import say
 from difa.errors import DifaError
 
@@ -48,6 +48,8 @@ app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command(epilog=serve.EXAMPLES)(serve.serve)
 app.command(epilog=mcp.EXAMPLES)(mcp.mcp)
+app.command(epilog=monitor.EXAMPLES)(monitor.monitor)
+app.command(epilog=threshold.EXAMPLES)(threshold.threshold)
 app.command("set", epilog=set_rate.EXAMPLES)(set_rate.set_)
 app.add_typer(export.app)
 app.add_typer(bench.app)

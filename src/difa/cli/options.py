@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,7 +53,7 @@ def escaped(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def find_inputs(inputs: list[str], columns: Columns, skip_bad: bool = False, quiet: bool = False) -> list[Source]:
+def find_inputs(inputs: list[str], columns: Columns, quiet: bool = False, skip_bad: bool = False) -> list[Source]:
     """The files behind the inputs; a text column that was guessed is named."""
     from difa.formats.sources import find_sources
 
@@ -73,10 +73,15 @@ def columns_of(text: str | None, id: str | None, stdin: str | None = None) -> Co
 
 def stream_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool = False) -> Iterator[Document]:
     """All documents of the inputs, one by one; skipped lines are named even when quiet, since something was left out."""
+    yield from stream_sources(find_inputs(inputs, columns, quiet, skip_bad), skip_bad)
+
+
+def stream_sources(sources: Sequence[Source], skip_bad: bool) -> Iterator[Document]:
+    """The same from files that were looked up before."""
     from difa.formats import bad_line, read_entries
 
     skipped = 0
-    for entry in read_entries(find_inputs(inputs, columns, skip_bad, quiet)):
+    for entry in read_entries(sources):
         if entry.bad is not None:
             if not skip_bad:
                 raise bad_line(entry.bad)

@@ -37,8 +37,8 @@ def stages(quiet: bool) -> Iterator[Callable[[str, float], None]]:
 
 
 @contextmanager
-def counter(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A bar that counts, with the time left."""
+def counter(what: str, total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A bar that counts, with the time left where the end is known."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,10 +31,12 @@ from difa.cli.options import (
     say_empty,
     say_skipped,
 )
-from difa.cli.score_ray import Address, Engine, Format, Workers, score_by_ray, uses_ray
+from difa.cli.score_ray import Address, EngineName, Format, WorkerCount, score_by_ray, uses_ray
 
 if TYPE_CHECKING:
     from difa.document import Result
+    from difa.engines.local import Job
+    from difa.estimator import DiFA
 
 EXAMPLES = """Examples:
 
@@ -85,8 +88,8 @@ def score(
     threads: Threads = None,
     skip_bad: SkipBad = False,
     quiet: Quiet = False,
-    engine: Engine = "local",
-    workers: Workers = None,
+    engine: EngineName = "local",
+    workers: WorkerCount = None,
     address: Address = None,
     format: Format = None,
 ) -> None:
@@ -112,53 +115,60 @@ def score(
             force=force,
         )
         return
-    from difa.cli.progress import stream
-    from difa.engines.budget import why_nothing
-    from difa.engines.local import Job, score_inputs
+    from difa.engines.local import Job
     from difa.errors import ConfigError
     from difa.estimator import DiFA
-    from difa.formats.table_output import format_of
 
     if (screen is None) != (screen_model is None):
         raise ConfigError("expected both of --screen and --screen-model, or neither, got one")
-    columns, place = columns_of(text_column, id_column, input_format), Path(out) if out else None
-    is_lines = format_of(place, format) == "jsonl"
-    find_inputs(inputs, columns, skip_bad, quiet)
-    detector = DiFA.load(model, cache=cache, threads=threads)
-    on_terminal = out is None and is_lines and sys.stdout.isatty()
-    with stream(quiet or on_terminal) as watch, _to_stdout(place, is_lines) as written:
-        job = Job(
-            model,
-            inputs,
-            written,
-            shard_size=shard_size,
-            fpr=fpr,
-            fdr=fdr,
-            resume=resume,
-            force=force,
-            skip_bad=skip_bad,
-            columns=columns,
-            format=format,
-            top=top,
-            screen=screen_model,
-            screen_rate=screen or 0.1,
-        )
-        outcome = score_inputs(detector, job, watch, _show if on_terminal else _print)
+    columns = columns_of(text_column, id_column, input_format)
+    find_inputs(inputs, columns, quiet, skip_bad)
+    job = Job(
+        model,
+        inputs,
+        Path(out) if out else None,
+        shard_size=shard_size,
+        fpr=fpr,
+        fdr=fdr,
+        resume=resume,
+        force=force,
+        skip_bad=skip_bad,
+        columns=columns,
+        format=format,
+        top=top,
+        screen=screen_model,
+        screen_rate=screen or 0.1,
+    )
+    flagged = _score_here(DiFA.load(model, cache=cache, threads=threads), job, quiet)
+    if fail_if_flagged and flagged:
+        raise typer.Exit(1)
+
+
+def _score_here(detector: DiFA, job: Job, quiet: bool) -> int:
+    """Score on this machine, say how it went, and count the documents that are flagged."""
+    from difa.cli.progress import stream
+    from difa.engines.budget import why_nothing
+    from difa.engines.local import score_inputs
+    from difa.formats.table_output import format_of
+
+    is_lines = format_of(job.out, job.format) == "jsonl"
+    on_terminal = job.out is None and is_lines and sys.stdout.isatty()
+    with stream(quiet or on_terminal) as watch, _to_stdout(job.out, is_lines) as written:
+        outcome = score_inputs(detector, replace(job, out=written), watch, _show if on_terminal else _print)
     say_skipped(outcome.skipped)
     say_empty(outcome.empty, quiet)
     said = f"{outcome.flagged} of {outcome.documents} documents flagged"
-    said += f", the {min(top, outcome.documents)} most unusual given" if top is not None else ""
-    say(said + (f", written to {out}" if out else ""), quiet)
-    rule = detector.rule(fpr, fdr, warn=False)
+    said += f", the {min(job.top, outcome.documents)} most unusual given" if job.top is not None else ""
+    say(said + (f", written to {job.out}" if job.out else ""), quiet)
+    rule = detector.rule(job.fpr, job.fdr, warn=False)
     if rule.name == "fdr" and outcome.documents and not outcome.flagged:
         say(f"difa: {why_nothing(outcome.documents, detector.detector_.document_reference, rule.rate)}", quiet)
-    if fail_if_flagged and outcome.flagged:
-        raise typer.Exit(1)
+    return outcome.flagged
 
 
 @contextmanager
 def _to_stdout(out: Path | None, is_lines: bool) -> Iterator[Path | None]:
-    """The place of the results; a table without one is made aside, and printed when it is complete."""
+    """Where the results go; a table without a file is made aside, and printed when it is complete."""
     if out is not None or is_lines:
         yield out
         return

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from difa.formats.tables import Columns
 
 ENGINES = ("local", "ray")
-Engine = Annotated[
+EngineName = Annotated[
     str,
     typer.Option(
         help="`local`, or `ray` for many cores and machines: --out is then a folder of parts, and --fdr is not offered."
     ),
 ]
-Workers = Annotated[int | None, typer.Option(help="With --engine ray: worker processes; one per core by default.")]
+WorkerCount = Annotated[int | None, typer.Option(help="With --engine ray: worker processes; one per core by default.")]
 Address = Annotated[str | None, typer.Option(help="With --engine ray: a running cluster, `auto` or host:port.")]
 Format = Annotated[
     str | None,
@@ -63,7 +63,7 @@ def score_by_ray(
     from difa.engines.ray.score import score_files
 
     if not out:
-        raise ConfigError("--engine ray writes a folder of parts, expected its place: give --out FOLDER")
+        raise ConfigError("--engine ray writes a folder of parts, expected its name: give --out FOLDER")
     with stages(quiet) as bar:
 
         def report(done: Done, share: float) -> None:

@@ -30,17 +30,21 @@ def serve(
         str | None,
         typer.Option(envvar="DIFA_API_KEY", help="Key that every /v1 request must bring; better given by DIFA_API_KEY."),
     ] = None,
-    batch_words: Annotated[int, typer.Option(help="Words that share a batch.")] = Settings.batch_words,
+    batch_words: Annotated[
+        int, typer.Option(help="Words that share a batch; a long or odd one counts as several.")
+    ] = Settings.batch_words,
     batch_documents: Annotated[
         int, typer.Option(help="Documents that share a batch; 1 turns micro-batching off.")
     ] = Settings.batch_documents,
     batch_wait: Annotated[float, typer.Option(help="Seconds that an idle service waits for company.")] = Settings.batch_wait,
-    queue: Annotated[int, typer.Option(help="Requests that may be in the house; more get 429 at once.")] = Settings.queue,
+    queue: Annotated[int, typer.Option(help="Requests that may wait or be under way; more get 429 at once.")] = Settings.queue,
     timeout: Annotated[float, typer.Option(help="Seconds that a request may take.")] = Settings.timeout,
     max_body: Annotated[int, typer.Option(help="Bytes that a request may have.")] = Settings.max_body,
     max_texts: Annotated[int, typer.Option(help="Documents that a request may have.")] = Settings.max_texts,
     max_characters: Annotated[int, typer.Option(help="Characters that a document may have.")] = Settings.max_characters,
-    max_words: Annotated[int, typer.Option(help="Words that a document may have.")] = Settings.max_words,
+    max_words: Annotated[
+        int, typer.Option(help="Words that a document may have; a long or odd one counts as several.")
+    ] = Settings.max_words,
     threads: Threads = None,
 ) -> None:
     """Serve models over HTTP, with a page at the same address."""

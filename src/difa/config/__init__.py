@@ -1,8 +1,9 @@
 """Settings: one frozen dataclass per stage, checked when made; unknown keys and impossible values are errors.
 
 Each default stands once, with its reason: `views` has the encoder and the views, `scoring` what makes scores of their
-evidence. Three presets: `paper` follows the text of the paper in every respect that the text settles; `full`, the default,
-differs where the paper's way is known to be dishonest or weak; `fast` does without an encoder (docs/method.md).
+evidence. Three presets: `paper` follows the text of the paper, but for its encoder and layer and a few things that
+docs/paper.md lists; `full`, the default, differs where the paper's way is known to be dishonest or weak; `fast` does without an
+encoder (docs/method.md).
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ from difa.config.views import (
     FULL_VIEWS,
     NO_ENCODER,
     PAPER_VIEWS,
-    VECTOR_VIEWS,
     VIEW_NAMES,
     CollocationConfig,
     CriticConfig,
@@ -37,6 +37,7 @@ from difa.config.views import (
     FormConfig,
     LanguageConfig,
     NeighbourConfig,
+    PrivacyConfig,
     SemanticConfig,
     ViewsConfig,
 )
@@ -50,7 +51,6 @@ __all__ = [
     "NO_ENCODER",
     "PAPER_KINDS",
     "PAPER_VIEWS",
-    "VECTOR_VIEWS",
     "VIEW_NAMES",
     "AggregationConfig",
     "CalibrationConfig",
@@ -66,6 +66,7 @@ __all__ = [
     "NeighbourConfig",
     "PerturbConfig",
     "Preset",
+    "PrivacyConfig",
     "Reference",
     "SemanticConfig",
     "ViewsConfig",
@@ -75,6 +76,7 @@ __all__ = [
 ]
 
 Preset = Literal["full", "fast", "paper"]
+_OLD_KEYS = {("calibration", "trim"): "leave_out_outliers"}  # names that older model folders and scripts have
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class Config:
     aggregation: AggregationConfig = field(default_factory=AggregationConfig)
     document: DocumentConfig = field(default_factory=DocumentConfig)
     learn: LearnConfig = field(default_factory=LearnConfig)
+    privacy: PrivacyConfig = field(default_factory=PrivacyConfig)
 
     def __post_init__(self) -> None:
         for stage in fields(self):
@@ -108,11 +111,6 @@ class Config:
             )
         if self.fusion.rule == "gates" and len(self.views.names) > 2:
             raise ConfigError(f"fusion.rule: expected mean for more than two views, got gates for {len(self.views.names)}")
-        blind = [name for name in VECTOR_VIEWS if name in self.views.names] if self.encoder.name == NO_ENCODER else []
-        if blind:
-            raise ConfigError(
-                f"views.names: expected views that need no vectors beside encoder.name=none, got {', '.join(blind)}"
-            )
 
     @classmethod
     def preset(cls, name: str) -> Config:
@@ -126,7 +124,7 @@ class Config:
             return replace(
                 config,
                 views=ViewsConfig(names=PAPER_VIEWS),
-                calibration=replace(config.calibration, reference="in-sample", trim=False),
+                calibration=replace(config.calibration, reference="in-sample", leave_out_outliers=False),
                 perturb=replace(config.perturb, kinds=PAPER_KINDS, documents=600, per_document=3, excerpt=0),
                 fusion=replace(config.fusion, rule="gates"),
                 document=replace(config.document, rule="mixture"),
@@ -164,6 +162,7 @@ def stage_from_dict(stage: Any, name: str, values: Any) -> Any:
         return values
     if not isinstance(values, Mapping):
         raise ConfigError(f"{name}: expected a {stage.__name__} or a mapping, got {type(values).__name__}")
+    values = {_OLD_KEYS.get((name, key), key): value for key, value in values.items()}
     _refuse_unknown(f"key of {name}", values, {key.name for key in fields(stage)})
     return stage(**values)
 

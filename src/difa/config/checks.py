@@ -15,11 +15,12 @@ def check(condition: bool, stage: object, name: str, expected: str) -> None:
         raise ConfigError(f"{type(stage).__name__}.{name}: expected {expected}, got {got!r}")
 
 
-def whole(stage: object, name: str, least: int) -> None:
-    """Refuse anything but a whole number of at least so much."""
+def whole(stage: object, name: str, least: int, most: int | None = None) -> None:
+    """Refuse anything but a whole number of at least so much, and at most so much where time or memory go with it."""
     value = getattr(stage, name)
     is_whole = isinstance(value, int) and not isinstance(value, bool)
-    check(is_whole and value >= least, stage, name, f"a whole number of at least {least}")
+    bound = f"of at least {least}" if most is None else f"from {least} to {most}"
+    check(is_whole and value >= least and (most is None or value <= most), stage, name, f"a whole number {bound}")
 
 
 def number(stage: object, name: str, low: float, high: float = math.inf, *, above: bool = False) -> None:

@@ -31,14 +31,14 @@ class CalibrationConfig:
     """Parts of the cross-fitting: each is scored by views fitted on the others."""
     epsilon: float = 1e-12
     """ε of e = −log(p + ε)."""
-    trim: bool = True
+    leave_out_outliers: bool = True
     """Whether training documents that do not belong among the others are left out, where there are too many to be chance."""
 
     def __post_init__(self) -> None:
         check(self.reference in get_args(Reference), self, "reference", f"one of {', '.join(get_args(Reference))}")
         whole(self, "folds", 2)
         number(self, "epsilon", 0, 1e-3)
-        check(isinstance(self.trim, bool), self, "trim", "true or false")
+        check(isinstance(self.leave_out_outliers, bool), self, "leave_out_outliers", "true or false")
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,15 @@ class FusionConfig:
 
 @dataclass(frozen=True)
 class AggregationConfig:
-    """Word scores -> document score, by the learned mixture of four pooling rules."""
+    """Word scores -> document score, by the learned mixture of four pooling rules.
+
+    What the paper calls log-sum-exp pooling is log-mean-exp here: the sum would grow with the length of the document. The nine
+    numbers that r sees are multiplied by fixed units: 0.2 for the four candidates, the mean and the log length, 0.5 for
+    peakness, 1 for support and geometry.
+    """
 
     hidden: int = 8
+    """Width of the network r."""
     top_k: int = 3
     """Words in the top-k mean."""
     support_p: float = 0.01
@@ -121,12 +127,18 @@ class DocumentConfig:
 
 @dataclass(frozen=True)
 class LearnConfig:
-    """Joint training of q and r on pseudo anomalies."""
+    """Joint training of q and r, in the preset `paper` alone: on pseudo anomalies, with normal documents as negatives.
+
+    The paper names pseudo anomalies alone; without documents of the other class the document loss would have nothing to tell
+    them from.
+    """
 
     steps: int = 200
+    """Each takes up to 64 pseudo-anomalous and 64 normal documents at random: of 600 pseudo anomalies, some 21 passes."""
     learning_rate: float = 0.01
     shrinkage: float = 0.1
-    """Penalty on the squared output weights of q and r: without a reason, gates stay at one half and the four rules alike."""
+    """Penalty on the squared output weights of q and r: without a reason, gates stay at one half and the four rules alike. The
+    paper has none. The presets `full` and `fast` learn neither q nor r, so it shrinks nothing there."""
     document_weight: float = 1.0
     """Weight of the document loss beside the word loss."""
 

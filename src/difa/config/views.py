@@ -11,21 +11,22 @@ NO_ENCODER = "none"
 """In the place of an encoder's name: words are read as strings alone."""
 
 VIEW_NAMES = ("language", "phrase", "tone", "critic", "form", "neighbour", "semantic", "collocation")
-"""All there are. The default preset looks with the first six, the paper's with `semantic` and `form`."""
-FULL_VIEWS = VIEW_NAMES[:6]
+"""All views there are: each is the module of that name in `difa.views`."""
+FULL_VIEWS = ("language", "phrase", "tone", "critic", "form", "neighbour")
 PAPER_VIEWS = ("semantic", "form")
-FAST_VIEWS = VIEW_NAMES[:5]
-VECTOR_VIEWS = ("neighbour", "semantic")
-"""Views that see nothing but vectors; the others do without where there is no encoder."""
+FAST_VIEWS = ("language", "phrase", "tone", "critic", "form")
 
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """Words -> vectors."""
+    """Words -> vectors.
+
+    The same in the presets `full` and `paper`: neither has the paper's encoder, which is bert-base-uncased at its last layer.
+    """
 
     name: str = DEFAULT_ENCODER
     """`minilm` (embedded), a Hugging Face hub name, a local folder, or `none` for words without vectors, as in the preset
-    `fast`."""
+    `fast`. The paper's own is `bert-base-uncased`."""
     layer: int | None = None
     """Hidden layer to read: 0 is the embedding, negative counts from the end; None is 4 for `minilm`, where the last
     layer is bad for words, and the last layer, as in the paper, for any other encoder."""
@@ -38,7 +39,7 @@ class EncoderConfig:
         check(isinstance(self.name, str) and bool(self.name.strip()), self, "name", "an encoder's name or folder")
         if self.layer is not None:
             check(isinstance(self.layer, int) and not isinstance(self.layer, bool), self, "layer", "a whole number or None")
-        whole(self, "batch_tokens", 1)
+        whole(self, "batch_tokens", 1, 1 << 20)
         check_threads(self.threads)
 
 
@@ -62,19 +63,23 @@ class FormConfig:
     window: int = 2
     """Neighbours on each side, as in the paper."""
     shrinkage: float = 1e-3
-    """Share of the identity mixed into the correlation matrix, so that collinear entries stay invertible."""
+    """Share of the identity mixed into the correlation matrix, so that collinear entries stay invertible. The same in all
+    presets; the paper has none."""
     min_scale: float = 1e-2
     """Least standard deviation of an entry, so that one that is constant in normal text counts, but not without bound."""
 
     def __post_init__(self) -> None:
-        whole(self, "window", 1)
+        whole(self, "window", 1, 64)
         number(self, "shrinkage", 0, 1, above=True)
         number(self, "min_scale", 0, above=True)
 
 
 @dataclass(frozen=True)
 class SemanticConfig:
-    """Semantic view: Transformer encoder f, teacher decoder g_T, student decoder g_S."""
+    """Semantic view, of the preset `paper` alone: Transformer encoder f, teacher decoder g_T, student decoder g_S.
+
+    The paper gives neither sizes nor lengths of training; all of these are ours.
+    """
 
     layers: int = 1
     """Transformer blocks in f and in g_T each; one reconstructs well and costs a quarter of the text encoder."""
@@ -85,19 +90,27 @@ class SemanticConfig:
     student_weight: float = 1.0
     """Weight of the teacher–student term; 1 in the paper, 0 leaves the reconstruction error alone."""
     epochs: int = 6
-    """Passes of the teacher over the normal words, within the bounds below; the student makes twice as many, shorter, steps."""
+    """Passes of the teacher over the normal words, within the two bounds below."""
     min_steps: int = 30
+    """Steps of the teacher at least, however few words there are."""
     max_steps: int = 60
-    """Reconstruction of normal words has settled by then on every corpus we tried."""
+    """Steps of the teacher at most; but one whole pass is always made, however many steps that takes."""
+    student_rounds: int = 20
+    """Rounds of 100 steps that the student learns at most."""
+    plateau: float = 0.1
+    """A round has brought nothing if it lowers the student's mean distance from the teacher by less than this share. Its rate is
+    then divided by four; at the third such round the student has learned."""
     batch_words: int = 512
+    """Words per step, of the teacher about, of the student exactly."""
     learning_rate: float = 2e-3
     window: int = 256
     """Words that attend to each other; longer documents are read in overlapping windows."""
 
     def __post_init__(self) -> None:
-        for name in ("layers", "heads", "epochs", "max_steps", "min_steps", "batch_words"):
+        for name in ("layers", "heads", "epochs", "max_steps", "min_steps", "student_rounds", "batch_words"):
             whole(self, name, 1)
-        whole(self, "window", 8)
+        number(self, "plateau", 0, 1)
+        whole(self, "window", 8, 1 << 16)
         number(self, "distance_weight", 0)
         number(self, "student_weight", 0)
         number(self, "learning_rate", 0, above=True)
@@ -118,7 +131,7 @@ class LanguageConfig:
     """Distinct words at most."""
 
     def __post_init__(self) -> None:
-        whole(self, "order", 1)
+        whole(self, "order", 1, 16)
         number(self, "spelling_weight", 0)
         number(self, "piece_weight", 0)
         whole(self, "vocabulary", 1)
@@ -173,3 +186,16 @@ class CollocationConfig:
     def __post_init__(self) -> None:
         whole(self, "vocabulary", 1)
         whole(self, "pairs", 1)
+
+
+@dataclass(frozen=True)
+class PrivacyConfig:
+    """What a saved model tells of the training text."""
+
+    least_documents: int = 2
+    """Training documents that must have a word, or a pair of neighbours, for it to be readable in the saved model. Words that the
+    language's list knows are always readable; other words are kept as checksums, other pairs not at all. 1 keeps everything
+    readable. 2 changes scores little (docs/models.md)."""
+
+    def __post_init__(self) -> None:
+        whole(self, "least_documents", 1)

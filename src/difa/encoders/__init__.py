@@ -15,6 +15,9 @@ from typing import Any, Protocol
 from difa.config import NO_ENCODER, EncoderConfig
 from difa.document import Document, Encoded
 
+LONGEST_WORD = 1000
+"""Characters of a word that an encoder reads, so that one word cannot cost more than a page of text; the views see all of it."""
+
 Progress = Callable[[int], None]
 """Called with the number of documents just finished."""
 

@@ -31,7 +31,8 @@ class TorchRunner:
     def __init__(self, encoder: ExportedEncoder, threads: int | None) -> None:
         from difa.encoders.export import open_source
 
-        source = find(EncoderConfig(name=encoder.origin, layer=encoder.spec.layer))
+        # Only fitting downloads: a model folder must not make whoever loads it ask a server for a name that it chose.
+        source = find(EncoderConfig(name=encoder.origin, layer=encoder.spec.layer), download=False)
         if source.fingerprint != encoder.spec.fingerprint:
             raise EncoderError(
                 f"encoder {encoder.origin}: expected the files that the model was fitted with "

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from difa.document import Document, Encoded, FloatArray, IntArray
-from difa.encoders import EncoderSpec, Progress
+from difa.encoders import LONGEST_WORD, EncoderSpec, Progress
 from difa.runtime.session import GraphRunner
 from difa.runtime.threads import bound_tokenizer
 from difa.runtime.windows import Window, plan_windows, pool_subwords
@@ -91,9 +91,10 @@ class OnnxEncoder:
 
     def _tokenize(self, documents: Sequence[tuple[str, ...]]) -> list[tuple[list[int], IntArray]]:
         """Subword numbers of each document and, for each subword, the word it belongs to."""
-        encodings = self._tokenizer.encode_batch([list(d) for d in documents], is_pretokenized=True, add_special_tokens=False)
+        read = [[word[:LONGEST_WORD] for word in document] for document in documents]
+        encodings = self._tokenizer.encode_batch(read, is_pretokenized=True, add_special_tokens=False)
         result: list[tuple[list[int], IntArray]] = []
-        for encoding, document in zip(encodings, documents, strict=True):
+        for encoding, document in zip(encodings, read, strict=True):
             owners = np.array(encoding.word_ids, dtype=np.int64)
             silent = set(range(len(document))) - set(owners.tolist())
             if silent:

@@ -36,10 +36,10 @@ class EncoderFiles:
     """What finds it again: its name, or its folder's full path."""
 
 
-def find(config: EncoderConfig) -> EncoderFiles:
-    """Find, check and identify the encoder that the settings name."""
+def find(config: EncoderConfig, *, download: bool = True) -> EncoderFiles:
+    """Find, check and identify the encoder that the settings name; without `download` only what this machine has counts."""
     embedded = config.name == DEFAULT_ENCODER
-    folder = _embedded_folder() if embedded else _folder(config.name)
+    folder = _embedded_folder() if embedded else _folder(config.name, download)
     digest = _weights_digest(folder)
     if embedded and digest != EMBEDDED_SHA256:
         raise EncoderError(
@@ -70,25 +70,26 @@ def _embedded_folder() -> Path:
     return Path(found.submodule_search_locations[0]) / "model"
 
 
-def _folder(name: str) -> Path:
+def _folder(name: str, download: bool) -> Path:
     path = Path(name).expanduser()
     if path.is_dir():
         return path
     if path.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise EncoderError(f"encoder: expected a folder with config.json and weights, found none at {name}")
-    return _fetch(name)
+    return _fetch(name, download)
 
 
-def _fetch(name: str) -> Path:
+def _fetch(name: str, download: bool) -> Path:
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
         raise MissingExtraError("huggingface_hub", "fit", f"the encoder {name} from the Hugging Face hub") from None
     small = ["*.json", "*.txt", "*.model"]
     try:
-        folder = Path(snapshot_download(name, allow_patterns=[*small, "*.safetensors"]))
+        folder = Path(snapshot_download(name, allow_patterns=[*small, "*.safetensors"], local_files_only=not download))
         if not any((folder / weights).is_file() for weights in _WEIGHTS):
-            folder = Path(snapshot_download(name, allow_patterns=[*small, "pytorch_model*.bin"]))
+            patterns = [*small, "pytorch_model*.bin"]
+            folder = Path(snapshot_download(name, allow_patterns=patterns, local_files_only=not download))
         return folder
     except Exception as error:  # the hub client raises dozens of kinds, all meaning "could not be had"
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

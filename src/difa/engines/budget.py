@@ -10,7 +10,7 @@ from typing import Protocol
 from difa.calibrate import TailReference
 from difa.document import Result
 from difa.engines.output_files import State
-from difa.formats import Place
+from difa.formats import Position
 
 
 class Inner(Protocol):
@@ -23,7 +23,7 @@ class Top:
     """Takes all results, counts them, and passes on the most unusual ones, the most unusual first, at the end."""
 
     shard_size = None
-    place = Place()
+    position = Position()
 
     def __init__(self, inner: Inner, most: int) -> None:
         self._inner, self._most, self.state = inner, most, State({})
@@ -40,7 +40,7 @@ class Top:
             self.state.documents += 1
             self.state.flagged += result.is_anomaly
 
-    def note(self, place: Place, skipped: int = 0, empty: int = 0) -> None:
+    def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None:
         self.state.skipped += skipped
         self.state.empty += empty
 

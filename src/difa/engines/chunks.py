@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from difa.document import Document
-from difa.formats import Entry, Place, bad_line
+from difa.formats import Entry, Position, bad_line
 from difa.prefetch import cut_chunks
 
 _AHEAD = 2  # chunks that wait to be encoded
@@ -34,7 +34,7 @@ class ReadChunk:
 
     documents: list[Document]
     bad: list[str]
-    place: Place
+    position: Position
     bytes: int
 
     @classmethod
@@ -42,7 +42,7 @@ class ReadChunk:
         """What was read in these entries."""
         documents = [entry.document for entry in entries if entry.document is not None]
         bad = [entry.bad for entry in entries if entry.bad is not None]
-        return cls(documents, bad, entries[-1].place, entries[-1].bytes)
+        return cls(documents, bad, entries[-1].position, entries[-1].bytes)
 
 
 def read_chunks(entries: Iterable[Entry], *, skip_bad: bool, shard_size: int | None = None, done: int = 0) -> Iterator[ReadChunk]:

@@ -15,13 +15,13 @@ import numpy as np
 from difa.decide import UNUSUAL, Rule, flag, rank
 from difa.detector import Detector, Scored
 from difa.document import Document
-from difa.engines.output import Lines
+from difa.engines.output import ResultLines
 from difa.formats.write import columns_json, number_json, ranks_json, text_json, to_json_line, traits_json
 
 _FLAGS = ("false", "true")
 
 
-def lines_of(detector: Detector, documents: Sequence[Document], scored: Sequence[Scored], rule: Rule) -> Lines:
+def lines_of(detector: Detector, documents: Sequence[Document], scored: Sequence[Scored], rule: Rule) -> ResultLines:
     """The lines of documents by a rule that looks at each document alone: a false-alarm rate."""
     document_p = detector.document_reference.p_values(np.array([item.document_score for item in scored]))
     flagged = np.flatnonzero(document_p <= rule.rate).tolist()
@@ -39,7 +39,7 @@ def lines_of(detector: Detector, documents: Sequence[Document], scored: Sequence
             f'"words": [{", ".join(words[start:end])}]}}\n'
         )
         lines.append(line)
-    return Lines("".join(lines).encode(), len(documents), len(flagged))
+    return ResultLines("".join(lines).encode(), len(documents), len(flagged))
 
 
 def _words_json(detector: Detector, documents: Sequence[Document], scored: Sequence[Scored], fpr: float) -> list[str]:
@@ -48,9 +48,9 @@ def _words_json(detector: Detector, documents: Sequence[Document], scored: Seque
     word_p = detector.word_reference.p_values(scores)
     evidence = np.concatenate([np.empty((0, len(detector.views))), *(item.evidence for item in scored)])
     suggestions = ["null"] * len(scores)
-    places = [(document, place) for document in documents for place in range(len(document.words))]
+    positions = [(document, position) for document in documents for position in range(len(document.words))]
     for at in np.flatnonzero(word_p <= UNUSUAL).tolist():
-        suggestions[at] = text_json(detector.suggest(*places[at]))
+        suggestions[at] = text_json(detector.suggest(*positions[at]))
     words = list(chain.from_iterable(document.words for document in documents))
     columns = zip(
         [text_json(word.text) for word in words],

@@ -24,13 +24,13 @@ from difa.engines.budget import Top
 from difa.engines.chunks import ReadAhead, ReadChunk, read_chunks
 from difa.engines.false_discovery import tally_cutoff
 from difa.engines.lines import lines_of
-from difa.engines.output import Lines, Output
+from difa.engines.output import Output, ResultLines
 from difa.engines.output_files import Layout, State
 from difa.engines.processes import Workers, start_workers
 from difa.engines.sinks import Shown, Sink, open_stream
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
-from difa.formats import Place, read_entries
+from difa.formats import Position, read_entries
 from difa.formats.packed import is_packed
 from difa.formats.shape import Shape
 from difa.formats.sources import Source, find_sources
@@ -126,7 +126,7 @@ def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path) -> State:
     with open_stream(out) as write:
         if form == "jsonl" and not is_packed(out):
             lines = replace(job, out=None, format=form)
-            return score_inputs(model, lines, watch, lambda results: write(Lines.of(results).content))
+            return score_inputs(model, lines, watch, lambda results: write(ResultLines.of(results).content))
         with tempfile.TemporaryDirectory(prefix="difa.") as folder:
             table = Path(folder) / f"table.{form}{out.suffix if is_packed(out) else ''}"
             state = score_inputs(model, replace(job, out=table, format=form), watch)
@@ -189,18 +189,18 @@ class _Run:
             cutoff = tally_cutoff(read_lines(results), self.rule.rate, self.model.detector_)
             for result in read_lines(results, sink.state.documents):
                 sink.write([cutoff.flag(result)])
-                sink.note(Place(0, sink.state.documents))
+                sink.note(Position(0, sink.state.documents))
             sink.state.skipped, sink.state.empty = spool.state.skipped, spool.state.empty
         return sink.state
 
     def _score_into(self, sink: Sink, rule: Rule | None) -> None:
-        entries = read_entries(self.sources, sink.place)
+        entries = read_entries(self.sources, sink.position)
         chunks = read_chunks(entries, skip_bad=self.job.skip_bad, shard_size=sink.shard_size, done=sink.state.documents)
         with ReadAhead(chunks) as ahead, closing(self._written(ahead, sink, rule)) as written:
             for chunk in written:
                 for complaint in chunk.bad:
                     self.watch.skip(complaint)
-                sink.note(chunk.place, len(chunk.bad), sum(not document.words for document in chunk.documents))
+                sink.note(chunk.position, len(chunk.bad), sum(not document.words for document in chunk.documents))
                 self.watch.advance(len(chunk.documents), chunk.bytes)
 
     def _written(self, chunks: ReadAhead[ReadChunk], sink: Sink, rule: Rule | None) -> Generator[ReadChunk, None, None]:
@@ -246,7 +246,7 @@ def _checksum(model: Path) -> str:
 
 def _check(job: Job, sources: Sequence[Source]) -> None:
     if job.out is None and (job.shard_size or job.resume or job.force):
-        raise ConfigError("shard_size, resume and force are about files: give a place for them, out, as well")
+        raise ConfigError("shard_size, resume and force are about files: give a file or folder, out, as well")
     if job.shard_size is not None and job.shard_size < 1:
         raise ConfigError(f"shard size: expected a whole number of at least 1, got {job.shard_size}")
     if job.out is not None and not job.shard_size and job.out.is_dir():

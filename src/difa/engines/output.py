@@ -21,7 +21,7 @@ from difa.atomic import sync_folder
 from difa.document import Result
 from difa.engines.output_files import Layout, State, alone
 from difa.errors import InputError
-from difa.formats import Place
+from difa.formats import Position
 from difa.formats.write import to_json_line
 
 _FIRST_NOTE = 1.0  # seconds: what took less is not worth keeping
@@ -31,7 +31,7 @@ Publish = Callable[[Path, Path], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class ResultLines:
     """Results as they are written, and what is counted of them."""
 
     content: bytes
@@ -39,7 +39,7 @@ class Lines:
     flagged: int
 
     @classmethod
-    def of(cls, results: Sequence[Result]) -> Lines:
+    def of(cls, results: Sequence[Result]) -> ResultLines:
         """The lines of results."""
         content = "".join(map(to_json_line, results)).encode()
         return cls(content, len(results), sum(result.is_anomaly for result in results))
@@ -88,7 +88,7 @@ class Output:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with self._stack:  # lets go of the place
+        with self._stack:  # lets go of the files
             if self._file is not None:
                 self._file.close()
             kept = State.read(self.layout.state)
@@ -103,15 +103,15 @@ class Output:
         return self.layout.shard_size
 
     @property
-    def place(self) -> Place:
+    def position(self) -> Position:
         """Where the input is to be read from."""
-        return Place(*self.state.place)
+        return Position(*self.state.place)
 
     def write(self, results: Sequence[Result]) -> None:
         """Append results; a shard must not end within them."""
-        self.append(Lines.of(results))
+        self.append(ResultLines.of(results))
 
-    def append(self, lines: Lines) -> None:
+    def append(self, lines: ResultLines) -> None:
         """The same for results that are lines already."""
         with self._writing():
             if self._file is None:
@@ -122,9 +122,9 @@ class Output:
         self.state.partial["documents"] += lines.documents
         self.state.partial["bytes"] += len(lines.content)
 
-    def note(self, place: Place, skipped: int = 0, empty: int = 0) -> None:
+    def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None:
         """Say how far the input has been read, and count; what was written is forced to disk if it is time."""
-        self.state.place = [place.file, place.line]
+        self.state.place = [position.file, position.line]
         self.state.skipped += skipped
         self.state.empty += empty
         if self.state.partial["documents"] == self.layout.shard_size:
@@ -170,7 +170,7 @@ class Output:
             return stored
         if stored.complete and layout.shard_size:
             raise InputError(
-                f"{layout.title}: holds the finished results of {stored.documents} documents: choose another place, or force "
+                f"{layout.title}: holds the finished results of {stored.documents} documents: choose another name, or force "
                 "replaces them"
             )
         what = "resume goes on, force starts anew" if self._notes else "force starts anew"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from difa.atomic import behind_link, fresh_file, hidden_name, sync_folder, write_synced
+from difa.atomic import behind_link, fresh_file, hidden_name, locked, sync_folder, write_synced
 from difa.errors import InputError
 
 MANIFEST = "manifest.json"
@@ -80,16 +80,17 @@ class State:
     empty: int = 0
     """Documents without any word."""
     place: list[int] = field(default_factory=lambda: [0, 0])
-    """Files read, and lines of the next one."""
+    """Position in the inputs: files read, and lines of the next one."""
     partial: dict[str, int] = field(default_factory=lambda: {"documents": 0, "bytes": 0})
     """The part under way."""
     complete: bool = False
 
     def write(self, path: Path) -> None:
         """Put it on disk, whole or not at all."""
-        # Always the same place: one that a killed run left is written over.
+        # Always the same name: one that a killed run left is written over.
         with fresh_file(path, path.with_name(f"{hidden_name(path.name)}.new")) as fresh:
-            write_synced(fresh, json.dumps(asdict(self), ensure_ascii=False, indent=1).encode())
+            # A file name that is no Unicode has halves of surrogate pairs, which JSON can only hold as \\u escapes.
+            write_synced(fresh, json.dumps(asdict(self), ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace"))
         sync_folder(path.parent)
 
     @classmethod
@@ -97,7 +98,7 @@ class State:
         """What was put there; None if nothing was."""
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            if set(values) != {entry.name for entry in fields(cls)}:
+            if not isinstance(values, dict) or set(values) != {entry.name for entry in fields(cls)}:
                 raise ValueError
             state = cls(**values)
             state._check()
@@ -106,7 +107,7 @@ class State:
             return None
         except (ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError):
             raise InputError(
-                f"{path}: expected what a run of difa noted there, got something else: remove it or choose another place"
+                f"{path}: expected what a run of difa noted there, got something else: remove it or choose another name"
             ) from None
 
     def _check(self) -> None:
@@ -114,25 +115,19 @@ class State:
         written = [*(shard["documents"] for shard in self.shards), self.partial["documents"]]
         counts = [self.documents, self.flagged, self.skipped, self.empty, self.partial["bytes"], *self.place, *written]
         names = [*self.asked.keys(), *(shard["file"] for shard in self.shards)]
-        sound = all(type(count) is int and count >= 0 for count in counts) and all(isinstance(name, str) for name in names)
+        sound = all(type(count) is int and 0 <= count < 2**63 for count in counts) and all(
+            isinstance(name, str) for name in names
+        )
         if not sound or len(self.place) != 2 or type(self.complete) is not bool or sum(written) != self.documents:
             raise ValueError
 
 
 @contextmanager
 def alone(layout: Layout) -> Iterator[None]:
-    """Hold a place against other runs; the system lets go of it when the process ends, however it ends."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
+    """Hold an output against other runs."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(layout.lock))
+        except BlockingIOError:
+            raise InputError(f"{layout.title}: another run is writing there: wait for it, or choose another name") from None
         yield
-        return
-    with layout.lock.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"{layout.title}: another run is writing there: wait for it, or choose another place") from None
-        try:
-            yield
-        finally:
-            layout.lock.unlink(missing_ok=True)

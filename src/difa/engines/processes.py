@@ -27,7 +27,7 @@ from difa.decide import Rule, rank
 from difa.document import Document, Word
 from difa.engines.chunks import ReadAhead, ReadChunk
 from difa.engines.lines import lines_of
-from difa.engines.output import Lines
+from difa.engines.output import ResultLines
 from difa.errors import EngineError
 from difa.estimator import DiFA
 from difa.runtime.threads import core_count
@@ -45,9 +45,9 @@ class Workers:
     pool: ProcessPoolExecutor
     count: int
 
-    def score(self, chunks: ReadAhead[ReadChunk]) -> Generator[tuple[ReadChunk, Lines], None, None]:
+    def score(self, chunks: ReadAhead[ReadChunk]) -> Generator[tuple[ReadChunk, ResultLines], None, None]:
         """Each chunk and its lines, in order; what is done goes out before anything is waited for."""
-        pending: deque[tuple[ReadChunk, Future[Lines]]] = deque()
+        pending: deque[tuple[ReadChunk, Future[ResultLines]]] = deque()
         try:
             for chunk in chunks:
                 pending.append((chunk, self._submit(chunk)))
@@ -60,7 +60,7 @@ class Workers:
         except BrokenProcessPool:
             raise EngineError("expected all worker processes to live, one was killed: give one thread, or more memory") from None
 
-    def _submit(self, chunk: ReadChunk) -> Future[Lines]:
+    def _submit(self, chunk: ReadChunk) -> Future[ResultLines]:
         return self.pool.submit(_score, [_pack(document) for document in chunk.documents])
 
 
@@ -109,12 +109,12 @@ def _end_without(parent: int) -> None:
     os._exit(1)
 
 
-def _score(sent: Iterable[_Sent]) -> Lines:
+def _score(sent: Iterable[_Sent]) -> ResultLines:
     documents = [_unpack(*item) for item in sent]
     detector = _Here.model.detector_
     scored = detector.score(documents)
     if _Here.rule is None:
-        return Lines.of(rank(detector, documents, scored))
+        return ResultLines.of(rank(detector, documents, scored))
     return lines_of(detector, documents, scored, _Here.rule)
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from difa.document import Result
 from difa.engines.output_files import State
 from difa.errors import InputError
-from difa.formats import Place
+from difa.formats import Position
 
 
 class Sink(Protocol):
@@ -23,18 +23,18 @@ class Sink(Protocol):
     def shard_size(self) -> int | None: ...
 
     @property
-    def place(self) -> Place: ...
+    def position(self) -> Position: ...
 
     def write(self, results: Sequence[Result]) -> None: ...
 
-    def note(self, place: Place, skipped: int = 0, empty: int = 0) -> None: ...
+    def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None: ...
 
 
 class Shown:
     """Results that are shown at once and not kept."""
 
     shard_size = None
-    place = Place()
+    position = Position()
 
     def __init__(self, show: Callable[[Sequence[Result]], None]) -> None:
         self._show, self.state = show, State({})
@@ -44,7 +44,7 @@ class Shown:
         self.state.documents += len(results)
         self.state.flagged += sum(result.is_anomaly for result in results)
 
-    def note(self, place: Place, skipped: int = 0, empty: int = 0) -> None:
+    def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None:
         self.state.skipped += skipped
         self.state.empty += empty
 

@@ -26,7 +26,7 @@ PARSERS: dict[str, Parser] = {".txt": parse_text_line, ".jsonl": parse_json_line
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """How far the inputs have been read: whole files, and lines of the next one."""
 
     file: int = 0
@@ -37,7 +37,7 @@ class Place:
 class Entry:
     """A line that was read, or a pause of the sender: a document, a complaint, or neither."""
 
-    place: Place
+    position: Position
     """Where the next line begins."""
     bytes: int
     """Bytes of all files read so far, packed ones as they lie on disk."""
@@ -46,22 +46,22 @@ class Entry:
     pause: bool = False
 
 
-def read_entries(sources: Sequence[Source], start: Place | None = None) -> Iterator[Entry]:
-    """Every line of the sources from a place on, in order."""
-    start = start or Place()
+def read_entries(sources: Sequence[Source], start: Position | None = None) -> Iterator[Entry]:
+    """Every line of the sources from a position on, in order."""
+    start = start or Position()
     before = sum(source.size for source in sources[: start.file])
     for index, source in enumerate(sources[start.file :], start.file):
         skip = start.line if index == start.file else 0
         if source.unreadable is not None:
             if not skip:
-                yield Entry(Place(index, 1), before, bad=f"{source.label}: cannot be read: {source.unreadable}")
+                yield Entry(Position(index, 1), before, bad=f"{source.label}: cannot be read: {source.unreadable}")
             continue
         for record in read_rows(source, skip) if source.table else _read_lines(source, skip):
-            place = Place(index, record.number)
+            position = Position(index, record.number)
             if record.parse is None:
-                yield Entry(place, before, pause=True)
+                yield Entry(position, before, pause=True)
             else:
-                yield _entry(record.parse, source.label, place, before + record.read)
+                yield _entry(record.parse, source.label, position, before + record.read)
         before += source.size
 
 
@@ -100,11 +100,11 @@ def _read_lines(source: Source, skip: int) -> Iterator[Record]:
                 yield Record(number, tell(), partial(parse, line, source.label, number))
 
 
-def _entry(parse: Callable[[], Document | None], name: str, place: Place, done: int) -> Entry:
+def _entry(parse: Callable[[], Document | None], name: str, position: Position, done: int) -> Entry:
     try:
-        return Entry(place, done, parse())
+        return Entry(position, done, parse())
     except InputError as error:
-        return Entry(place, done, bad=f"{name}:{place.line}: {error}")
+        return Entry(position, done, bad=f"{name}:{position.line}: {error}")
 
 
 def _guess(first: bytes) -> Parser:

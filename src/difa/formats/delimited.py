@@ -22,7 +22,7 @@ _HEAD = 1 << 16  # bytes looked at to find separator and columns
 _SAMPLE = 50  # rows of them
 _LONGEST = 16 << 20  # characters of a cell: a quote that is never closed must not take all memory
 
-Row = tuple[int, list[str] | str]
+NumberedCells = tuple[int, list[str] | str]
 """The row's number, and its cells or a complaint."""
 
 
@@ -60,7 +60,7 @@ def read_header(file: io.BufferedReader, source: str, asked: Columns, separator:
     return Table(table.columns, table.text, table.id, table.is_guess, found)
 
 
-def read_cells(file: Any, table: Table, piece: Piece = WHOLE) -> Iterator[Row]:
+def read_cells(file: Any, table: Table, piece: Piece = WHOLE) -> Iterator[NumberedCells]:
     """Rows behind the header, each with as many cells as it has; blank lines are none.
 
     Args:

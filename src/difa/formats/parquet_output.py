@@ -44,8 +44,8 @@ def result_fields() -> dict[str, Any]:
     pa = arrow("Parquet")
     evidence = pa.map_(pa.string(), pa.float64())
     judged = {"score": pa.float64(), "p_value": pa.float64(), "is_anomaly": pa.bool_()}
-    place = {"text": pa.string(), "start": pa.int64(), "end": pa.int64()}
-    word = pa.struct({**place, **judged, "suggestion": pa.string(), "evidence": evidence})
+    span = {"text": pa.string(), "start": pa.int64(), "end": pa.int64()}
+    word = pa.struct({**span, **judged, "suggestion": pa.string(), "evidence": evidence})
     flagged = {"flagged_words": pa.list_(pa.string())}
     return {**judged, "summary": pa.string(), **flagged, "evidence": evidence, "words": pa.list_(word)}
 

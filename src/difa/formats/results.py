@@ -37,7 +37,7 @@ def _files(path: Path) -> list[Path]:
     if not path.is_file():
         raise InputError(f"{path}: cannot be read: No such file or directory")
     if suffix_of(path) in (".csv", ".tsv"):
-        raise InputError(f"{path}: expected results with the places of words, which a text table lacks: score into .jsonl")
+        raise InputError(f"{path}: expected results with the offsets of words, which a text table lacks: score into .jsonl")
     return [path]
 
 

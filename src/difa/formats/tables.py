@@ -18,6 +18,15 @@ from difa.document import Document
 from difa.errors import InputError
 from difa.formats.lines import parse_record, with_columns
 
+
+class AmbiguousTextError(InputError):
+    """A table without one obvious text column; `columns` are those that it has."""
+
+    def __init__(self, message: str, columns: Sequence[str]) -> None:
+        super().__init__(message)
+        self.columns = tuple(columns)
+
+
 TABLES = (".csv", ".tsv", ".parquet")
 _TEXT_NAMES = (
     "text",
@@ -85,7 +94,9 @@ def choose_columns(names: Sequence[str], asked: Columns, sample: Mapping[str, Se
         raise InputError(f"{source}: expected a column of strings as text, {asked.text!r} holds something else")
     text = asked.text if asked.text is not None else guess_text(sample)
     if text is None:
-        raise InputError(f"{source}: expected one obvious text column, got the columns {listed}: name the text column")
+        raise AmbiguousTextError(
+            f"{source}: expected one obvious text column, got the columns {listed}: name the text column", names
+        )
     own = next((name for name in names if name.casefold() == "id" and name != text), None)
     return Table(tuple(names), text, asked.id if asked.id is not None else own, asked.text is None and len(names) > 1)
 

@@ -74,12 +74,12 @@ def _checked(explained: Explanation) -> dict[str, Any]:
 
 def _explained(explained: Explanation, word: str) -> dict[str, Any]:
     words = explained.result.words
-    places = [t for t, scored in enumerate(words) if scored.text.casefold() == word.strip().casefold()]
-    if not places:
+    positions = [t for t, scored in enumerate(words) if scored.text.casefold() == word.strip().casefold()]
+    if not positions:
         raise _refusal(
             f"expected a word of the text, got {word!r}: the words are {', '.join(sorted({w.text for w in words}))[:500]}"
         )
-    t = min(places, key=lambda place: words[place].p_value)
+    t = min(positions, key=lambda position: words[position].p_value)
     reasons = {view: [reason.text for reason in found] for view, found in explained.reasons[t].items()}
     scored = words[t]
     return {

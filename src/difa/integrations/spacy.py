@@ -1,7 +1,7 @@
 """A spaCy component: `nlp.add_pipe("difa", config={"model": "path/to/model"})`.
 
 `doc._.difa` has the fields of a result, `token._.difa` those of the word that the token belongs to, and `doc.spans["difa"]` the
-flagged words. Words are DiFA's own, since the model was fitted on them; spaCy's tokens are matched to them by their place.
+flagged words. Words are DiFA's own, since the model was fitted on them; spaCy's tokens are matched to them by their offsets.
 Everything is kept as plain values, so that documents can be stored and passed between processes.
 """
 
@@ -50,8 +50,8 @@ class DifaComponent:
         record = result.to_dict()
         del record["text"], record["id"]
         doc._.difa = record
-        places = [(word.start, word.end) for word in result.words if word.is_anomaly]
-        spans = (doc.char_span(start, end, label=LABEL, alignment_mode="expand") for start, end in places)
+        offsets = [(word.start, word.end) for word in result.words if word.is_anomaly]
+        spans = (doc.char_span(start, end, label=LABEL, alignment_mode="expand") for start, end in offsets)
         doc.spans[self._key] = [span for span in spans if span is not None]
 
 

@@ -1,9 +1,9 @@
 """What is known about a language before any document is read.
 
 `wordlist` how common a word is (package wordfreq) · `spelling` what a misspelt word may have been · `letters` how words are
-spelled · `trigrams` which words follow which (package pocketsphinx, English) · `valence` praise and insult (package
-vaderSentiment, English). Nothing here is learned from a corpus. `SOURCES` names where each part comes from and its licence. A
-model folder records the versions, because others would give other scores.
+spelled · `trigrams` which words follow which (package pocketsphinx, English) · `valence` praise and complaint (package
+vaderSentiment, English), `insults`, and `tone` for both together. Nothing here is learned from a corpus. `PACKAGES` names where
+each part comes from and its licence. A model folder records the versions, because others would give other scores.
 """
 
 from __future__ import annotations
@@ -18,41 +18,43 @@ ENGLISH = "en"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Package:
     """A package that knowledge comes from."""
 
-    package: str
+    name: str
     licence: str
     credit: str
 
 
-SOURCES: Mapping[str, Source] = {
-    "words": Source(
+PACKAGES: Mapping[str, Package] = {
+    "words": Package(
         "wordfreq",
         "code Apache-2.0, data CC BY-SA 4.0",
         "Word frequencies: wordfreq by Robyn Speer, data under CC BY-SA 4.0, compiled from many sources named in its NOTICE.",
     ),
-    "trigrams": Source(
+    "trigrams": Package(
         "pocketsphinx", "BSD-2-Clause", "English trigrams: the language model of CMU PocketSphinx, Carnegie Mellon University."
     ),
-    "valence": Source("vaderSentiment", "MIT", "Valences: the lexicon of VADER by C.J. Hutto and Eric Gilbert (ICWSM 2014)."),
+    "valence": Package("vaderSentiment", "MIT", "Valences: the lexicon of VADER by C.J. Hutto and Eric Gilbert (ICWSM 2014)."),
 }
 
 
 def versions(parts: Iterable[str]) -> dict[str, str]:
     """The installed version of the package behind each part of the knowledge."""
-    return {SOURCES[part].package: metadata.version(SOURCES[part].package) for part in parts}
+    return {PACKAGES[part].name: metadata.version(PACKAGES[part].name) for part in parts}
 
 
 def check_versions(expected: Mapping[str, str]) -> None:
     """Refuse knowledge of another version than a model was fitted with: its scores would not be the model's."""
     for package, version in expected.items():
+        if package not in {source.name for source in PACKAGES.values()}:
+            raise ModelError(f"expected versions of what models know of a language, got one of {package[:40]!r}")
         try:
             found = metadata.version(package)
         except metadata.PackageNotFoundError:
             found = "none"
         if found != version:
             raise ModelError(
-                f"expected {package} {version}, with which the model was fitted, got {found}: "
-                f"pip install {package}=={version}, or fit again"
+                f"expected {package} {version[:40]}, with which the model was fitted, got {found}: "
+                f"pip install {package}=={version[:40]}, or fit again"
             )

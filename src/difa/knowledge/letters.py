@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _START, _END = "\x02", "\x03"
 _SPARE_LETTERS = 50  # letters that the words may not have shown yet
@@ -16,17 +16,30 @@ def fold(word: str) -> str:
     return word.lower() if word.isalpha() else "".join("0" if character.isdigit() else character for character in word.lower())
 
 
+def runs_of(word: str, size: int) -> list[str]:
+    """Runs of letters of one length in a word with its start and its end; the start by itself is no letter."""
+    spelled = _START + word + _END
+    return [spelled[at : at + size] for at in range(size == 1, len(spelled) - size + 1)]
+
+
 class Letters:
     """Chances of a letter after the letters before it."""
 
-    def __init__(self, words: Sequence[str], order: int) -> None:
+    def __init__(self, words: Sequence[str], order: int, more: Mapping[str, int] | None = None) -> None:
+        """Count runs of letters.
+
+        Args:
+            words: distinct words.
+            order: longest run, the predicted letter included.
+            more: counts of runs in further words.
+        """
         self._order = order
-        spelled = [_START + word + _END for word in words]
-        self._grams: list[Counter[str]] = [  # runs of letters by their length, the start of a word not counted as a letter
-            Counter(word[at : at + size] for word in spelled for at in range(size == 1, len(word) - size + 1))
-            for size in range(1, order + 1)
-        ]
-        self._alphabet = len({character for word in words for character in word}) + _SPARE_LETTERS
+        self._grams: list[Counter[str]] = [Counter() for _ in range(order)]  # runs of letters by their length
+        for size, grams in enumerate(self._grams, 1):
+            grams.update(run for word in words for run in runs_of(word, size))
+        for run, count in (more or {}).items():
+            self._grams[len(run) - 1][run] += count
+        self._alphabet = len(self._grams[0].keys() - {_END}) + _SPARE_LETTERS
         # For each context: how often it has a letter behind it, and how many different ones.
         self._totals: dict[str, int] = defaultdict(int)
         self._kinds: dict[str, int] = defaultdict(int)

@@ -100,26 +100,26 @@ class Trigrams:
 
     def _describe(self, documents: Sequence[tuple[str, ...]]) -> FloatArray:
         lengths = np.array([len(document) for document in documents], dtype=np.int64)
-        # Documents one behind the other, each within its edges and with two empty places behind it, two before the first.
+        # Documents one behind the other, each within its edges and with two empty positions behind it, two before the first.
         first = np.cumsum(lengths + 4) - (lengths + 4) + 3
-        place = np.repeat(first - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        position = np.repeat(first - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
         number = np.zeros(int(lengths.sum()) + 4 * len(lengths) + 4, dtype=np.int64)
         alone, here = np.zeros(len(number)), np.zeros(len(number))
         words = self._words.of(chain.from_iterable(documents))
-        number[place], alone[place] = words[:, 0].astype(np.int64), words[:, 1]
+        number[position], alone[position] = words[:, 0].astype(np.int64), words[:, 1]
         number[first - 1], number[first + lengths] = _START, _END
         alone[first + lengths] = self._end
-        after = np.concatenate([place, first + lengths])
+        after = np.concatenate([position, first + lengths])
         here[after] = self._chances(number[after], number[after - 1], number[after - 2])
-        following, before, earlier = number[place + 1], number[place - 1], number[place - 2]
+        following, before, earlier = number[position + 1], number[position - 1], number[position - 2]
         without = self._chances(following, before, earlier)
-        whole = here[place] + here[place + 1]
-        more = np.flatnonzero(place != np.repeat(first + lengths - 1, lengths))  # all but the last look one word further
-        without[more] += self._chances(number[place[more] + 2], following[more], before[more])
-        whole[more] += here[place[more] + 2]
-        right = self._chances(following, number[place], np.zeros_like(following)) - alone[place + 1]
-        known = number[place] != _NONE
-        left, gain = here[place] - alone[place], without - whole + alone[place]
+        whole = here[position] + here[position + 1]
+        more = np.flatnonzero(position != np.repeat(first + lengths - 1, lengths))  # all but the last look one word further
+        without[more] += self._chances(number[position[more] + 2], following[more], before[more])
+        whole[more] += here[position[more] + 2]
+        right = self._chances(following, number[position], np.zeros_like(following)) - alone[position + 1]
+        known = number[position] != _NONE
+        left, gain = here[position] - alone[position], without - whole + alone[position]
         right = np.where(following == _NONE, 0.0, right)
         return np.stack([*(np.where(known, column, 0.0) for column in (left, right, gain)), ~known], axis=1)
 

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from difa.errors import ConfigError
+
 _LEAST_COVER = 0.5  # share of a corpus' words that a language must know to be its language
 _CLEAR_COVER = 0.85  # share at which no other language needs to be looked at
 _IN_SMALL_LIST = 5000  # words that the small list of every language has
@@ -100,6 +102,7 @@ def _cover(counts: list[tuple[str, int]], language: str) -> float:
     return sum(count for word, count in counts if word in known) / sum(count for _, count in counts)
 
 
+@lru_cache(maxsize=1)
 def _languages() -> list[str]:
     """Languages that there are lists for, English first."""
     from wordfreq import available_languages
@@ -126,3 +129,10 @@ def common_words(language: str, count: int) -> tuple[str, ...]:
         if word.isalpha():
             common.append(word)
     return tuple(common)
+
+
+def check_language(language: object) -> str | None:
+    """A language that there is a list for, or None for no language."""
+    if language is not None and language not in _languages():
+        raise ConfigError(f"language: expected one that wordfreq knows or none, got {language!r:.40}")
+    return language if isinstance(language, str) else None

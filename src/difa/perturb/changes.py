@@ -67,13 +67,13 @@ def replace_words(words: list[str], count: int, rng: np.random.Generator, change
 
 
 def put_in(words: list[str], foreign: list[str], rng: np.random.Generator) -> Changed:
-    """Put words in at a random place; they are all wrong."""
+    """Put words in at a random position; they are all wrong."""
     at = int(rng.integers(len(words) + 1))
     labels = [0] * at + [1] * len(foreign) + [0] * (len(words) - at)
     return Changed(words[:at] + foreign + words[at:], labels)
 
 
-def places(length: int, count: int, rng: np.random.Generator) -> list[int]:
+def draw_positions(length: int, count: int, rng: np.random.Generator) -> list[int]:
     """Different positions, the last one first: what is put in or left out there does not move the others."""
     return sorted(rng.permutation(max(length, 0))[:count].tolist(), reverse=True)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from difa.perturb.changes import STEM, Changed, Error, Material, pick, places, put_in, replace_words
+from difa.perturb.changes import STEM, Changed, Error, Material, draw_positions, pick, put_in, replace_words
 from difa.perturb.language import LANGUAGE_ERRORS
 from difa.perturb.strings import MARKS, Mutation, leet, mash, miscase, misdigit, misread, mojibake, pepper, typo
 
@@ -22,7 +22,7 @@ def _spelling(mutate: Mutation) -> Error:
 def double(words: list[str], count: int, material: Material, rng: np.random.Generator) -> Changed:
     """Write words twice; the second is wrong."""
     labels = [0] * len(words)
-    for position in places(len(words), count, rng):
+    for position in draw_positions(len(words), count, rng):
         words.insert(position + 1, words[position])
         labels.insert(position + 1, 1)
     return Changed(words, labels)
@@ -31,7 +31,7 @@ def double(words: list[str], count: int, material: Material, rng: np.random.Gene
 def leave_out(words: list[str], count: int, material: Material, rng: np.random.Generator) -> Changed:
     """Leave words out; the one that now stands in their place is wrong."""
     labels = [0] * len(words)
-    for position in places(len(words) - 1 if len(words) > 3 else 0, count, rng):
+    for position in draw_positions(len(words) - 1 if len(words) > 3 else 0, count, rng):
         del words[position], labels[position]
         labels[position] = 1
     return Changed(words, labels)
@@ -43,7 +43,7 @@ def wrong_function_word(words: list[str], count: int, material: Material, rng: n
         known = set(material.common)
         return replace_words(words, count, rng, lambda word: pick(material.common, rng, word) if word.lower() in known else word)
     labels = [0] * len(words)
-    for position in places(len(words), count, rng):
+    for position in draw_positions(len(words), count, rng):
         words.insert(position, pick(material.common, rng, words[position]))
         labels.insert(position, 1)
     return Changed(words, labels)

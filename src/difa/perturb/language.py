@@ -17,7 +17,7 @@ from difa.knowledge import ENGLISH
 from difa.knowledge.spelling import slips
 from difa.knowledge.valence import valences
 from difa.knowledge.wordlist import common_words, word_list
-from difa.perturb.changes import Changed, Error, Material, like, pick, places, put_in, replace_words, shared_start
+from difa.perturb.changes import Changed, Error, Material, draw_positions, like, pick, put_in, replace_words, shared_start
 
 _STEM = 4  # letters that two forms of a word share at least
 _REAL = 3e-7  # frequency from which a string counts as a real word
@@ -116,7 +116,7 @@ def misplaced(words: list[str], count: int, material: Material, rng: np.random.G
 def swapped(words: list[str], count: int, material: Material, rng: np.random.Generator) -> Changed:
     """Exchange neighbouring words."""
     labels = [0] * len(words)
-    for at in places(len(words) - 1, count, rng):
+    for at in draw_positions(len(words) - 1, count, rng):
         one, other = words[at], words[at + 1]
         if one.isalpha() and other.isalpha() and one.lower() != other.lower() and not labels[at + 1]:
             words[at], words[at + 1] = other, one
@@ -127,7 +127,7 @@ def swapped(words: list[str], count: int, material: Material, rng: np.random.Gen
 def glued(words: list[str], count: int, material: Material, rng: np.random.Generator) -> Changed:
     """Write neighbouring words as one."""
     labels = [0] * len(words)
-    for at in places(len(words) - 1, count, rng):
+    for at in draw_positions(len(words) - 1, count, rng):
         if at + 1 < len(words) and words[at].isalpha() and words[at + 1].isalpha():
             words[at : at + 2], labels[at : at + 2] = [words[at] + words[at + 1]], [1]
     return Changed(words, labels)
@@ -136,7 +136,7 @@ def glued(words: list[str], count: int, material: Material, rng: np.random.Gener
 def torn(words: list[str], count: int, material: Material, rng: np.random.Generator) -> Changed:
     """Write one word as two."""
     labels = [0] * len(words)
-    for at in places(len(words), count, rng):
+    for at in draw_positions(len(words), count, rng):
         word = words[at]
         if word.isalpha() and len(word) > 3:
             cut = int(rng.integers(1, len(word)))

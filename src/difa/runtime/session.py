@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from difa.document import FloatArray, IntArray
+from difa.runtime.stopping import check_wanted
 from difa.runtime.threads import core_count
 
 T = TypeVar("T")
@@ -45,5 +47,25 @@ class GraphRunner:
         return outputs
 
     def each(self, work: Callable[[T], R], batches: Sequence[T]) -> Iterator[R]:
-        """What `work` returns for each batch, in order."""
-        return map(work, batches) if self._pool is None or len(batches) < 2 else self._pool.map(work, batches)
+        """What `work` returns for each batch, in order.
+
+        One batch waits beside those that run, and no more: whoever else uses this graph gets a turn after a batch or two,
+        however many there are. Between batches the work may be given up.
+        """
+        if self._pool is None or len(batches) < 2:
+            for batch in batches:
+                check_wanted()
+                yield work(batch)
+            return
+        under_way: deque[Future[R]] = deque()
+        try:
+            for batch in batches:
+                check_wanted()
+                if len(under_way) > self.threads:
+                    yield under_way.popleft().result()
+                under_way.append(self._pool.submit(work, batch))
+            while under_way:
+                yield under_way.popleft().result()
+        finally:
+            for future in under_way:
+                future.cancel()

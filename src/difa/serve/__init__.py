@@ -1,7 +1,8 @@
 """A fitted model behind an HTTP address: a JSON interface for programs, a page for people.
 
-`settings` limits and defaults · `server` the process: sockets, signals, slow clients · `app` the routes · `security` key
-and headers · `service` one request from body to answer · `body` bytes -> strict JSON · `schemas` JSON -> a checked request ·
-`requests` a request -> documents, and results -> JSON · `batching` documents of many requests -> shared batches · `models`
-what is served · `metrics` counters · `page/` the page. Needs the extra `difa[serve]`.
+`settings` limits and defaults · `server` the process: socket, signals · `protocol` HTTP, slow clients · `app` the routes ·
+`security` key and headers · `service` one request from body to answer · `allowance` and `body` bytes -> strict JSON · `schemas`
+JSON -> a checked request · `cost` what a document costs · `requests` a request -> documents, and results -> JSON · `speed` and
+`batching` documents of many requests -> shared batches · `models` what is served · `metrics` counters · `page/` the page. Needs
+the extra `difa[serve]`.
 """

@@ -5,35 +5,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from difa import __version__
 from difa.serve.errors import Refusal
 from difa.serve.metrics import CONTENT_TYPE, Metrics
 from difa.serve.models import ServedModel
-from difa.serve.schemas import EXAMPLES, ModelsResponse, Problem, ScoreRequest, ScoreResponse
+from difa.serve.openapi import describe_keys, file_body, refusals, score_body
+from difa.serve.schemas import ModelsResponse, ScoreResponse, TableResponse
 from difa.serve.security import Guard
 from difa.serve.service import Service
 from difa.serve.settings import Settings
 
 PAGE = Path(__file__).parent / "page"
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "Not strict JSON in UTF-8"},
-    401: {"model": Problem, "description": "The key is missing or wrong"},
-    404: {"model": Problem, "description": "No model of that name"},
-    408: {"model": Problem, "description": "The request came too slowly"},
-    413: {"model": Problem, "description": "The body, or a list in it, is too large"},
-    415: {"model": Problem, "description": "Not application/json"},
-    422: {"model": Problem, "description": "JSON, but not a request; or a single document that cannot be scored"},
-    429: {"model": Problem, "description": "The queue is full; Retry-After says when to come again"},
-    503: {"model": Problem, "description": "The service is shutting down"},
-    504: {"model": Problem, "description": "It took too long"},
-}
+_READ = (404, 408, 413, 415, 422, 429, 503, 504)
 
 
 def create_app(models: Mapping[str, ServedModel], settings: Settings, metrics: Metrics) -> FastAPI:
@@ -62,8 +51,11 @@ def create_app(models: Mapping[str, ServedModel], settings: Settings, metrics: M
     app.add_middleware(Guard, api_key=settings.api_key, metrics=metrics, refusal=service.refusal)
     app.mount("/static", StaticFiles(directory=PAGE), name="static")
     _add_errors(app)
-    _add_score(app, service)
-    _add_rest(app, service)
+    asks = () if settings.api_key is None else (401,)
+    _add_score(app, service, asks)
+    _add_rest(app, service, asks)
+    if asks:
+        describe_keys(app, ("/v1/score", "/v1/tables", "/v1/models"))
     return app
 
 
@@ -77,47 +69,53 @@ def _add_errors(app: FastAPI) -> None:
         return JSONResponse({"error": f"{error.detail}: see /openapi.json"}, error.status_code, error.headers)
 
 
-def _add_score(app: FastAPI, service: Service) -> None:
-    body = {"schema": ScoreRequest.model_json_schema(), "examples": EXAMPLES}
-    extra = {"requestBody": {"required": True, "content": {"application/json": body}}}
-    if service.settings.api_key is not None:
-        extra["security"] = [{"key": []}]  # type: ignore[assignment]
-
+def _add_score(app: FastAPI, service: Service, asks: tuple[int, ...]) -> None:
     @app.post(
         "/v1/score",
         summary="Score documents and their words",
-        responses=_REFUSALS,
-        openapi_extra=extra,
+        responses=refusals(*_READ, *asks),
+        openapi_extra=score_body(),
         response_model=ScoreResponse,
     )
     async def score(request: Request) -> Response:
         return await service.score(request)
 
+    @app.post(
+        "/v1/tables",
+        summary="Read the documents of a file: text, JSON lines, CSV, TSV, Parquet, packed or not",
+        responses=refusals(408, 413, 415, 422, 429, 503, *asks),
+        openapi_extra=file_body(),
+        response_model=TableResponse,
+    )
+    async def table(request: Request) -> Response:
+        return await service.table(request)
 
-def _add_rest(app: FastAPI, service: Service) -> None:
+
+def _add_rest(app: FastAPI, service: Service, asks: tuple[int, ...]) -> None:
     settings = service.settings
     limits = {
         "body_bytes": settings.max_body,
+        "file_bytes": settings.max_table,
         "texts": settings.max_texts,
         "characters": settings.max_characters,
         "words": settings.max_words,
     }
 
-    @app.get("/v1/models", summary="The models and the limits", response_model=ModelsResponse)
+    @app.get("/v1/models", summary="The models and the limits", response_model=ModelsResponse, responses=refusals(*asks))
     async def models() -> Response:
         return JSONResponse({"models": [model.info for model in service.models.values()], "limits": limits})
 
-    @app.get("/health/live", summary="Whether the process answers")
+    @app.get("/health/live", summary="Whether the process answers", responses=refusals())
     async def live() -> dict[str, str]:
         return {"status": "live"}
 
-    @app.get("/health/ready", summary="Whether requests are taken", responses={503: {"model": Problem}})
+    @app.get("/health/ready", summary="Whether requests are taken", responses=refusals(503), response_model=dict[str, str])
     async def ready() -> Response:
         if service.is_ready:
             return JSONResponse({"status": "ready"})
         return JSONResponse({"error": "not ready"}, 503, {"Retry-After": "1"})
 
-    @app.get("/metrics", summary="Counters for Prometheus", response_class=Response)
+    @app.get("/metrics", summary="Counters for Prometheus", responses=refusals(), response_class=PlainTextResponse)
     async def metrics() -> Response:
         return Response(service.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 

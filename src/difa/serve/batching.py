@@ -2,7 +2,8 @@
 
 A lane is a queue in front of one thread. While a batch runs, the next one collects; an idle lane waits a few milliseconds
 for company, if there was some the last time. Requests take turns: a batch takes one document of each in order, so a list of
-a thousand does not hold up a single text. All of this state belongs to the event loop; only `work` runs in the thread.
+a thousand does not hold up a single text. Work that nobody waits for any more ends at its next step. All of this state belongs
+to the event loop; only `work` runs in the thread.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from difa.runtime.stopping import Abandoned, while_wanted
+from difa.serve.speed import Speed
+
 Payload = TypeVar("Payload")
 Outcome = TypeVar("Outcome")
-
-_MEMORY = 0.8  # share of the old estimate of speed that a new measurement leaves in place
 
 
 @dataclass(eq=False)
@@ -101,6 +103,7 @@ class Lane(Generic[Payload, Outcome]):
         budget: cost of a batch at most; an item above it runs alone.
         most: items of a batch at most.
         wait: seconds that an idle lane waits for company, unless the last batch found none.
+        speed: what is known of its speed; it learns from every batch.
         observe: called on the event loop after each batch.
     """
 
@@ -112,6 +115,7 @@ class Lane(Generic[Payload, Outcome]):
         budget: int,
         most: int,
         wait: float,
+        speed: Speed,
         observe: Callable[[Batch], None],
     ) -> None:
         self.name = name
@@ -119,7 +123,7 @@ class Lane(Generic[Payload, Outcome]):
         self._running: list[Item[Payload, Outcome]] = []
         self._had_company = True
         self._work, self._budget, self._most, self._wait, self._observe = work, budget, most, wait, observe
-        self._seconds_per_cost = 0.0
+        self._speed, self._is_stopping = speed, False
         self._arrived, self._enough = asyncio.Event(), asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"difa-{name}")
         self._task: asyncio.Task[None] | None = None
@@ -129,7 +133,8 @@ class Lane(Generic[Payload, Outcome]):
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Give up what waits, let the batch under way end, and end the thread."""
+        """Give up what waits, let the batch under way end at its next step, and end the thread."""
+        self._is_stopping = True
         for item in self.waiting.take(self.waiting.cost, len(self.waiting)):
             item.outcome.cancel()
         if self._task is not None:
@@ -150,7 +155,7 @@ class Lane(Generic[Payload, Outcome]):
     @property
     def seconds_left(self) -> float:
         """How long the work that is there will take, by the speed of recent batches."""
-        return (self.waiting.cost + sum(item.cost for item in self._running)) * self._seconds_per_cost
+        return self._speed.estimate(self.waiting.cost + sum(item.cost for item in self._running))
 
     def submit(self, item: Item[Payload, Outcome]) -> None:
         """Queue an item; cancelling its outcome takes it out again, as long as it has not begun."""
@@ -170,8 +175,10 @@ class Lane(Generic[Payload, Outcome]):
                 continue
             self._had_company = len(items) > 1
             started = time.perf_counter()
-            outcomes = await loop.run_in_executor(self._thread, self._work, [item.payload for item in items])
+            outcomes = await loop.run_in_executor(self._thread, self._work_while_wanted, items)
             self._running = []
+            if outcomes is None:
+                continue
             self._account(Batch(self.name, len(items), sum(item.cost for item in items), time.perf_counter() - started))
             for item, outcome in zip(items, outcomes, strict=True):
                 if item.outcome.done():
@@ -180,6 +187,18 @@ class Lane(Generic[Payload, Outcome]):
                     item.outcome.set_exception(outcome)
                 else:
                     item.outcome.set_result(outcome)
+
+    def _work_while_wanted(self, items: Sequence[Item[Payload, Outcome]]) -> Sequence[Outcome | Exception] | None:
+        """The outcomes, or None where everybody who asked has gone."""
+
+        def is_wanted() -> bool:
+            return not self._is_stopping and not all(item.outcome.done() for item in items)
+
+        try:
+            with while_wanted(is_wanted):
+                return self._work([item.payload for item in items])
+        except Abandoned:
+            return None
 
     async def _wait_for_company(self) -> None:
         self._arrived.clear()
@@ -194,7 +213,5 @@ class Lane(Generic[Payload, Outcome]):
                 pass
 
     def _account(self, batch: Batch) -> None:
-        latest = batch.seconds / max(1, batch.cost)
-        known = self._seconds_per_cost or latest
-        self._seconds_per_cost = _MEMORY * known + (1 - _MEMORY) * latest
+        self._speed.add(batch.cost, batch.seconds)
         self._observe(batch)

@@ -10,26 +10,29 @@ import asyncio
 import json
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
+from difa.serve.allowance import SMALL, Share
 from difa.serve.errors import Refusal
 from difa.serve.settings import Settings
 
 T = TypeVar("T")
 
 _LONGEST_NUMBER = 40  # digits; more than any rate or whole number has use for
-LARGE = 20_000  # bytes: a few milliseconds of work
 _CLOSE = {"Connection": "close"}
+_HELPERS = ThreadPoolExecutor(2, "difa-json")  # few: what is parsed can be many times as large as its bytes
 
 
-async def read_json(request: Request, settings: Settings) -> Any:
-    """The parsed body; raises `Refusal` for anything that is not JSON within the limits."""
+async def read_json(request: Request, settings: Settings, share: Share) -> Any:
+    """The parsed body, held by the share; raises `Refusal` for anything that is not JSON within the limits."""
     _check_headers(request, settings)
     try:
         async with asyncio.timeout(settings.read_timeout):
-            content = await _read(request, settings.max_body)
+            content = await _read(request, settings.max_body, share)
     except TimeoutError:
         line = f"expected the whole request within {settings.read_timeout:g} s, got only a part of it: send it faster"
         raise Refusal(408, line, _CLOSE) from None
@@ -39,7 +42,9 @@ async def read_json(request: Request, settings: Settings) -> Any:
 
 async def off_loop(size: int, function: Callable[..., T], *arguments: Any) -> T:
     """Call a function, in another thread if there is much to do, so that other requests need not wait for it."""
-    return await asyncio.to_thread(function, *arguments) if size >= LARGE else function(*arguments)
+    if size < SMALL:
+        return function(*arguments)
+    return await asyncio.get_running_loop().run_in_executor(_HELPERS, partial(function, *arguments))
 
 
 def parse(content: bytes) -> Any:
@@ -73,23 +78,26 @@ def _check_headers(request: Request, settings: Settings) -> None:
         raise _too_large(settings.max_body)  # the client asked first, and need not send it at all
 
 
-async def _read(request: Request, limit: int) -> bytes:
+async def _read(request: Request, limit: int, share: Share) -> bytes:
     content = bytearray()
-    received = 0
+    received, refusal = 0, None
     try:
         async for chunk in request.stream():
             received += len(chunk)
-            if received <= limit:
+            if refusal is None:
+                refusal = _too_large(limit) if received > limit else share.take(len(chunk))
+            if refusal is None:
                 content += chunk
             elif received > 4 * limit:
                 break
             else:
                 # Read on for a while without keeping it: a client that is cut off in the middle never sees the answer.
                 content.clear()
+                share.give_back()
     except ClientDisconnect:
         raise Refusal(499, "the client went away") from None
-    if received > limit:
-        raise _too_large(limit)
+    if refusal is not None:
+        raise refusal
     return bytes(content)
 
 

@@ -26,7 +26,11 @@ class Metrics:
             "difa_batch_documents", "Documents in a batch.", ["model", "lane"], buckets=_SIZES, registry=self.registry
         )
         self.batch_words = Histogram(
-            "difa_batch_words", "Words in a batch.", ["model", "lane"], buckets=_WORDS, registry=self.registry
+            "difa_batch_words",
+            "Words in a batch; a long or odd one counts as several.",
+            ["model", "lane"],
+            buckets=_WORDS,
+            registry=self.registry,
         )
         self.batch_seconds = Histogram(
             "difa_batch_seconds", "Time that a batch took.", ["model", "lane"], buckets=_SECONDS, registry=self.registry
@@ -42,7 +46,6 @@ class Metrics:
         self.batch_documents.labels(model, batch.lane).observe(batch.items)
         self.batch_words.labels(model, batch.lane).observe(batch.cost)
         self.batch_seconds.labels(model, batch.lane).observe(batch.seconds)
-        self.words.labels(model).inc(batch.cost)
 
     def observe_request(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,22 +20,27 @@ import numpy as np
 from difa.document import Document, Explanation, Result
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
+from difa.runtime.stopping import Abandoned
 from difa.serve.batching import Item, Lane
+from difa.serve.cost import cost_of
 from difa.serve.errors import Refusal
 from difa.serve.metrics import Metrics
 from difa.serve.settings import Settings
+from difa.serve.speed import Speed
 from difa.words import from_text
 
 _log = logging.getLogger("difa.serve")
 _BINS = 32
+_PROBE = from_text("One sentence of some length, to find out how fast this machine is before anybody asks for anything.")
 _RATES = tuple(round(10 ** (-3 + step / 20), 5) for step in range(55))  # 0.001 to 0.5, evenly on a log scale
 
 
 @dataclass(frozen=True)
 class Query:
-    """A document, and whether its reasons are wanted."""
+    """A document, its cost, and whether its reasons are wanted."""
 
     document: Document
+    cost: int
     reasons: bool = False
 
 
@@ -42,12 +49,17 @@ class ServedModel:
 
     def __init__(self, name: str, model: DiFA, settings: Settings, metrics: Metrics) -> None:
         self.name, self.model, self.settings = name, model, settings
-        # One short document: it warms the engine up, and shows which views there are.
-        probe = model.score_unflagged([from_text("hello")])[0]
+        # The first one warms the engine up, and shows which views there are.
+        probe = model.score_unflagged([_PROBE])[0]
+        started = time.perf_counter()
+        model.score_unflagged([_PROBE])
+        self._pace = (time.perf_counter() - started) / cost_of(_PROBE)
         self.views = list(probe.words[0].evidence)
         self.info = self._describe()
         self._metrics = metrics
         self.lanes: dict[str, Lane[Query, Result | Explanation]] = {}
+        self.accepted = 0
+        """Cost of all requests that were accepted and are not answered yet."""
 
     def start(self) -> None:
         """Begin to take work; call it on the event loop."""
@@ -58,6 +70,7 @@ class ServedModel:
                 budget=self.settings.batch_words,
                 most=count,
                 wait=self.settings.batch_wait if count > 1 else 0.0,
+                speed=Speed(self._pace),
                 observe=lambda batch: self._metrics.observe_batch(self.name, batch),
             )
             self._metrics.watch_queue(self.name, name, lane.waiting.__len__)
@@ -74,29 +87,40 @@ class ServedModel:
         """Whether work is taken."""
         return bool(self.lanes) and all(lane.is_running for lane in self.lanes.values())
 
-    def submit(self, queries: Sequence[Query]) -> list[Item[Query, Result | Explanation]]:
-        """Queue the queries of one request, all of them or, where the queue is full, none."""
+    @contextmanager
+    def submitted(self, queries: Sequence[Query]) -> Iterator[list[Item[Query, Result | Explanation]]]:
+        """Queue the queries of one request, all of them or, where the queue is full, none; they count until the block ends."""
+        items = self._submit(queries)
+        cost = sum(query.cost for query in queries)
+        self.accepted += cost
+        try:
+            yield items
+        finally:
+            self.accepted -= cost
+
+    def _submit(self, queries: Sequence[Query]) -> list[Item[Query, Result | Explanation]]:
         owner = object()
         pairs: list[tuple[Lane[Query, Result | Explanation], Item[Query, Result | Explanation]]] = [
-            (self._lane(query), Item(query, max(1, len(query.document.words)), owner)) for query in queries
+            (self._lane(query), Item(query, query.cost, owner)) for query in queries
         ]
-        if refusal := self.refusal({lane.name for lane, _ in pairs}):
+        if refusal := self.refusal({lane.name for lane, _ in pairs}, sum(query.cost for query in queries)):
             raise refusal
         for lane, item in pairs:
             lane.submit(item)
         return [item for _, item in pairs]
 
     def _lane(self, query: Query) -> Lane[Query, Result | Explanation]:
-        if len(query.document.words) > self.settings.long_words:
+        if query.cost > self.settings.long_words:
             return self.lanes["long"]
         return self.lanes["reasons" if query.reasons else "short"]
 
-    def refusal(self, lanes: Iterable[str] = ("short",)) -> Refusal | None:
-        """What to answer where one of these lanes is full."""
+    def refusal(self, lanes: Iterable[str] = ("short",), cost: int = 1) -> Refusal | None:
+        """What to answer where one of these lanes, or the memory, has no room for work of this cost."""
+        has_no_room = self.accepted + cost > self.settings.queue_words
         for lane in map(self.lanes.__getitem__, lanes):
-            is_full = lane.owners >= self.settings.queue or lane.waiting.cost >= self.settings.queue_words
-            if is_full or lane.seconds_left > self.settings.timeout:
-                after = max(1, math.ceil(lane.seconds_left))
+            if has_no_room or lane.owners >= self.settings.queue or lane.seconds_left > self.settings.timeout:
+                # By the timeout, all that is there now is answered or dropped.
+                after = math.ceil(min(max(1.0, lane.seconds_left), self.settings.timeout))
                 return Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
         return None
 
@@ -105,6 +129,8 @@ class ServedModel:
         if not any(query.reasons for query in queries):
             try:
                 return self.model.score_unflagged([query.document for query in queries])
+            except Abandoned:
+                raise
             except Exception as error:  # one document must not take its batch-mates down with it
                 # The type only: a message may quote the text.
                 _log.warning("a batch of %d documents failed (%s): each is scored by itself", len(queries), type(error).__name__)
@@ -115,6 +141,8 @@ class ServedModel:
             if query.reasons:
                 return self.model.explain_unflagged(query.document)
             return self.model.score_unflagged([query.document])[0]
+        except Abandoned:
+            raise
         except Exception as error:
             return error
 

@@ -18,6 +18,9 @@ from difa.errors import InputError
 from difa.formats.lines import kind_of, parse_record
 from difa.report.marks import unusual_words
 from difa.report.sentences import document_sentence, word_sentence
+from difa.serve.cost import cost_of
+from difa.serve.errors import Refusal
+from difa.serve.models import Query
 from difa.serve.schemas import ScoreRequest
 from difa.serve.settings import Settings
 from difa.words import from_text, from_tokens
@@ -25,6 +28,7 @@ from difa.words import from_text, from_tokens
 _UNUSUAL = -math.log(0.2)  # evidence below this needs no reason
 _REASONS = 3
 _LEAST_SHARE = 0.1
+COUNTED = "(a long or odd one counts as several)"
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,20 @@ class Failure:
     """Of the answer, where it was the only document."""
 
 
-def documents_of(request: ScoreRequest, settings: Settings) -> list[Document | Failure]:
+def queries_of(request: ScoreRequest, settings: Settings) -> list[Query | Failure]:
     """The request's documents in order, with a `Failure` in the place of each that cannot be scored."""
-    if request.text is not None:
-        return [_document(request.text, settings)]
-    if request.tokens is not None:
-        return [_document(request.tokens, settings)]
-    return [_document(item, settings) for item in request.texts or ()]
+    alone = request.text if request.text is not None else request.tokens
+    queries: list[Query | Failure] = []
+    cost = 0
+    for item in [alone] if alone is not None else request.texts or ():
+        query = _query(item, settings, request.return_reasons)
+        cost += query.cost if isinstance(query, Query) else 0
+        if cost > settings.queue_words:  # found out on the way: all of them together may be more than fits into memory
+            raise Refusal(
+                413, f"expected at most {settings.queue_words} words {COUNTED} in a request, got more: send several lists"
+            )
+        queries.append(query)
+    return queries
 
 
 def respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Result | Explanation | Failure]) -> bytes:
@@ -62,16 +73,16 @@ def respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Re
     return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _document(item: Any, settings: Settings) -> Document | Failure:
+def _query(item: Any, settings: Settings, reasons: bool) -> Query | Failure:
     given = item.get("id") if isinstance(item, dict) else None
     document_id = str(given) if isinstance(given, (str, int)) and _is_unicode(str(given)) else None
     try:
         if (size := _size(item)) > settings.max_characters:
             return _too_large("characters", settings.max_characters, size, document_id)
         document = _parse(item)
-        if len(document.words) > settings.max_words:
-            return _too_large("words", settings.max_words, len(document.words), document_id)
-        return replace(document, id=document_id)
+        if (cost := cost_of(document)) > settings.max_words:
+            return _too_large(f"words {COUNTED}", settings.max_words, cost, document_id)
+        return Query(replace(document, id=document_id), cost, reasons)
     except InputError as error:
         return Failure(str(error), document_id)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
+from pydantic.config import JsonDict
 
 from difa.formats.lines import kind_of
 from difa.serve.errors import Refusal
@@ -19,6 +20,14 @@ _RECORD = {
     "properties": {"text": {"type": "string"}, "tokens": _WORDS, "id": {"type": ["string", "integer"]}},
 }
 _DOCUMENT = {"anyOf": [{"type": "string"}, _WORDS, _RECORD]}
+
+_ONE_INPUT_AND_ONE_RATE: JsonDict = {
+    "oneOf": [
+        {"required": [name], "properties": {name: {"type": kind}}}
+        for name, kind in (("text", "string"), ("tokens", "array"), ("texts", "array"))
+    ],
+    "not": {"required": ["fpr", "fdr"], "properties": {"fpr": {"type": "number"}, "fdr": {"type": "number"}}},
+}
 
 Rate = Annotated[float | None, Field(default=None, gt=0, lt=1)]
 
@@ -42,7 +51,7 @@ EXAMPLES = {
 class ScoreRequest(BaseModel):
     """What to score, and how."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=_ONE_INPUT_AND_ONE_RATE)
 
     text: Annotated[str | None, Field(description="One document as a string.")] = None
     tokens: Annotated[list[str] | None, Field(description="One document as a list of words, scored one by one.")] = None
@@ -126,6 +135,24 @@ class ScoreResponse(BaseModel):
     results: list[ScoredDocument | Failed]
 
 
+class ReadDocument(BaseModel):
+    """A document of a file: a line, a row, or a task; an entry of `texts` once `columns` is taken out."""
+
+    id: str
+    text: str
+    tokens: Annotated[list[str] | None, Field(description="Its words, where the file lists them.")] = None
+    columns: Annotated[dict[str, Any] | None, Field(description="The other cells of its row.")] = None
+
+
+class TableResponse(BaseModel):
+    """What a file holds. Without a text column there are no documents: name one of the columns, and ask again."""
+
+    columns: Annotated[list[str], Field(description="Of a table, in order; none for text and JSON lines.")]
+    text_column: str | None
+    id_column: str | None
+    documents: list[ReadDocument | Failed]
+
+
 class Histogram(BaseModel):
     """How many normal documents scored between one edge and the next."""
 
@@ -157,6 +184,7 @@ class RequestLimits(BaseModel):
     """What a request may hold."""
 
     body_bytes: int
+    file_bytes: int
     texts: int
     characters: int
     words: int

@@ -31,7 +31,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _log = logging.getLogger("difa.serve")
-_ROUTES = ("/v1/score", "/v1/models", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
+_ROUTES = ("/v1/score", "/v1/tables", "/v1/models", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
 
 
 class Guard:

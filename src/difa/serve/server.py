@@ -1,12 +1,11 @@
-"""The process: a socket, signals, and clients that are slow or gone.
+"""The process: a socket, and signals.
 
-uvicorn speaks HTTP. Added here: a client that trickles its headers, or does not take its answer, is cut off; and SIGTERM
-first closes the door (new requests get 503), then ends the process when the requests under way are answered.
+uvicorn speaks HTTP, with the bounds of `protocol`. SIGTERM first closes the door (new requests get 503), then ends the process
+when the requests under way are answered or their time is up.
 """
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -15,84 +14,15 @@ from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from difa.errors import ConfigError
 from difa.serve.app import create_app
 from difa.serve.metrics import Metrics
 from difa.serve.models import load_models
+from difa.serve.protocol import patient_protocol
 from difa.serve.settings import Settings
 
-_MOST_HEADERS = 64 * 1024  # bytes
 _TURN = 0.001  # seconds: the thread that answers clients need not wait long for the threads that compute
-
-
-class Timer:
-    """Something that happens after a while, unless it is called off."""
-
-    def __init__(self) -> None:
-        self._handle: asyncio.TimerHandle | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it was started and not called off."""
-        return self._handle is not None
-
-    def start(self, seconds: float, action: Callable[[], None]) -> None:
-        """Start it, or start it again."""
-        self.cancel()
-        self._handle = asyncio.get_running_loop().call_later(seconds, action)
-
-    def cancel(self) -> None:
-        """Call it off, if it was started."""
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
-
-
-def patient_protocol(patience: float) -> type[HttpToolsProtocol]:
-    """Uvicorn's protocol, with bounds on the time and size of headers and on the time that output may wait."""
-
-    class PatientProtocol(HttpToolsProtocol):
-        _header_bytes = 0
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            self._reading, self._writing = Timer(), Timer()
-            super().connection_made(transport)
-            self._expect_headers()
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._expect_headers()
-
-        def data_received(self, data: bytes) -> None:
-            self._header_bytes += len(data)
-            super().data_received(data)
-            if self._reading.is_running and self._header_bytes > _MOST_HEADERS:
-                self.transport.abort()
-
-        def on_headers_complete(self) -> None:
-            self._reading.cancel()
-            super().on_headers_complete()
-
-        def pause_writing(self) -> None:
-            super().pause_writing()
-            self._writing.start(patience, self.transport.abort)
-
-        def resume_writing(self) -> None:
-            self._writing.cancel()
-            super().resume_writing()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._reading.cancel()
-            self._writing.cancel()
-            super().connection_lost(exc)
-
-        def _expect_headers(self) -> None:
-            self._header_bytes = 0
-            self._reading.start(patience, self.transport.abort)
-
-    return PatientProtocol
 
 
 class Server(uvicorn.Server):

@@ -10,18 +10,22 @@ from contextlib import suppress
 from starlette.requests import Request
 from starlette.responses import Response
 
-from difa.document import Document, Explanation, Result
+from difa.document import Explanation, Result
 from difa.errors import DifaError
+from difa.serve.allowance import Allowance, Reading
 from difa.serve.batching import Item
-from difa.serve.body import LARGE, off_loop, read_json
+from difa.serve.body import off_loop, read_json
 from difa.serve.errors import Refusal
 from difa.serve.metrics import Metrics
 from difa.serve.models import Query, ServedModel
-from difa.serve.requests import Failure, documents_of, respond
-from difa.serve.schemas import check
+from difa.serve.requests import Failure, queries_of, respond
+from difa.serve.schemas import ScoreRequest, check
 from difa.serve.settings import Settings
+from difa.serve.tables import read_table
 
 _log = logging.getLogger("difa.serve")
+
+_FILES = 4  # received at a time, each into a file of its own
 
 Outcome = Result | Explanation | Failure
 
@@ -32,6 +36,8 @@ class Service:
     def __init__(self, models: Mapping[str, ServedModel], settings: Settings, metrics: Metrics) -> None:
         self.models, self.settings, self.metrics = dict(models), settings, metrics
         self.is_draining = False
+        self.reading = Reading(settings.reading)
+        self._files = Allowance(_FILES)
 
     @property
     def is_ready(self) -> bool:
@@ -41,7 +47,7 @@ class Service:
     def refusal(self) -> Refusal | None:
         """What to answer, before anything is read, where no model could take the request."""
         if self.is_draining:
-            return Refusal(503, "the service is shutting down: ask another one", {"Connection": "close", "Retry-After": "1"})
+            return _shutting_down()
         refusals = [model.refusal() for model in self.models.values()]
         return None if None in refusals else refusals[0]
 
@@ -55,31 +61,46 @@ class Service:
 
     async def score(self, request: Request) -> Response:
         """Body -> documents -> outcomes -> answer."""
-        asked = check(await read_json(request, self.settings))
+        length = request.headers.get("content-length")
+        with self.reading.of(length).share() as share:
+            asked = check(await read_json(request, self.settings, share))
+            model = self.model(asked.model)
+            if refusal := self.refusal():  # reading may have taken a while
+                raise refusal
+            queries = await self._queries(asked, share.held)
+        with model.submitted([query for query in queries if isinstance(query, Query)]) as items:
+            done = iter(await _wait(request, items, self.settings.timeout))
+            outcomes = [query if isinstance(query, Failure) else _outcome(next(done)) for query in queries]
+            content = await self._answer(asked, model, outcomes)
+        return Response(content, media_type="application/json")
+
+    async def _answer(self, asked: ScoreRequest, model: ServedModel, outcomes: Sequence[Outcome]) -> bytes:
+        words = sum(len(_result(outcome).words) for outcome in outcomes if not isinstance(outcome, Failure))
+        self.metrics.words.labels(model.name).inc(words)
+        rule = model.model.rule(asked.fpr, asked.fdr, warn=False)
+        return await off_loop(words * 10, respond, asked, model.name, rule, outcomes)
+
+    async def table(self, request: Request) -> Response:
+        """A file -> its documents."""
+        with self._files.share() as share:
+            if refusal := _shutting_down() if self.is_draining else share.take(1):
+                raise refusal
+            return Response(await read_table(request, self.settings), media_type="application/json")
+
+    async def _queries(self, asked: ScoreRequest, size: int) -> list[Query | Failure]:
         if len(asked.texts or ()) > self.settings.max_texts:
             line = (
                 f"texts: expected at most {self.settings.max_texts} documents, got {len(asked.texts or ())}: send several lists"
             )
             raise Refusal(413, line)
-        model = self.model(asked.model)
-        if refusal := self.refusal():  # reading may have taken a while
-            raise refusal
-        length = request.headers.get("content-length", "")
-        documents = await off_loop(int(length) if length.isdecimal() else LARGE, documents_of, asked, self.settings)
-        if asked.texts is None and isinstance(documents[0], Failure):
-            raise Refusal(documents[0].status, documents[0].line)
-        outcomes = await self._outcomes(request, model, documents, asked.return_reasons)
-        rule = model.model.rule(asked.fpr, asked.fdr, warn=False)
-        words = sum(len(item.words) for item in documents if isinstance(item, Document))
-        content = await off_loop(words * 10, respond, asked, model.name, rule, outcomes)
-        return Response(content, media_type="application/json")
+        queries = await off_loop(size, queries_of, asked, self.settings)
+        if asked.texts is None and isinstance(failure := queries[0], Failure):
+            raise Refusal(failure.status, failure.line)
+        return queries
 
-    async def _outcomes(
-        self, request: Request, model: ServedModel, documents: Sequence[Document | Failure], reasons: bool
-    ) -> list[Outcome]:
-        queries = [Query(document, reasons) for document in documents if isinstance(document, Document)]
-        items = iter(await _wait(request, model.submit(queries), self.settings.timeout))
-        return [document if isinstance(document, Failure) else _outcome(next(items)) for document in documents]
+
+def _shutting_down() -> Refusal:
+    return Refusal(503, "the service is shutting down: ask another one", {"Connection": "close", "Retry-After": "1"})
 
 
 async def _wait(
@@ -110,9 +131,13 @@ async def _gone(request: Request) -> None:
         pass
 
 
+def _result(outcome: Result | Explanation) -> Result:
+    return outcome.result if isinstance(outcome, Explanation) else outcome
+
+
 def _outcome(item: Item[Query, Result | Explanation]) -> Outcome:
     if item.outcome.cancelled():
-        raise Refusal(503, "the service is shutting down: ask another one", {"Retry-After": "1"})
+        raise _shutting_down()
     error = item.outcome.exception()
     if error is None:
         return item.outcome.result()

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 from difa.errors import ConfigError
 
+_LONGEST = 86_400  # seconds that anything may wait
+
 
 @dataclass(frozen=True)
 class Settings:
-    """What the service accepts, how it batches, how long it waits."""
+    """What the service accepts, how it batches, how long it waits.
+
+    Words are counted as `serve.cost` does: one that is long or odd counts as several.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -29,14 +35,18 @@ class Settings:
     """Requests that may be in a lane, waiting or under way: 32 busy clients and a few more, some two batches of short
     texts, so that what is accepted is answered soon."""
     queue_words: int = 100_000
-    """Words that may wait in a lane, so that a few large lists cannot fill minutes."""
+    """Words of all requests that are accepted and not answered yet, and so of one: what they hold in memory is bounded."""
     timeout: float = 60.0
     """Seconds a request may take, the longest document included; work that has not begun by then is dropped."""
     read_timeout: float = 10.0
     """Seconds in which a client must have sent its request, and in which it must take up waiting output."""
 
+    reading: int = 16 * 1024 * 1024
+    """Bytes that all large bodies may hold while they are read and parsed, and all small ones as much again."""
     max_body: int = 4 * 1024 * 1024
     """Bytes of a request."""
+    max_table: int = 20 * 1024 * 1024
+    """Bytes of a file that is opened on the page; one at a time is read."""
     max_texts: int = 1000
     """Documents of a request."""
     max_characters: int = 200_000
@@ -50,8 +60,11 @@ class Settings:
             if field.name in ("host", "api_key"):
                 continue
             least = 0 if field.name in ("batch_wait", "port") else 1
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= least:
+            is_whole = field.type == "int"
+            if isinstance(value, bool) or not isinstance(value, int if is_whole else (int, float)) or not value >= least:
                 raise ConfigError(f"{field.name}: expected a number of at least {least}, got {value!r}")
+            if not is_whole and not (math.isfinite(value) and value <= _LONGEST):
+                raise ConfigError(f"{field.name}: expected at most {_LONGEST} seconds, got {value!r}")
         if self.port > 65535:
             raise ConfigError(f"port: expected a number of at most 65535, got {self.port}")
         if self.api_key is not None and (not self.api_key or not self.api_key.isascii() or not self.api_key.isprintable()):

@@ -17,8 +17,10 @@ from difa.config import CollocationConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.knowledge.letters import fold
 from difa.knowledge.remembered import Remembered
-from difa.views.pairs import Pairs, ratio_beside
-from difa.views.strings import pack, unpack
+from difa.views.masking import Mask, most_frequent, rare_words
+from difa.views.neighbour_counts import Pairs, count_neighbours, ratio_beside
+from difa.views.packed_strings import pack, unpack
+from difa.views.view import Lesson, ViewKind
 
 _UNKNOWN, _EDGE = 0, 1  # numbers of words that are not in the vocabulary, and of the places before and after a document
 _NAMES = ["", ""]  # what stands at those numbers in the saved vocabulary
@@ -29,35 +31,57 @@ class CollocationView:
 
     name = "collocation"
 
-    def __init__(self, config: CollocationConfig, words: Sequence[str], counts: IntArray, pairs: IntArray) -> None:
-        self.config = config
+    def __init__(
+        self,
+        config: CollocationConfig,
+        words: Sequence[str],
+        counts: IntArray,
+        pairs: IntArray,
+        totals: IntArray | None = None,
+        mask: Mask | None = None,
+    ) -> None:
+        self.config, self._mask = config, mask or Mask()
         self._words, self._counts, self._pairs = list(words), counts, pairs
         self._number = {word: number for number, word in enumerate(words) if number > _EDGE}
         total = counts.sum()
         self._chance = (counts + 0.5) / (total + 0.5 * len(counts))
-        self._beside = Pairs(pairs, len(counts))
-        self._numbers = Remembered(lambda word: (self._number.get(fold(word), _UNKNOWN),), 1)
+        self._beside, self._totals = Pairs(pairs, len(counts), totals), totals
+        self._numbers = Remembered(lambda word: (self._number.get(self._mask.name(fold(word), self._number), _UNKNOWN),), 1)
 
     @classmethod
-    def fit(cls, documents: Sequence[Encoded], config: CollocationConfig) -> CollocationView:
-        """Count words and pairs; of very many the most frequent are kept."""
+    def fit(
+        cls, documents: Sequence[Encoded], config: CollocationConfig, language: str | None = None, least: int = 1
+    ) -> CollocationView:
+        """Count words and pairs; of very many the most frequent are kept, and pairs only if `least` documents have them."""
         folded = [[fold(word) for word in document.words] for document in documents]
         counted = Counter(word for words in folded for word in words)
-        kept = sorted(counted.items(), key=lambda item: (-item[1], item[0]))[: config.vocabulary]
-        words = [*_NAMES, *(word for word, _ in kept)]
-        counts = np.array([0, 0, *(count for _, count in kept)], dtype=np.int64)
-        number = {word: index for index, word in enumerate(words) if index > _EDGE}
+        mask = Mask.of(counted) if least > 1 else Mask()
+        kept = most_frequent(counted, config.vocabulary)
+        named = mask.apply(kept, rare_words(documents, least, language))
+        words = [*_NAMES, *named]
+        counts = np.array([0, 0, *named.values()], dtype=np.int64)
+        place = {name: number for number, name in enumerate(words) if number > _EDGE}
+        number = {word: place[mask.name(word, place)] for word in kept}
         pairs: Counter[tuple[int, int]] = Counter()
+        with_pair: Counter[tuple[int, int]] = Counter()  # documents that have it
         for document in folded:
             numbers = [_EDGE, *(number.get(word, _UNKNOWN) for word in document), _EDGE]
-            pairs.update(pairwise(numbers))
-        most = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))[: config.pairs]
-        return cls(config, words, counts, np.array([(a, b, n) for (a, b), n in most], dtype=np.int64).reshape(-1, 3))
+            own = Counter(pairwise(numbers))
+            pairs.update(own)
+            with_pair.update(own.keys())
+        most = [(*pair, count) for pair, count in most_frequent(pairs, config.pairs).items()]
+        told = [row for row in most if with_pair[row[:2]] >= least]
+        totals = count_neighbours(_rows(most), len(words)) if least > 1 else None
+        return cls(config, words, counts, _rows(told), totals, mask)
 
     @classmethod
     def restore(cls, config: CollocationConfig, tensors: Mapping[str, FloatArray]) -> CollocationView:
         words = unpack(tensors["bytes"], tensors["lengths"])
-        return cls(config, words, tensors["counts"].astype(np.int64), tensors["pairs"].astype(np.int64))
+        counts, pairs = tensors["counts"].astype(np.int64), tensors["pairs"].astype(np.int64)
+        if counts.shape != (len(words),) or (counts < 0).any():
+            raise ValueError(f"expected counts of {len(words)} words, got an array of shape {counts.shape}")
+        totals = tensors["totals"].astype(np.int64) if "totals" in tensors else None
+        return cls(config, words, counts, pairs, totals, Mask.restore(tensors))
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """The larger of the two ratios."""
@@ -70,12 +94,13 @@ class CollocationView:
         for t, (left, right) in enumerate(ratios.tolist()):
             before = repr(document.words[t - 1]) if t else "the start"
             after = repr(document.words[t + 1]) if t + 1 < len(document) else "the end"
-            places = sorted([(left, f"after {before}"), (right, f"before {after}")], reverse=True)
-            reasons.append([Reason(_phrase(ratio, place), ratio / (left + right)) for ratio, place in places])
+            beside = sorted([(left, f"after {before}"), (right, f"before {after}")], reverse=True)
+            reasons.append([Reason(_phrase(ratio, neighbour), ratio / (left + right)) for ratio, neighbour in beside])
         return reasons
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
-        return {**pack(self._words), "counts": self._counts, "pairs": self._pairs}
+        totals = {} if self._totals is None else {"totals": self._totals}
+        return {**pack(self._words), "counts": self._counts, "pairs": self._pairs, **totals, **self._mask.tensors()}
 
     def graph(self) -> bytes | None:
         return None
@@ -99,7 +124,19 @@ class CollocationView:
         )
 
 
-def _phrase(ratio: float, place: str) -> str:
+def _phrase(ratio: float, neighbour: str) -> str:
     if 0.8 < ratio < 1.25:
-        return f"as likely {place} as on the whole"
-    return f"{max(ratio, 1 / ratio):.2g} times {'rarer' if ratio > 1 else 'likelier'} {place} than on the whole"
+        return f"as likely {neighbour} as on the whole"
+    return f"{max(ratio, 1 / ratio):.2g} times {'rarer' if ratio > 1 else 'likelier'} {neighbour} than on the whole"
+
+
+def _rows(pairs: Sequence[tuple[int, int, int]]) -> IntArray:
+    return np.array(pairs, dtype=np.int64).reshape(-1, 3)
+
+
+def _fit(lesson: Lesson) -> CollocationView:
+    config = lesson.config
+    return CollocationView.fit(lesson.documents, config.collocation, lesson.language, config.privacy.least_documents)
+
+
+VIEW = ViewKind(fit=_fit, restore=lambda saved: CollocationView.restore(saved.config.collocation, saved.tensors))

@@ -21,7 +21,9 @@ from difa.knowledge.letters import Letters, fold
 from difa.knowledge.remembered import Remembered
 from difa.knowledge.spelling import FLOOR
 from difa.knowledge.wordlist import word_list
-from difa.views.strings import pack, unpack
+from difa.views.masking import Mask, most_frequent, rare_words, readable, shared_runs
+from difa.views.packed_strings import pack, unpack_values
+from difa.views.view import ViewKind
 
 CORPUS_SHARE = 0.9
 """How much the corpus counts in the frequency of a word; the language has the rest."""
@@ -32,24 +34,49 @@ class LanguageView:
 
     name = "language"
 
-    def __init__(self, config: LanguageConfig, words: Sequence[str], counts: IntArray, language: str | None) -> None:
-        self.config = config
+    def __init__(
+        self,
+        config: LanguageConfig,
+        words: Sequence[str],
+        counts: IntArray,
+        language: str | None,
+        mask: Mask | None = None,
+        runs: Mapping[str, int] | None = None,
+    ) -> None:
+        """Take counts over.
+
+        Args:
+            config: settings.
+            words: by the names that the mask gives them.
+            counts: of the words: (words,).
+            language: the corpus' language.
+            mask: names of words.
+            runs: runs of letters in words whose names cannot be read.
+        """
+        self.config, self._mask, self._runs = config, mask or Mask(), runs or {}
         self._known = word_list(language)
-        self._counts = dict(zip(words, counts.tolist(), strict=True))
+        self._counts: dict[str, int] = dict(zip(words, counts.tolist(), strict=True))
         self._total = sum(self._counts.values())
-        self._letters = Letters(words, config.order)
+        self._letters = Letters(readable(words), config.order, self._runs)
         self._surprises = Remembered(lambda word: (self.surprise(word),), 1)
 
     @classmethod
-    def fit(cls, documents: Sequence[Encoded], config: LanguageConfig, language: str | None) -> LanguageView:
-        """Count the words; of a very large vocabulary the most frequent are kept."""
+    def fit(cls, documents: Sequence[Encoded], config: LanguageConfig, language: str | None, least: int = 1) -> LanguageView:
+        """Count the words; of a very large vocabulary the most frequent are kept, readable if `least` documents have them."""
         counted = Counter(fold(word) for document in documents for word in document.words)
-        kept = sorted(counted.items(), key=lambda item: (-item[1], item[0]))[: config.vocabulary]
-        return cls(config, [word for word, _ in kept], np.array([count for _, count in kept], dtype=np.int64), language)
+        rare = rare_words(documents, least, language)
+        mask = Mask.of(counted) if rare else Mask()
+        kept = mask.apply(most_frequent(counted, config.vocabulary), rare)
+        runs = shared_runs(documents, rare, config.order, least)
+        return cls(config, list(kept), np.array(list(kept.values()), dtype=np.int64), language, mask, runs)
 
     @classmethod
     def restore(cls, config: LanguageConfig, tensors: Mapping[str, FloatArray], language: str | None) -> LanguageView:
-        return cls(config, unpack(tensors["bytes"], tensors["lengths"]), tensors["counts"].astype(np.int64), language)
+        counts = unpack_values(tensors)
+        runs = unpack_values(tensors, prefix="runs.") if "runs.bytes" in tensors else {}
+        if any(not 1 <= len(run) <= config.order for run in runs):
+            raise ValueError(f"expected runs of 1 to {config.order} letters")
+        return cls(config, list(counts), np.array(list(counts.values())), language, Mask.restore(tensors), runs)
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """Rarity, strange spelling, and pieces beyond the first."""
@@ -68,17 +95,33 @@ class LanguageView:
         return [self._reasons(word, int(pieces)) for word, pieces in zip(document.words, document.pieces, strict=True)]
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
-        return {**pack(list(self._counts)), "counts": np.array(list(self._counts.values()), dtype=np.int64)}
+        counts = np.array(list(self._counts.values()), dtype=np.int64)
+        runs = {f"runs.{name}": value for name, value in pack(list(self._runs)).items()} if self._runs else {}
+        if runs:
+            runs["runs.counts"] = np.array(list(self._runs.values()), dtype=np.int64)
+        return {**pack(list(self._counts)), "counts": counts, **runs, **self._mask.tensors()}
 
     def graph(self) -> bytes | None:
         return None
 
     def share(self, word: str) -> float:
         """How much of running text the word makes up, here and in the language."""
-        here = float(self._counts.get(fold(word), 0) / self._total)
+        here = float(self._count(fold(word)) / self._total)
         if not self._known:
             return float(max(here, 0.5 / self._total))
         return float(CORPUS_SHARE * here + (1 - CORPUS_SHARE) * max(self._known.frequency(word), FLOOR))
+
+    @property
+    def corpus_words(self) -> int:
+        """Words of normal text that were counted."""
+        return int(self._total)
+
+    def corpus_share(self, word: str) -> float:
+        """How much of the normal text alone the word makes up; 0 if it does not stand in it."""
+        return float(self._count(fold(word)) / self._total)
+
+    def _count(self, folded: str) -> int:
+        return self._counts.get(self._mask.name(folded, self._counts), 0)
 
     def _rarity(self, word: str) -> float:
         return max(0.0, -math.log(self.share(word)))
@@ -88,7 +131,7 @@ class LanguageView:
 
     def _reasons(self, word: str, pieces: int) -> list[Reason]:
         folded = fold(word)
-        count = self._counts.get(folded, 0)
+        count = self._count(folded)
         seen = "never seen" if count == 0 else "seen once" if count == 1 else f"seen {count} times"
         extra = self.config.piece_weight * (pieces - 1)
         total = max(self.surprise(word) + extra, 1e-12)
@@ -100,8 +143,8 @@ class LanguageView:
         if count == 0 and folded and not frequency:
             surprises = self._letters.surprises(folded)
             at = int(np.argmax(surprises))
-            place = f"{folded[max(0, at - 2) : at + 1]!r}" if at < len(folded) else f"it ends in {folded[-2:]!r}"
-            reasons.append(Reason(f"unusual spelling: {place}", self._strangeness(folded) / total))
+            letters = f"{folded[max(0, at - 2) : at + 1]!r}" if at < len(folded) else f"it ends in {folded[-2:]!r}"
+            reasons.append(Reason(f"unusual spelling: {letters}", self._strangeness(folded) / total))
         if pieces > 1:
             reasons.append(Reason(f"falls into {pieces} pieces", extra / total))
         return sorted(reasons, key=lambda reason: -reason.weight)
@@ -109,3 +152,12 @@ class LanguageView:
 
 def _commonness(frequency: float) -> str:
     return "common" if frequency > 1e-5 else "uncommon" if frequency > 3e-7 else "rare"
+
+
+VIEW = ViewKind(
+    fit=lambda lesson: LanguageView.fit(
+        lesson.documents, lesson.config.language, lesson.language, lesson.config.privacy.least_documents
+    ),
+    restore=lambda saved: LanguageView.restore(saved.config.language, saved.tensors, saved.language),
+    knowledge=("words",),
+)

@@ -15,6 +15,7 @@ import numpy as np
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.knowledge import ENGLISH
 from difa.knowledge.trigrams import trigrams
+from difa.views.view import ViewKind
 
 _LOWEST = -30.0  # gains below this are all the same: raw evidence starts here
 
@@ -61,3 +62,11 @@ def _reason(words: Sequence[str], at: int, left: float, right: float, gain: floa
     if gain > 0:
         return Reason(f"reads better without it, between {before} and {after}", 1.0)
     return Reason(f"unusual {f'after {before}' if left <= right else f'before {after}'} in English", 1.0)
+
+
+VIEW = ViewKind(
+    fit=lambda lesson: PhraseView(lesson.language),
+    restore=lambda saved: PhraseView(saved.language),
+    knowledge=("trigrams",),
+    english_only=True,
+)

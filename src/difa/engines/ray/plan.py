@@ -42,10 +42,10 @@ Cut = Callable[[Sequence["File"], int], list[list[Rows]]]
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """An input file: `source` as ids name it, `place` as any machine opens it; `rows` of a Parquet file, 0 for others."""
+    """An input file: `source` as ids name it, `location` as any machine opens it; `rows` of a Parquet file, 0 for others."""
 
     source: str
-    place: str
+    location: str
     kind: str
     size: int  # bytes of text, about, for Parquet
     modified: int = 0
@@ -57,12 +57,12 @@ class File:
 class Piece:
     """Bytes (of Parquet: rows) `start` to `end` of a file; `first` is the number of the line that begins there, from 1.
 
-    `file` is the place of its file in the list of all.
+    `file` is the location of its file in the list of all.
     """
 
     index: int
     source: str
-    place: str
+    location: str
     kind: str
     start: int
     end: int
@@ -104,13 +104,13 @@ def plan(files: Sequence[File], size: int, count: Count, cut: Cut | None = None)
     tables = [file for file in files if is_text_table(file)]
     rows = iter((cut or cut_tables)(tables, size))
     cuts = [[] if is_text_table(file) else _cuts(file, size) for file in files]
-    spans = [(f.place, *part) for f, ends in zip(files, cuts, strict=True) if f.kind in LINES for part in ends[:-1]]
+    spans = [(f.location, *part) for f, ends in zip(files, cuts, strict=True) if f.kind in LINES for part in ends[:-1]]
     lines = iter(count(spans))
     pieces: list[Piece] = []
     for at, (file, ends) in enumerate(zip(files, cuts, strict=True)):
         parts = _row_parts(next(rows), file) if is_text_table(file) else _numbered(file, ends, lines)
         for start, end, first in parts:
-            pieces.append(Piece(len(pieces), file.source, file.place, file.kind, start, end, first, at))
+            pieces.append(Piece(len(pieces), file.source, file.location, file.kind, start, end, first, at))
     return pieces
 
 
@@ -123,7 +123,7 @@ def cut_tables(files: Sequence[File], size: int) -> list[list[Rows]]:
     """The pieces of text tables."""
     found = []
     for file in files:
-        system, path = locate(file.place)
+        system, path = locate(file.location)
         with system.open_input_file(path) as handle, io.BufferedReader(handle, _BLOCK) as content:
             found.append(cut_rows(content, file.table or Table((), ""), size))
     return found
@@ -144,9 +144,9 @@ def _numbered(file: File, ends: Sequence[tuple[int, int]], lines: Iterator[int])
     return found
 
 
-def count_lines(place: str, start: int, end: int) -> int:
+def count_lines(location: str, start: int, end: int) -> int:
     """Lines that begin in these bytes: one at the start of the file, and one behind every newline."""
-    system, path = locate(place)
+    system, path = locate(location)
     with system.open_input_file(path) as file:
         at = max(start - 1, 0)  # the newline before `start` begins a line in the span, one at its end does not
         file.seek(at)
@@ -186,8 +186,8 @@ def _files_of(name: str) -> Iterator[File]:
         raise InputError(f"{name}: expected {', '.join(_IN_FOLDERS)} files in this folder, found none")
     for entry in sorted(inside, key=lambda entry: PurePosixPath(entry.path).parts):
         source = below(name, entry.path.removeprefix(path).lstrip("/"))
-        place = source if is_address(name) else entry.path
-        yield File(source, place, _kind(source, entry.path), entry.size, entry.mtime_ns or 0)
+        location = source if is_address(name) else entry.path
+        yield File(source, location, _kind(source, entry.path), entry.size, entry.mtime_ns or 0)
 
 
 def _inside(name: str, system: Any, path: str) -> list[Any]:
@@ -199,8 +199,8 @@ def _inside(name: str, system: Any, path: str) -> list[Any]:
         return [entry for entry in found if PurePosixPath(entry.path).suffix.lower() in _IN_FOLDERS]
     local = files_below(Path(path), lambda file: file.suffix.lower() in _IN_FOLDERS)
     if local.unreadable:
-        place, why = local.unreadable[0]
-        raise InputError(f"{place}: cannot be read: {why}")
+        location, why = local.unreadable[0]
+        raise InputError(f"{location}: cannot be read: {why}")
     return list(system.get_file_info([str(file) for file in local.files]))
 
 
@@ -213,7 +213,7 @@ def _kind(source: str, path: str) -> str:
 
 def _look_into(file: File, asked: Columns) -> File:
     """A table with its columns; of Parquet also rows and bytes of text, from its footer."""
-    system, path = locate(file.place)
+    system, path = locate(file.location)
     try:
         with system.open_input_file(path) as handle:
             if file.kind != PARQUET:
@@ -234,7 +234,7 @@ def _look_into(file: File, asked: Columns) -> File:
 
 
 def _cuts(file: File, size: int) -> list[tuple[int, int]]:
-    """Spans of a file, at least one: also an empty file has its place in the output."""
+    """Spans of a file, at least one: also an empty file has its location in the output."""
     length = file.rows if file.kind == PARQUET else file.size
     count = max(1, -(-file.size // size))
     step = max(1, -(-length // count))

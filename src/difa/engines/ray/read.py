@@ -55,7 +55,7 @@ def read_piece(piece: Piece, bad: list[str] | None = None, table: Table | None =
 def _lines(piece: Piece) -> Iterator[Parse]:
     """Lines that begin in the piece, whole: the last may end beyond it."""
     parse = PARSERS[piece.kind]
-    system, path = locate(piece.place)
+    system, path = locate(piece.location)
     with io.BufferedReader(system.open_input_file(path), _BUFFER) as file:
         counted = _Counted(file, piece.start)
         if piece.start > 0:
@@ -81,7 +81,7 @@ class _Counted:
 
 
 def _rows(piece: Piece, table: Table | None) -> Iterator[Parse]:
-    system, path = locate(piece.place)
+    system, path = locate(piece.location)
     with system.open_input_file(path) as handle:
         if piece.kind != PARQUET and table is not None:
             with io.BufferedReader(handle, _BUFFER) as file:

@@ -77,7 +77,7 @@ def score_files(
         model: a model folder on this machine; its files travel to the workers.
         inputs: files and folders, as paths or addresses that every worker can read.
         out: a new folder, as a path or an address that every worker can write.
-        fpr: false-alarm rate, in place of the model's own.
+        fpr: false-alarm rate, in location of the model's own.
         workers: worker processes; as many as there are cores by default.
         threads: threads, and cores, of one worker; 1 by default.
         address: a running cluster; without it Ray starts on this machine.
@@ -140,13 +140,13 @@ def _run(
 
 @contextmanager
 def _alone(out: str) -> Iterator[None]:
-    """Hold a place on this machine against other runs."""
+    """Hold a location on this machine against other runs."""
     with ExitStack() as stack:
         if not is_address(out):
-            place = Path(out).absolute()
+            location = Path(out).absolute()
             try:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(alone(Layout.file(place)))
+                location.parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(alone(Layout.file(location)))
             except OSError as error:
                 raise InputError(f"{out}: cannot be written: {error.strerror}") from None
         yield
@@ -168,7 +168,7 @@ def _check_parts(output: OutputFolder, pieces: Sequence[Piece], format: str) -> 
     missing = output.missing([part_name(piece.index, format) for piece in pieces])
     if missing:
         raise EngineError(
-            f"{output.place}: expected {len(pieces)} parts, but {len(missing)} are not there, as {missing[0]}: workers on other "
+            f"{output.location}: expected {len(pieces)} parts, but {len(missing)} are missing, as {missing[0]}: workers on other "
             "machines wrote to their own disks; give a folder that all share, or object storage"
         )
 

@@ -1,7 +1,7 @@
 """Where inputs lie and output goes: local paths, or addresses such as `s3://bucket/folder` and `gs://bucket/folder`.
 
-A local output folder is filled under a hidden name beside its place and renamed when it is whole. Object storage knows no
-renaming: parts are written in place, and the file `_SUCCESS` last.
+A local output folder is filled under a hidden name beside its location and renamed when it is whole. Object storage knows no
+renaming: parts are written in location, and the file `_SUCCESS` last.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ SUCCESS = "_SUCCESS"
 _ASKED, _NOTICE = "_asked.json", "_done-"
 
 
-def is_address(place: str) -> bool:
-    """Whether a place is given as an address rather than as a path."""
-    return "://" in place
+def is_address(location: str) -> bool:
+    """Whether a location is given as an address rather than as a path."""
+    return "://" in location
 
 
-def locate(place: str) -> tuple[Any, str]:
-    """The file system of a place, and the path within it."""
+def locate(location: str) -> tuple[Any, str]:
+    """The file system of a location, and the path within it."""
     from pyarrow import fs
 
-    if not is_address(place):
-        return fs.LocalFileSystem(), str(Path(place).absolute())
+    if not is_address(location):
+        return fs.LocalFileSystem(), str(Path(location).absolute())
     try:
-        system, path = fs.FileSystem.from_uri(place)
+        system, path = fs.FileSystem.from_uri(location)
     except (OSError, ValueError) as error:
-        raise InputError(f"{place}: expected an address such as s3://bucket/folder, got: {error}") from None
+        raise InputError(f"{location}: expected an address such as s3://bucket/folder, got: {error}") from None
     return system, path.rstrip("/")
 
 
 def below(folder: str, relative: str) -> str:
-    """The place of a file in a folder; the settings behind the `?` of an address stay at the end."""
+    """The location of a file in a folder; the settings behind the `?` of an address stay at the end."""
     if not is_address(folder):
         return str(Path(folder) / relative)
     head, mark, settings = folder.partition("?")
@@ -55,7 +55,7 @@ class OutputFolder:
     Beside the parts it holds what was asked, and a notice of every part that is complete. A run that goes on does the others.
     """
 
-    place: str
+    location: str
     staging: str
     asked: dict[str, Any]
     piece_bytes: int | None = None
@@ -64,42 +64,42 @@ class OutputFolder:
     """What the run did that was finished here before."""
 
     @classmethod
-    def prepare(cls, place: str, asked: dict[str, Any] | None = None, resume: bool = False, force: bool = False) -> OutputFolder:
-        """Refuse a place that is taken or cannot be written, before any work is done.
+    def prepare(
+        cls, location: str, asked: dict[str, Any] | None = None, resume: bool = False, force: bool = False
+    ) -> OutputFolder:
+        """Refuse a location that is taken or cannot be written, before any work is done.
 
         Args:
-            place: the folder's path or address.
+            location: the folder's path or address.
             asked: what decides the results, by name.
             resume: go on with what an earlier run left.
             force: replace what an earlier run left.
         """
-        output = cls(place, place, asked or {})
-        system, path = locate(place)
-        if not is_address(place):
+        output = cls(location, location, asked or {})
+        system, path = locate(location)
+        if not is_address(location):
             output.staging = str(Path(path).with_name(f"{hidden_name(Path(path).name)}.part"))
         try:
             output._look(system, path, resume, force)
             system.create_dir(locate(output.staging)[1], recursive=True)
         except OSError as error:
-            raise InputError(f"{place}: cannot be written: {_reason(error)}") from None
+            raise InputError(f"{location}: cannot be written: {_reason(error)}") from None
         return output
 
     def _look(self, system: Any, path: str, resume: bool, force: bool) -> None:
         done = _read_json(system, f"{path}/{SUCCESS}")
         if done is not None and resume:
-            refuse_other(self.place, self.asked, done.pop("asked", {}))
+            refuse_other(self.location, self.asked, done.pop("asked", {}))
             self.summary = done
             return
         begun = _read_json(system, f"{locate(self.staging)[1]}/{_ASKED}")
-        is_ours = force if done is not None else begun is not None and self.staging == self.place
+        is_ours = force if done is not None else begun is not None and self.staging == self.location
         if _is_taken(system, path) and not is_ours:
-            raise InputError(
-                f"{self.place}: expected a new place or an empty folder for the results, found files: choose another place"
-            )
+            raise InputError(f"{self.location}: expected a new or an empty folder for the results, found files: choose another")
         if begun is not None and not (resume or force):
-            raise InputError(f"{self.place}: an interrupted run left its parts there: resume goes on, force starts anew")
+            raise InputError(f"{self.location}: an interrupted run left its parts there: resume goes on, force starts anew")
         if begun is not None and resume:
-            refuse_other(self.place, self.asked, begun.get("asked", {}))
+            refuse_other(self.location, self.asked, begun.get("asked", {}))
             self.piece_bytes = begun.get("piece_bytes")
         else:
             system.delete_dir_contents(locate(self.staging)[1], missing_dir_ok=True)
@@ -129,8 +129,8 @@ class OutputFolder:
         for name in self._names():
             if not name.startswith("part-") and name != SUCCESS:
                 system.delete_file(f"{path}/{name}")
-        if not is_address(self.place):
-            final = Path(self.place).absolute()
+        if not is_address(self.location):
+            final = Path(self.location).absolute()
             if (final / SUCCESS).exists():  # it was to be replaced
                 shutil.rmtree(final)
             os.rename(path, final)  # an empty folder there is replaced
@@ -144,7 +144,7 @@ class OutputFolder:
                 system.delete_dir_contents(path, missing_dir_ok=True)
         except OSError:
             return 0  # without _SUCCESS nobody takes it for complete
-        if not complete and not is_address(self.place):
+        if not complete and not is_address(self.location):
             shutil.rmtree(self.staging, ignore_errors=True)
         return complete
 
@@ -165,9 +165,9 @@ def write_notice(folder: str, index: int, done: dict[str, Any]) -> None:
 
 def write_json(folder: str, name: str, content: dict[str, Any]) -> None:
     """A small file in a folder, whole or not at all."""
-    place = below(folder, name)
+    location = below(folder, name)
     with ExitStack() as stack:
-        written = place if is_address(folder) else str(stack.enter_context(fresh_file(Path(place))))
+        written = location if is_address(folder) else str(stack.enter_context(fresh_file(Path(location))))
         system, path = locate(written)
         with system.open_output_stream(path) as file:
             file.write(json.dumps(content).encode() + b"\n")

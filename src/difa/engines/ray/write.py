@@ -31,9 +31,9 @@ def part_name(index: int, format: str) -> str:
 def part_writer(folder: str, index: int, format: str, shape: Shape | None = None) -> Iterator[Write]:
     """A part that takes its name only if all goes well; in object storage it may stay cut short, but the run then fails."""
     name = part_name(index, format)
-    place = below(folder, name)
+    location = below(folder, name)
     with ExitStack() as stack:
-        written = place if is_address(folder) else str(stack.enter_context(fresh_file(Path(place))))
+        written = location if is_address(folder) else str(stack.enter_context(fresh_file(Path(location))))
         system, path = locate(written)
         stream = stack.enter_context(system.open_output_stream(path))
         if format == "jsonl":

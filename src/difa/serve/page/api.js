@@ -16,7 +16,7 @@ export class ServiceError extends Error {
 }
 
 async function call(path, options = {}) {
-  const headers = { ...(options.body ? { "Content-Type": "application/json" } : {}), ...(key ? { "X-API-Key": key } : {}) };
+  const headers = { ...(options.kind ? { "Content-Type": options.kind } : {}), ...(key ? { "X-API-Key": key } : {}) };
   let answer;
   try {
     answer = await fetch(path, { ...options, headers });
@@ -31,13 +31,23 @@ async function call(path, options = {}) {
 
 export const fetchModels = () => call("/v1/models");
 
-export async function score(request, signal, patience = 5) {
+// A service that is busy says when to come again.
+async function patiently(work, patience = 5) {
   for (let turn = 0; ; turn += 1) {
     try {
-      return await call("/v1/score", { method: "POST", body: JSON.stringify(request), signal });
+      return await work();
     } catch (error) {
       if (error.status !== 429 || turn >= patience) throw error;
       await new Promise((resolve) => setTimeout(resolve, 1000 * error.retryAfter));
     }
   }
+}
+
+export const score = (request, signal) =>
+  patiently(() => call("/v1/score", { method: "POST", body: JSON.stringify(request), kind: "application/json", signal }));
+
+// The documents of a file, and its columns if it is a table.
+export function readFile(file, textColumn, signal) {
+  const query = new URLSearchParams({ name: file.name, ...(textColumn ? { text_column: textColumn } : {}) });
+  return patiently(() => call(`/v1/tables?${query}`, { method: "POST", body: file, kind: "application/octet-stream", signal }));
 }

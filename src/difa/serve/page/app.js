@@ -2,9 +2,10 @@
 
 import { fetchModels, score, setKey } from "./api.js";
 import { byId, element, heat, percent, rarity } from "./dom.js";
-import { readDocuments, save, toCsv, toJsonl } from "./files.js";
+import { cutParts, save, toCsv, toJsonl, toTexts, withRows } from "./files.js";
 import { allow, isFlagged } from "./flags.js";
 import { drawHistogram } from "./histogram.js";
+import { Opener } from "./opening.js";
 import { Popover, evidenceBar } from "./popover.js";
 import { DocumentTable } from "./table.js";
 import { WordsPanel } from "./words.js";
@@ -15,13 +16,13 @@ const EXAMPLES = [
   "Your order has been h4ck3d!!!! cl1ck http://win.example/?id=9981",
 ];
 const REASONS_WORDS = 2000;
-const LIST = 50; // documents a request, so that a long file shows progress and leaves room for others
 const RANKED = 6;
 
 const state = { models: [], limits: {}, rate: 0.01, result: null, asking: null };
 const popover = new Popover(byId("popover"));
 const panel = new WordsPanel(byId("words"), openWord, (force) => popover.close(force));
 const table = new DocumentTable(byId("table"), byId("more"), (result) => openRow(result));
+const opener = new Opener(byId("chooser"), byId("text-column"), byId("chooser-why"), (file, column) => checkFile(file, column));
 
 const model = () => state.models.find((entry) => entry.name === byId("model").value) ?? state.models[0];
 
@@ -84,26 +85,29 @@ function checkText() {
     const wantsReasons = text.length < 6 * REASONS_WORDS;
     const answer = await score({ model: model().name, text, return_reasons: wantsReasons }, signal);
     byId("table-card").hidden = true;
+    opener.hide();
     say("");
     showResult(answer.results[0]);
   });
 }
 
-function checkFile(file) {
+function checkFile(file, textColumn) {
   ask(async (signal) => {
     say(`Reading ${file.name} …`);
-    const texts = await readDocuments(file);
-    if (!texts.length) throw new Error(`${file.name}: expected documents, found none`);
+    const documents = await opener.open(file, textColumn, state.limits.file_bytes, signal);
+    byId("table-card").hidden = byId("result").hidden = true;
+    say("");
+    if (!documents) return;
     const results = [];
-    for (let at = 0; at < texts.length; at += LIST) {
-      const answer = await score({ model: model().name, texts: texts.slice(at, at + LIST) }, signal);
-      results.push(...answer.results);
-      say(`${results.length} of ${texts.length} documents …`);
+    for (const part of cutParts(documents)) {
+      const texts = toTexts(part);
+      results.push(...withRows(part, texts.length ? (await score({ model: model().name, texts }, signal)).results : []));
+      say(`${results.length} of ${documents.length} documents …`);
     }
     say("");
     state.results = results;
     byId("table-card").hidden = false;
-    table.show(results, state.rate);
+    table.show(results, state.rate, opener.hasIds);
     summarise();
     byId("result").hidden = true;
     const first = results.filter((result) => !result.error).sort((a, b) => a.p_value - b.p_value)[0];
@@ -242,7 +246,7 @@ byId("model").addEventListener("change", () => {
   chooseModel();
   if (byId("input").value.trim()) checkText();
 });
-byId("save-csv").addEventListener("click", () => save("difa.csv", "text/csv", toCsv(state.results, state.rate)));
+byId("save-csv").addEventListener("click", () => save("difa.csv", "text/csv", toCsv(state.results, state.rate, opener.table)));
 byId("save-jsonl").addEventListener("click", () => save("difa.jsonl", "application/x-ndjson", toJsonl(state.results, state.rate)));
 byId("key-form").addEventListener("submit", (event) => {
   event.preventDefault();

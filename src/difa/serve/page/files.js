@@ -1,89 +1,89 @@
-// Files -> documents, and results -> files.
+// Files -> documents, by the service's own readers, and results with their rows -> files.
 
 import { isFlagged } from "./flags.js";
 
-const MOST_BYTES = 20_000_000;
+const MOST_DOCUMENTS = 50; // a request, so that a long file shows progress and leaves room for others
+const MOST_CHARACTERS = 100_000;
+const NAMED = 5; // words that a summary names at most
+const OWN = ["score", "p_value", "is_anomaly", "flagged_words", "suggestions", "summary", "error"];
+const BETWEEN = " | ";
 
-export async function readDocuments(file) {
-  if (file.size > MOST_BYTES) throw new Error(`${file.name}: expected at most 20 MB, got ${Math.ceil(file.size / 1e6)} MB`);
-  let text;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
-  } catch {
-    throw new Error(`${file.name}: expected UTF-8 text, got something else`);
-  }
-  const kind = file.name.toLowerCase().split(".").pop();
-  const lines = () => text.split(/\r\n|\n|\r/).filter((line) => line.trim());
-  if (kind === "jsonl") return lines().map((line, index) => parseLine(line, `${file.name}:${index + 1}`));
-  if (kind === "csv") return fromTable(parseCsv(text));
-  if (kind === "txt") return lines();
-  throw new Error(`${file.name}: expected a file ending in .txt, .csv or .jsonl`);
-}
-
-// What cannot be read is passed on as null: the service gives it an error of its own, and the others their scores.
-function parseLine(line, place) {
-  try {
-    const record = JSON.parse(line);
-    if (typeof record !== "object" || record === null || Array.isArray(record)) return record;
-    const { text, tokens, id } = record;
-    return Object.fromEntries(Object.entries({ text, tokens, id: id ?? place }).filter(([, value]) => value !== undefined));
-  } catch {
-    return null;
-  }
-}
-
-// Quoted fields may hold commas, line breaks and doubled quotes.
-export function parseCsv(text) {
-  const rows = [];
-  let row = [];
-  const field = /(?:"((?:[^"]+|"")*)"|([^,\r\n]*))(,|\r\n|\n|\r|$)/gy;
-  for (let found; field.lastIndex < text.length && (found = field.exec(text)); ) {
-    row.push(found[1] === undefined ? found[2] : found[1].replaceAll('""', '"'));
-    if (found[3] !== ",") {
-      rows.push(row);
-      row = [];
+// Documents in parts that are sent together; those that could not be read are in them, but not sent.
+export function* cutParts(documents) {
+  let part = [];
+  let characters = 0;
+  for (const document of documents) {
+    const size = (document.text ?? "").length;
+    if (part.length && (part.length >= MOST_DOCUMENTS || characters + size > MOST_CHARACTERS)) {
+      yield part;
+      part = [];
+      characters = 0;
     }
+    part.push(document);
+    characters += size;
   }
-  if (row.length) rows.push(row);
-  return rows.filter((fields) => fields.some((value) => value.trim()));
+  if (part.length) yield part;
 }
 
-// The column called text; without one, the only column, or the one with the longest entries.
-function fromTable(rows) {
-  if (!rows.length) return [];
-  const names = rows[0].map((name) => name.trim().toLowerCase());
-  let column = names.indexOf("text");
-  const headed = column >= 0 || names.length > 1;
-  if (column < 0) {
-    const sizes = names.map((_, index) => rows.reduce((sum, fields) => sum + (fields[index] ?? "").length, 0));
-    column = sizes.indexOf(Math.max(...sizes));
-  }
-  return (headed ? rows.slice(1) : rows).map((fields) => fields[column] ?? "").filter((text) => text.trim());
+export const toTexts = (part) => part.filter((document) => !document.error).map(({ id, text, tokens }) => ({ id, text, tokens }));
+
+// Each document's result, with the rest of its row.
+export function withRows(part, results) {
+  let at = 0;
+  return part.map((document) => {
+    if (document.error) return document;
+    const { id, text, ...rest } = { ...results[at++], id: document.id };
+    return { id, text: text ?? document.text, ...(document.columns ? { columns: document.columns } : {}), ...rest };
+  });
 }
+
+// The columns of a table of results: the user's own first, in their order and under their names, then ours.
+function shapeOf(results, table) {
+  const others = new Set(results.flatMap((result) => Object.keys(result.columns ?? {})));
+  const idColumn = table?.id_column ?? freeName("id", table?.columns ?? []);
+  const textColumn = table?.text_column ?? "text";
+  const columns = [...new Set([...(table?.id_column ? [] : [idColumn]), ...(table?.columns.length ? table.columns : [textColumn]), ...others])];
+  return { columns, idColumn, textColumn, own: OWN.map((name) => freeName(name, columns)) };
+}
+
+const freeName = (name, taken) => (taken.includes(name) ? freeName(`difa_${name}`, taken) : name);
 
 // A spreadsheet runs a cell that begins like a formula: an apostrophe before it keeps it text.
-export function csvCell(value) {
-  const text = typeof value === "number" ? String(value) : /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+function csvCell(value) {
+  if (value === null || value === undefined) return "";
+  const isFormula = typeof value === "string" && /^[=+\-@\t\r]/.test(value) && !/^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value);
+  const text = typeof value === "string" ? (isFormula ? `'${value}` : value) : JSON.stringify(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-export function toCsv(results, rate) {
-  const rows = results.map((result) => [
-    result.id ?? "",
-    result.error ? "" : String(result.p_value <= rate),
-    result.p_value ?? "",
-    result.score ?? "",
-    (result.words ?? []).filter((word) => isFlagged(word, rate)).map((word) => word.text).join(" "),
-    result.text ?? "",
-    result.error ?? "",
-  ]);
-  const head = ["id", "is_anomaly", "p_value", "score", "flagged_words", "text", "error"];
-  return `${[head, ...rows].map((row) => row.map(csvCell).join(",")).join("\r\n")}\r\n`;
+const flaggedWords = (result, rate) => (result.words ?? []).filter((word) => isFlagged(word, rate));
+
+// What a document is flagged for, as the service says it, at the rate in force.
+function summary(result, rate) {
+  if (result.p_value > rate) return "";
+  const words = flaggedWords(result, rate).sort((a, b) => a.p_value - b.p_value);
+  const named = [...new Set(words.map((word) => word.text))].slice(0, NAMED);
+  return named.length ? `unusual word${named.length > 1 ? "s" : ""}: ${named.join(", ")}` : "no single word stands out: the text as a whole is unlike the normal ones";
+}
+
+function ownCells(result, rate) {
+  if (result.error) return [null, null, null, null, null, null, result.error];
+  const words = flaggedWords(result, rate);
+  const meant = words.filter((word) => word.suggestion).map((word) => `${word.text} → ${word.suggestion}`);
+  const flagged = words.map((word) => word.text).join(BETWEEN);
+  return [result.score, result.p_value, result.p_value <= rate, flagged, meant.join(BETWEEN), summary(result, rate), null];
+}
+
+export function toCsv(results, rate, table) {
+  const { columns, idColumn, textColumn, own } = shapeOf(results, table);
+  const cell = (result, name) => (name === idColumn ? result.id : name === textColumn ? result.text : result.columns?.[name]);
+  const rows = results.map((result) => [...columns.map((name) => cell(result, name)), ...ownCells(result, rate)]);
+  return `\ufeff${[[...columns, ...own], ...rows].map((row) => row.map(csvCell).join(",")).join("\r\n")}\r\n`;
 }
 
 export function toJsonl(results, rate) {
   const word = (item) => ({ ...item, is_anomaly: isFlagged(item, rate) });
-  const line = (result) => (result.error ? result : { ...result, is_anomaly: result.p_value <= rate, words: result.words.map(word) });
+  const line = (result) => (result.error ? result : { ...result, is_anomaly: result.p_value <= rate, summary: summary(result, rate), words: result.words.map(word) });
   return results.map((result) => `${JSON.stringify(line(result))}\n`).join("");
 }
 

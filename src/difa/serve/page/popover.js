@@ -3,6 +3,7 @@
 import { element, percent, rarity } from "./dom.js";
 import { isFlagged } from "./flags.js";
 
+const LEAST_HEIGHT = 120; // pixels: enough to read and to scroll
 const FULL = 10; // evidence at which a bar is full: about 1 in 20,000 normal words
 const UNUSUAL = -Math.log(0.2);
 const INVISIBLE = /[\p{Cf}\p{Cc}\p{Zl}\p{Zp}]/gu;
@@ -44,15 +45,19 @@ export class Popover {
     if (this.anchor) this.open(this.anchor, word, rate, this.pinned);
   }
 
-  // Below the word, or above it where there is no room; never past the edges of the text's card.
+  // Below the word, or above it where there is more room; never past the edges of the window and of the text's card.
   place() {
     if (!this.anchor) return;
     const word = this.anchor.getClientRects()[0] ?? this.anchor.getBoundingClientRect();
+    this.box.style.maxHeight = "";
     const box = this.box.getBoundingClientRect();
     const right = this.anchor.closest(".card").getBoundingClientRect().right - 8; // what stands beside the text stays in view
     const left = Math.max(8, Math.min(word.left, right - box.width));
-    const below = word.bottom + box.height + 16 < innerHeight || word.top < box.height + 16;
-    const top = below ? word.bottom + 8 : word.top - box.height - 8;
+    const [above, below] = [word.top - 16, innerHeight - word.bottom - 16];
+    const isBelow = box.height <= below || below >= above;
+    const height = Math.min(box.height, Math.max(LEAST_HEIGHT, isBelow ? below : above));
+    const top = isBelow ? word.bottom + 8 : word.top - height - 8;
+    this.box.style.maxHeight = `${height}px`;
     this.box.style.left = `${left + scrollX}px`;
     this.box.style.top = `${top + scrollY}px`;
   }

@@ -11,6 +11,7 @@ const COLUMNS = [
   { name: "p", number: true, value: (row) => row.result.p_value ?? 2 },
   { name: "Score", number: true, value: (row) => row.result.score ?? -1 },
   { name: "Flagged", number: true, value: (row, rate) => flaggedWords(row.result, rate) },
+  { name: "Id", value: (row) => row.result.id ?? "" },
   { name: "Text", value: (row) => row.result.text ?? "" },
 ];
 
@@ -28,7 +29,8 @@ export class DocumentTable {
     });
   }
 
-  show(results, rate) {
+  show(results, rate, hasIds) {
+    this.columns = COLUMNS.filter(({ name }) => hasIds || name !== "Id");
     Object.assign(this, { results, rate, all: false, current: -1, column: 2, descending: false });
     this.draw();
   }
@@ -46,13 +48,13 @@ export class DocumentTable {
   }
 
   draw() {
-    const { value } = COLUMNS[this.column];
+    const { value } = this.columns[this.column];
     const rows = this.results.map((result, index) => ({ result, index: index + 1 }));
     const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
     rows.sort((a, b) => (this.descending ? -1 : 1) * order(value(a, this.rate), value(b, this.rate)) || a.index - b.index);
     const shown = this.all ? rows : rows.slice(0, FIRST);
     this.more.hidden = shown.length === rows.length;
-    this.table.replaceChildren(element("thead", {}, element("tr", {}, ...COLUMNS.map((column, at) => this.head(column, at)))), element("tbody", {}, ...shown.map((row) => this.row(row))));
+    this.table.replaceChildren(element("thead", {}, element("tr", {}, ...this.columns.map((column, at) => this.head(column, at)))), element("tbody", {}, ...shown.map((row) => this.row(row))));
   }
 
   head({ name, number }, at) {
@@ -77,6 +79,7 @@ export class DocumentTable {
       element("td", { class: "number" }, result.error ? "" : rarity(result.p_value)),
       element("td", { class: "number" }, result.error ? "" : result.score.toFixed(2)),
       element("td", { class: "number" }, result.error ? "" : String(flaggedWords(result, this.rate))),
+      ...(this.columns.length === COLUMNS.length ? [element("td", { class: "id" }, element("bdi", {}, result.id ?? ""))] : []),
       element("td", {}, label),
     ];
     const row = element("tr", { class: index === this.current ? "current" : null, onclick: open }, ...cells);

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from difa.perturb import Pseudo
 from difa.views.critic.network import Network, train
 from difa.views.critic.seen import Own
 from difa.views.critic.statistics import STATISTICS, Statistics
+from difa.views.view import Lesson, ViewKind
 
 _NETWORKS = ("plain", "vector")
 
@@ -34,11 +36,20 @@ class CriticView:
 
     @classmethod
     def fit(
-        cls, documents: Sequence[Encoded], pseudos: Sequence[Pseudo], config: CriticConfig, language: str | None, seed: int
+        cls,
+        documents: Sequence[Encoded],
+        pseudos: Sequence[Pseudo],
+        config: CriticConfig,
+        language: str | None,
+        seed: int,
+        least: int = 1,
     ) -> CriticView:
-        """Teach the networks on normal documents and on errors made in them; `source` of an error is a document's position."""
+        """Teach the networks on normal documents and on errors made in them; `source` of an error is a document's position.
+
+        What fewer than `least` documents have cannot be read from what is saved.
+        """
         rng = np.random.default_rng(seed)
-        statistics = Statistics.count(documents, config.vocabulary, config.pairs, language)
+        statistics = Statistics.count(documents, config.vocabulary, config.pairs, language, least)
         shown = _within([len(document) for document in documents], config.words, rng)
         normal = [documents[index] for index in shown]
         wanted = {*shown, *(pseudo.source for pseudo in pseudos)}
@@ -51,19 +62,15 @@ class CriticView:
         words = sum(map(len, normal))
         labels = np.concatenate([np.zeros(words), *(pseudo.labels for pseudo in pseudos)])
         plain_scale = plain[:words].std(axis=0) + 1e-6
-        networks = {
-            "plain": train(plain, labels, words, plain_scale, config.plain_hidden, config.plain_epochs, config.rate, seed)
-        }
+        teach = partial(train, labels=labels, normal=words, rate=config.rate, seed=seed)
+        networks = {"plain": teach(plain, scale=plain_scale, hidden=config.plain_hidden, epochs=config.plain_epochs)}
         if vectors.shape[1]:
-            networks["vector"] = train(
+            vector_scale = np.full(vectors.shape[1], max(float(vectors[:words].std()), 1e-6))
+            networks["vector"] = teach(
                 np.concatenate([plain, vectors], axis=1, dtype=np.float32),
-                labels,
-                words,
-                np.concatenate([plain_scale, np.full(vectors.shape[1], max(float(vectors[:words].std()), 1e-6))]),
-                config.vector_hidden,
-                config.vector_epochs,
-                config.rate,
-                seed,
+                scale=np.concatenate([plain_scale, vector_scale]),
+                hidden=config.vector_hidden,
+                epochs=config.vector_epochs,
             )
         return cls(statistics, networks)
 
@@ -135,3 +142,18 @@ def _within(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list
         chosen.append(index)
         words += lengths[index]
     return sorted(chosen)
+
+
+def _fit(lesson: Lesson) -> CriticView:
+    config, language = lesson.config, lesson.language
+    least = config.privacy.least_documents
+    return CriticView.fit(lesson.documents, lesson.pseudos, config.critic, language, lesson.seed, least)
+
+
+VIEW = ViewKind(
+    fit=_fit,
+    restore=lambda saved: CriticView.restore(saved.tensors, saved.language),
+    knowledge=("words", "trigrams"),
+    learnt_from=("valence",),
+    needs_errors=True,
+)

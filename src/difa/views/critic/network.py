@@ -54,7 +54,7 @@ def standardise(inputs: FloatArray, mean: FloatArray, scale: FloatArray) -> Floa
 
 
 def train(
-    inputs: FloatArray, labels: FloatArray, normal: int, scale: FloatArray, hidden: int, epochs: int, rate: float, seed: int
+    inputs: FloatArray, labels: FloatArray, *, normal: int, scale: FloatArray, hidden: int, epochs: int, rate: float, seed: int
 ) -> Network:
     """Teach a network to tell rows labelled 1 from rows labelled 0.
 

@@ -8,7 +8,6 @@ What a word says of itself is computed once and remembered; the rest is arithmet
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -21,11 +20,12 @@ from difa.knowledge.remembered import Remembered
 from difa.knowledge.spelling import FLOOR, SlipIndex, known_slips, run_together
 from difa.knowledge.trigrams import FEATURES, trigrams
 from difa.knowledge.wordlist import plain, word_list
+from difa.views.critic.counted import Counted
 from difa.views.critic.seen import EDGE, Own, Seen
 from difa.views.critic.strings import CASES, OF_STRING, Spelling, shape_of, spelling_of
 from difa.views.language import CORPUS_SHARE
-from difa.views.pairs import Pairs
-from difa.views.strings import pack, unpack
+from difa.views.masking import readable
+from difa.views.neighbour_counts import Pairs, nats_beside
 
 STATISTICS = (
     "rare here and in the language",
@@ -58,8 +58,8 @@ _REAL_WORD = 2e-6  # words that common are never taken for slips of others by a 
 _FAR = 3.0  # nats by which a suggestion must be more common than an unknown word
 _FARTHER = 5.0  # and than a known one: common misspellings are in the lists too
 _LEAST = -16.0  # log share that a suggestion must have
+NEIGHBOURS = 2  # words on each side by which suggestions are compared
 _MEMO = 1 << 14  # words whose suggestions are remembered
-NEIGHBOURS = 2  # words before and after one that say whether a suggestion is at home there
 _REAL_JOIN = 1e-7  # rarer words are not what two neighbours are parts of
 _ENDS = frozenset('.!?"')  # after these a capital says nothing
 _OF_WORD = ("number", "shape", *OF_STRING, *CASES)
@@ -70,42 +70,30 @@ what its string is like."""
 class Statistics:
     """Counts of words, pairs and shapes in normal documents."""
 
-    def __init__(
-        self,
-        words: Mapping[str, int],
-        pairs: Mapping[tuple[str, str], int],
-        shapes: Mapping[str, int],
-        language: str | None,
-    ) -> None:
-        self._words, self._shapes = words, shapes
-        self._pairs = {pair: count for pair, count in pairs.items() if all(word == EDGE or word in words for word in pair)}
+    def __init__(self, counted: Counted, language: str | None) -> None:
+        words = counted.words
+        self._counted_in, self._words, self._shapes, self._mask = counted, words, counted.shapes, counted.mask
         self._total = sum(words.values())
         self._number = {word: number for number, word in enumerate([EDGE, *words])}
         self._unknown = len(self._number)  # the number of all other words
         self._counts = np.array([0, *words.values(), 0], dtype=np.int64)
-        numbered = [(self._number[left], self._number[right], count) for (left, right), count in self._pairs.items()]
-        self._beside = Pairs(np.array(numbered, dtype=np.int64).reshape(-1, 3), len(self._counts))
+        self._beside = Pairs(counted.pairs, len(self._counts), counted.totals)
         self._known = word_list(language)
-        self._index = SlipIndex(word for word in words if not self._known.exact(word))
+        own = readable(words)
+        self._index = SlipIndex(word for word in own if not self._known.exact(word))
         self._english = language == ENGLISH
-        spelling = spelling_of(language) if self._known else Spelling(self._known, Letters(sorted(words), 4))
+        spelling = spelling_of(language) if self._known else Spelling(self._known, Letters(sorted(own), 4))
         self._strings = spelling.strings
         self._of_word = Remembered(self._describe_word, 2)
         self._meant = Remembered(self._describe_meant, 2)
         self._likely: dict[str, dict[str, float]] = {}
 
     @classmethod
-    def count(cls, documents: Sequence[Encoded], vocabulary: int, most_pairs: int, language: str | None) -> Statistics:
-        """Count normal documents; of very many words or pairs the most frequent are kept."""
-        words: Counter[str] = Counter()
-        pairs: Counter[tuple[str, str]] = Counter()
-        shapes: Counter[str] = Counter()
-        for document in documents:
-            own = Own(document)
-            words.update(own.words)
-            pairs.update(own.pairs)
-            shapes.update(own.shapes)
-        return cls(_most(words, vocabulary), _most(pairs, most_pairs), dict(sorted(shapes.items())), language)
+    def count(
+        cls, documents: Sequence[Encoded], vocabulary: int, most_pairs: int, language: str | None, least: int = 1
+    ) -> Statistics:
+        """Count normal documents, as `Counted.of` does."""
+        return cls(Counted.of(documents, vocabulary, most_pairs, language, least), language)
 
     def describe(self, documents: Sequence[Encoded], own: Sequence[Own] | None = None) -> FloatArray:
         """The numbers of STATISTICS for each word of all documents: (all words, 25).
@@ -131,26 +119,11 @@ class Statistics:
 
     def tensors(self) -> dict[str, FloatArray | IntArray]:
         """The counts as arrays."""
-        pairs = [(self._number[left], self._number[right], count) for (left, right), count in self._pairs.items()]
-        return {
-            **{f"words.{name}": value for name, value in pack(list(self._words)).items()},
-            "words.counts": np.array(list(self._words.values()), dtype=np.int64),
-            "pairs": np.array(pairs, dtype=np.int64).reshape(-1, 3),
-            **{f"shapes.{name}": value for name, value in pack(list(self._shapes)).items()},
-            "shapes.counts": np.array(list(self._shapes.values()), dtype=np.int64),
-        }
+        return self._counted_in.tensors()
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray], language: str | None) -> Statistics:
-        words = unpack(tensors["words.bytes"], tensors["words.lengths"])
-        names = [EDGE, *words]
-        shapes = unpack(tensors["shapes.bytes"], tensors["shapes.lengths"])
-        return cls(
-            dict(zip(words, tensors["words.counts"].astype(int).tolist(), strict=True)),
-            {(names[a], names[b]): count for a, b, count in tensors["pairs"].astype(int).tolist()},
-            dict(zip(shapes, tensors["shapes.counts"].astype(int).tolist(), strict=True)),
-            language,
-        )
+        return cls(Counted.restore(tensors), language)
 
     def slip_of(self, word: str) -> str | None:
         """The word one slip away that it may have been meant to be."""
@@ -162,9 +135,9 @@ class Statistics:
         """The two words that it may be, run together."""
         return run_together(plain(word), self._share)
 
-    def suggest(self, words: Sequence[str], place: int) -> str | None:
+    def suggest(self, words: Sequence[str], position: int) -> str | None:
         """What a word may have been meant to be: a word one slip away, or two words, far more common and at home here."""
-        word = words[place]
+        word = words[position]
         likely = self._likely.get(word)
         if likely is None:
             if len(self._likely) >= _MEMO:
@@ -173,7 +146,7 @@ class Statistics:
         if len(likely) < 2:
             best = next(iter(likely), None)
         else:
-            at_home = self._at_home(list(likely), words, place)
+            at_home = self._at_home(list(likely), words, position)
             best = max(zip(at_home, likely, strict=True), key=lambda found: found[0] + likely[found[1]])[1]
         return best.capitalize() if best and word[:1].isupper() else best
 
@@ -192,17 +165,17 @@ class Statistics:
     def _slips_of(self, folded: str) -> set[str]:
         return {*known_slips(folded, self._known.language), *self._index.find(folded)}
 
-    def _at_home(self, texts: Sequence[str], words: Sequence[str], place: int) -> list[float]:
-        """How well each text fits between the neighbours of a place, by the trigrams."""
+    def _at_home(self, texts: Sequence[str], words: Sequence[str], position: int) -> list[float]:
+        """How well each text fits between the neighbours of a position, by the trigrams."""
         if not self._english:
             return [0.0] * len(texts)
-        before, after = words[max(0, place - NEIGHBOURS) : place], words[place + 1 : place + 1 + NEIGHBOURS]
+        before, after = words[max(0, position - NEIGHBOURS) : position], words[position + 1 : position + NEIGHBOURS + 1]
         changed = [[*before, *text.split(), *after] for text in texts]
         return [trigrams().support(words, len(before), len(words) - len(after)) for words in changed]
 
     def _share(self, folded: str) -> float:
         """How much of running text a word makes up, here and in the language; 0 if it is unknown to both."""
-        here = self._words.get(folded, 0) / max(self._total, 1)
+        here = self._words.get(self._mask.name(folded, self._words), 0) / max(self._total, 1)
         return CORPUS_SHARE * here + (1 - CORPUS_SHARE) * self._known.exact(folded)
 
     def _counted(self, words: Sequence[str], of_word: Mapping[str, FloatArray], seen: Seen) -> list[FloatArray]:
@@ -230,7 +203,8 @@ class Statistics:
 
     def _describe_word(self, word: str) -> tuple[int, int]:
         """The word's number in the vocabulary, and how often its shape was counted."""
-        return self._number.get(fold(word), self._unknown), self._shapes.get(shape_of(word), 0)
+        name, shape = self._mask.name(fold(word), self._words), self._mask.name(shape_of(word), self._shapes)
+        return self._number.get(name, self._unknown), self._shapes.get(shape, 0)
 
     def _describe_meant(self, word: str) -> tuple[float, float]:
         """Log share of the commonest word one slip away, and of the two words that it may be, with what a second word costs."""
@@ -254,8 +228,8 @@ class Statistics:
         repeats &= np.array([one == other for one, other in pairwise(lowered)], dtype=bool)
         joins = np.pad(np.where(inside, self._join_gains(lowered, of_word), 0.0), 1)
         return [
-            _nats_beside(chance, pairs.together(left, number), pairs.after[left], seen.left_pairs, seen.left_words),
-            _nats_beside(chance, pairs.together(number, right), pairs.before[right], seen.right_pairs, seen.right_words),
+            nats_beside(chance, pairs.together(left, number), pairs.after[left], seen.left_pairs, seen.left_words),
+            nats_beside(chance, pairs.together(number, right), pairs.before[right], seen.right_pairs, seen.right_words),
             np.pad(repeats, (1, 0)).astype(float)[: len(words)],
             np.maximum(joins[1:], joins[:-1])[: len(words)],
             seen.is_first.astype(float),
@@ -269,26 +243,3 @@ class Statistics:
         joins = letters[1:] & letters[:-1] & (joined > _REAL_JOIN)
         gain = np.log(np.where(joins, joined, 1.0)) - np.minimum(log[1:], log[:-1])
         return np.where(joins, np.maximum(gain, 0.0), 0.0)
-
-
-def _nats_beside(
-    chance: FloatArray, together: IntArray, totals: IntArray, own_pairs: IntArray, own_words: IntArray
-) -> FloatArray:
-    """How much rarer (in nats) words are beside a neighbour than on the whole, Witten–Bell smoothed: (T,).
-
-    Args:
-        chance: of the words: (T,).
-        together: how often they stand beside their neighbour.
-        totals: how often the neighbour has any on that side, and how many different ones: (T, 2).
-        own_pairs: how often their own document has the two together, which is to be taken off.
-        own_words: how often it has the neighbour.
-    """
-    total, kinds = totals[:, 0] - own_words, totals[:, 1] - ((own_pairs > 0) & (own_pairs >= together))
-    seen, rest = total > 0, np.maximum(together - own_pairs, 0)
-    ratio = chance * (total + kinds) / (rest + np.maximum(kinds, 1) * chance)
-    return np.log(np.where(seen, ratio, 1.0))
-
-
-def _most(counts: Counter, most: int) -> dict:  # type: ignore[type-arg]
-    """The most frequent entries, in an order that does not depend on the documents'."""
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most])

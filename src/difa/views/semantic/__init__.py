@@ -14,13 +14,15 @@ import numpy as np
 
 from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason
+from difa.errors import MissingExtraError
 from difa.runtime.session import GraphRunner
 from difa.runtime.windows import Window, plan_windows
+from difa.views.view import Lesson, View, ViewKind
 
 _BATCH_WORDS = 1024
 _PAD_TO = 4
 
-Piece = tuple[int, Window]  # of which document, and where
+DocumentWindow = tuple[int, Window]  # of which document, and where
 
 
 class SemanticView:
@@ -31,7 +33,7 @@ class SemanticView:
     def __init__(self, graph: bytes, config: SemanticConfig, threads: int | None = None) -> None:
         self.config = config
         self._graph = graph
-        self._engine = GraphRunner(graph, threads)
+        self._runner = GraphRunner(graph, threads)
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """s_sem per word."""
@@ -61,7 +63,7 @@ class SemanticView:
         """Reconstruction error and discrepancy per document: (2, T)."""
         terms: list[FloatArray] = [np.zeros((2, len(document))) for document in documents]
         # As for the text encoder: a piece's padded length depends on the piece alone, so batch-mates change nothing.
-        by_length: dict[int, list[Piece]] = defaultdict(list)
+        by_length: dict[int, list[DocumentWindow]] = defaultdict(list)
         for index, document in enumerate(documents):
             for window in plan_windows(len(document), self.config.window):
                 padded = -(-(window.end - window.start) // _PAD_TO) * _PAD_TO
@@ -73,7 +75,7 @@ class SemanticView:
             for start in range(0, len(pieces), size)
         ]
 
-        def run(batch: tuple[int, list[Piece]]) -> list[FloatArray]:
+        def run(batch: tuple[int, list[DocumentWindow]]) -> list[FloatArray]:
             length, pieces = batch
             vectors = np.zeros((len(pieces), length, documents[0].vectors.shape[1]), np.float32)
             mask = np.zeros((len(pieces), length), np.int64)
@@ -81,11 +83,34 @@ class SemanticView:
                 count = window.end - window.start
                 vectors[row, :count] = documents[index].vectors[window.start : window.end]
                 mask[row, :count] = 1
-            return self._engine.run(vectors=vectors, mask=mask)
+            return self._runner.run(vectors=vectors, mask=mask)
 
-        for (_, pieces), outputs in zip(batches, self._engine.each(run, batches), strict=True):
+        for (_, pieces), outputs in zip(batches, self._runner.each(run, batches), strict=True):
             for row, (index, window) in enumerate(pieces):
                 kept = slice(window.keep_start, window.keep_end)
                 read = slice(window.keep_start - window.start, window.keep_end - window.start)
                 terms[index][0, kept], terms[index][1, kept] = outputs[0][row, read], outputs[1][row, read]
         return terms
+
+
+def _prepare(lesson: Lesson) -> None:
+    try:
+        from difa.views.semantic.train import architecture
+    except ImportError as error:
+        raise MissingExtraError(error.name or "torch", "fit", "fitting") from None
+    architecture(lesson.encoder.spec.dimension, lesson.config.semantic)
+
+
+def _fit(lesson: Lesson) -> View:
+    from difa.views.semantic.train import train
+
+    config = lesson.config
+    return SemanticView(train(lesson.documents, config.semantic, lesson.seed), config.semantic, config.encoder.threads)
+
+
+VIEW = ViewKind(
+    fit=_fit,
+    restore=lambda saved: SemanticView(saved.graph or b"", saved.config.semantic, saved.threads),
+    needs_vectors=True,
+    prepare=_prepare,
+)

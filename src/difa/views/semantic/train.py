@@ -1,7 +1,8 @@
 """Normal vectors -> a trained semantic network, as an ONNX graph.
 
-Two steps, as in the paper: f and g_T learn to reconstruct normal vectors; then both are frozen and g_S learns to imitate
-g_T. The architecture is exported once and kept in the cache folder; a training only fills in its weights.
+Two steps, as in the paper: f and g_T learn to reconstruct normal vectors, each at least once; then both are frozen and g_S
+learns to imitate g_T until it has reached a plateau. The architecture is exported once and kept in the cache folder; a
+training only fills in its weights.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import hashlib
 import json
 import math
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache
+from itertools import chain
 
 import numpy as np
 import torch
@@ -28,6 +30,12 @@ from difa.runtime.export import cache_folder, export_graph
 from difa.runtime.windows import plan_windows
 from difa.views.semantic.network import SemanticNetwork, attention_bias
 
+STUDENT_ROUND = 100
+"""Steps of the student between two looks at how far it still is from the teacher."""
+PLATEAUS = 3
+"""Rounds without progress after which the student has learned; after each of them but the last it goes on more slowly."""
+SLOWER = 4
+"""What its rate is divided by then: at the first rate the distance stops falling at the noise of the steps."""
 _ONE_AT_A_TIME = threading.Lock()  # torch's random state belongs to all threads
 
 
@@ -50,10 +58,9 @@ def train_network(documents: Sequence[Encoded], config: SemanticConfig, seed: in
         for window in plan_windows(len(document), config.window)
     ]
     rng = np.random.default_rng(seed)
-    steps = int(np.clip(config.epochs * -(-len(words) // config.batch_words), config.min_steps, config.max_steps))
     with _single_thread():
-        _train_teacher(network, pieces, config, steps, rng)
-        _train_student(network, pieces, config, steps, rng)
+        _train_teacher(network, pieces, config, rng)
+        _train_student(network, pieces, config, rng)
     return network.eval()
 
 
@@ -68,27 +75,37 @@ def _single_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _train_teacher(
-    network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, steps: int, rng: Generator
-) -> None:
+def teacher_steps(batches: int, config: SemanticConfig) -> int:
+    """Steps of the teacher, given the batches of one pass: `epochs` passes within the bounds, but at least one whole pass."""
+    return max(batches, min(config.epochs * batches, config.max_steps), config.min_steps)
+
+
+def _train_teacher(network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, rng: Generator) -> None:
     """Let f and g_T learn to reconstruct normal vectors."""
     parameters = [*network.encoder.parameters(), *network.teacher.parameters()]
-    batches = _endless_batches(pieces, config.batch_words, rng)
+    first = list(_batches(pieces, config.batch_words, rng))
+    batches = chain(first, _endless_batches(pieces, config.batch_words, rng))
+    steps = teacher_steps(len(first), config)
+    warm = max(1, steps // 10)
 
     def loss() -> Tensor:
         vectors, mask = _pad(next(batches))
         x, bias = network.standardise(vectors), attention_bias(mask)
         return network.distance(network.decode(network.encode(x, bias), bias), x)[mask > 0].mean()
 
-    _optimise(parameters, loss, steps, config.learning_rate)
+    optimiser = torch.optim.AdamW(parameters, lr=config.learning_rate)
+    for step in range(steps):
+        share = min(1.0, (step + 1) / warm) * 0.5 * (1 + math.cos(math.pi * step / steps))
+        _step(optimiser, loss(), share * config.learning_rate)
     for parameter in parameters:
         parameter.requires_grad_(False)
 
 
-def _train_student(
-    network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, steps: int, rng: Generator
-) -> None:
-    """Let g_S learn to imitate the frozen g_T; it sees words one by one, so their codes are computed once."""
+def _train_student(network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, rng: Generator) -> None:
+    """Let g_S learn to imitate the frozen g_T, until slower steps do not bring the two closer either.
+
+    It sees words one by one, so their codes are computed once. After each round the discrepancy is measured on all of them.
+    """
     codes, targets = [], []
     with torch.no_grad():
         for batch in _batches(pieces, 4 * config.batch_words, rng):
@@ -98,27 +115,32 @@ def _train_student(
             codes.append(z[mask > 0])
             targets.append(network.decode(z, bias)[mask > 0])
     code, target = torch.cat(codes), torch.cat(targets)
+    optimiser = torch.optim.AdamW(network.student.parameters(), lr=config.learning_rate)
+    best, plateaus = _discrepancy(network, code, target), 0
+    for _ in range(config.student_rounds):
+        rate = config.learning_rate / SLOWER**plateaus
+        for _ in range(STUDENT_ROUND):
+            picked = torch.from_numpy(rng.integers(len(code), size=config.batch_words))
+            _step(optimiser, network.distance(network.student(code[picked]), target[picked]).mean(), rate)
+        found = _discrepancy(network, code, target)
+        plateaus += found > (1 - config.plateau) * best
+        best = min(best, found)
+        if plateaus == PLATEAUS:
+            break
 
-    def loss() -> Tensor:
-        picked = torch.from_numpy(rng.integers(len(code), size=config.batch_words))
-        return network.distance(network.student(code[picked]), target[picked]).mean()
 
-    # A step on single words costs a small part of one through the attention.
-    _optimise(network.student.parameters(), loss, 2 * steps, config.learning_rate)
+def _discrepancy(network: SemanticNetwork, code: Tensor, target: Tensor) -> float:
+    """Mean distance of student and teacher over all words."""
+    with torch.no_grad():
+        return float(network.distance(network.student(code), target).mean())
 
 
-def _optimise(parameters: Iterable[torch.nn.Parameter], loss_of_batch: Callable[[], Tensor], steps: int, rate: float) -> None:
-    optimiser = torch.optim.AdamW(parameters, lr=rate)
-    warm = max(1, steps // 10)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: min(1.0, (step + 1) / warm) * 0.5 * (1 + math.cos(math.pi * step / steps))
-    )
-    for _ in range(steps):
-        loss = loss_of_batch()
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        schedule.step()
+def _step(optimiser: torch.optim.Optimizer, loss: Tensor, rate: float) -> None:
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    optimiser.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimiser.step()
 
 
 def _batches(pieces: Sequence[FloatArray], words: int, rng: Generator) -> Iterator[list[FloatArray]]:
@@ -174,7 +196,7 @@ def architecture(width: int, config: SemanticConfig) -> bytes:
     try:
         return path.read_bytes()
     except OSError:
-        pass
+        pass  # not kept yet: exported below
     inputs = {"vectors": torch.zeros(2, 9, width), "mask": torch.ones(2, 9, dtype=torch.int64)}
     with torch.random.fork_rng(devices=[]):
         network = SemanticNetwork(torch.zeros(width), 1.0, config).eval()

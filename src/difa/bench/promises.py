@@ -1,0 +1,115 @@
+"""`difa bench promises`: do false-alarm rates hold, on which text, and when do they not?
+
+Each resample fits on one half of the normal documents of a set and looks at the other half. From one fit come the rates of
+documents and words, the false discoveries in mixtures with anomalous documents, the alarms of the monitor, and what becomes of
+the rate on text that is not like the normal one. Fits on few documents and on spoilt ones are cells of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from difa.bench.contamination import with_anomalies
+from difa.bench.data import DataSet
+from difa.bench.methods import check_methods, quiet_rates
+from difa.bench.promises_figures import Pair, detection, mixture, rates
+from difa.bench.render_promises import promises_markdown
+from difa.bench.run import Run, Task, finish
+from difa.bench.split import Split, is_anomalous, split
+from difa.bench.store import Record, fingerprint_of
+from difa.document import Document, Result
+from difa.estimator import DiFA
+from difa.words import from_tokens
+
+SMALL = (20, 50, 100)
+"""Documents of the fits on few."""
+SPOILT = 0.1
+"""Share of anomalous documents in the fit on spoilt ones."""
+LONGER = 5
+"""Documents that are joined to longer ones."""
+_MOST = 1000  # documents that are looked at, of each kind
+
+
+def run_promises(run: Run, preset: str = "fast") -> list[Record]:
+    """Measure, and write `promises.json` and `promises.md`."""
+    (name,) = check_methods([f"difa-{preset}"])
+    tasks = []
+    for at, dataset in enumerate(run.sets):
+        other = run.sets[(at + 1) % len(run.sets)] if len(run.sets) > 1 else None
+        training = sum(not is_anomalous(document) for document in dataset.documents) // 2
+        for seed in run.options.seeds:
+            tasks.append(_task(run, dataset, seed, name, "whole", other=other))
+            tasks += [_task(run, dataset, seed, name, "small", documents=count) for count in SMALL if count < training]
+            tasks.append(_task(run, dataset, seed, name, "spoilt"))
+    return finish(run, "promises", tasks, promises_markdown)
+
+
+def _task(
+    run: Run, dataset: DataSet, seed: int, name: str, part: str, *, documents: int | None = None, other: DataSet | None = None
+) -> Task:
+    code = ["bench/promises.py", "bench/promises_figures.py", "bench/contamination.py", "confidence.py", "monitor/evidence.py"]
+    fingerprint = fingerprint_of(code, method=run.bench.fingerprint(name))
+    settings = {"part": part, "documents": documents, "other": other and other.digest}
+    cell = run.cell("promises", dataset, seed, name, settings, fingerprint)
+    return Task(cell, partial(_compute, run, dataset, seed, name, part, documents, other))
+
+
+def _compute(run: Run, dataset: DataSet, seed: int, name: str, part: str, documents: int | None, other: DataSet | None) -> Record:
+    halves = split(dataset.documents, seed)
+    if part == "small":
+        chosen = np.random.default_rng(seed).permutation(len(halves.training))[:documents].tolist()
+        halves = Split([halves.training[index] for index in chosen], halves.test)
+    elif part == "spoilt":
+        halves = with_anomalies(halves, SPOILT, seed)
+    with quiet_rates():
+        model = run.bench.difa(name.removeprefix("difa-"), seed).fit(halves.training)
+        return _look(model, halves, seed, other) if part == "whole" else _look_briefly(model, halves, seed)
+
+
+def _look_briefly(model: DiFA, halves: Split, seed: int) -> Record:
+    normal, anomalous = _kinds(halves, seed)
+    found = rates(model, model.score_unflagged(anomalous))
+    return {"rates": rates(model, model.score_unflagged(normal)), "found": found}
+
+
+def _look(model: DiFA, halves: Split, seed: int, other: DataSet | None) -> Record:
+    rng = np.random.default_rng(seed)
+    normal, anomalous = _kinds(halves, seed)
+    normal_results, anomalous_results = model.score_unflagged(normal), model.score_unflagged(anomalous)
+    unlike = {"longer": join(normal, LONGER), "seen": _some(halves.training, rng)}
+    if other is not None:
+        unlike["other"] = _some([document for document in other.documents if not is_anomalous(document)], rng)
+    unlike_results = {kind: model.score_unflagged(documents) for kind, documents in unlike.items() if documents}
+    return {
+        "rates": rates(model, normal_results),
+        "found": rates(model, anomalous_results),
+        "mixtures": [
+            mixture(_pairs(normal, normal_results), _pairs(anomalous, anomalous_results), share, rng) for share in (0.05, 0.2)
+        ],
+        "unlike": {kind: rates(model, results) for kind, results in unlike_results.items()},
+        "monitor": detection(model, normal_results, anomalous_results, unlike_results.get("other", ()), rng),
+    }
+
+
+def _pairs(documents: Sequence[Document], results: Sequence[Result]) -> list[Pair]:
+    return list(zip(documents, results, strict=True))
+
+
+def _kinds(halves: Split, seed: int) -> tuple[list[Document], list[Document]]:
+    """Normal and anomalous test documents."""
+    rng = np.random.default_rng(seed)
+    normal = [document for document in halves.test if not is_anomalous(document) and document.words]
+    return _some(normal, rng), _some([document for document in halves.test if is_anomalous(document)], rng)
+
+
+def _some(documents: Sequence[Document], rng: np.random.Generator) -> list[Document]:
+    return [documents[index] for index in rng.permutation(len(documents))[:_MOST].tolist()]
+
+
+def join(documents: Sequence[Document], count: int) -> list[Document]:
+    """Documents, each made of so many one after the other."""
+    groups = [documents[at : at + count] for at in range(0, len(documents) - count + 1, count)]
+    return [from_tokens([word.text for document in group for word in document.words]) for group in groups]

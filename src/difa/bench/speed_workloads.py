@@ -1,0 +1,209 @@
+"""What `difa bench speed` runs against the clock: DiFA whole and in stages, its encoder, a peer, matrix products, counting."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from difa.bench.methods import quiet_rates
+from difa.bench.split import Split
+from difa.config import EncoderConfig
+from difa.document import Document, Encoded, FloatArray, IntArray, Reason
+from difa.encoders import Encoder, EncoderSpec, Progress
+from difa.encoders.source import find
+from difa.engines.local import Job, Silent, score_inputs
+from difa.estimator import DiFA
+from difa.formats.write import to_json_line
+from difa.views import View
+from difa.words import from_tokens
+
+Workload = Callable[[], object]
+_REST = "calibration, fusion, documents"  # what scoring does beside its encoder and its views
+_ROWS = 1024  # rows of a product: as many as the encoder has subwords in a batch
+
+
+def clock(work: Workload) -> float:
+    """Seconds that some work takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def score_and_write(model: DiFA, documents: Sequence[Document], path: Path) -> None:
+    """Scoring from Python, and the results as lines of JSON."""
+    with path.open("w", encoding="utf-8") as file, quiet_rates():
+        file.writelines(map(to_json_line, model.score(documents)))
+
+
+def score_file(model: DiFA, folder: Path, source: Path, path: Path) -> None:
+    """Scoring as the command does it, from file to file through its pipeline, without its start-up."""
+    with quiet_rates():
+        score_inputs(model, Job(folder, [str(source)], out=path), Silent())
+
+
+class _Timer:
+    """Seconds by name, of what was done within `time`."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def time(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.seconds[name] += time.perf_counter() - started
+
+
+@dataclass(frozen=True)
+class _TimedEncoder:
+    """An encoder that is timed."""
+
+    encoder: Encoder
+    timer: _Timer
+
+    @property
+    def spec(self) -> EncoderSpec:
+        return self.encoder.spec
+
+    def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
+        with self.timer.time("encoder"):
+            return self.encoder.encode(documents, progress)
+
+    def vocabulary(self) -> list[str]:
+        return self.encoder.vocabulary()
+
+
+@dataclass(frozen=True)
+class _TimedView:
+    """A view whose raw evidence is timed."""
+
+    view: View
+    timer: _Timer
+
+    @property
+    def name(self) -> str:
+        return self.view.name
+
+    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        with self.timer.time(f"{self.name} view"):
+            return self.view.raw(documents)
+
+    def explain(self, document: Encoded) -> list[list[Reason]]:
+        return self.view.explain(document)
+
+    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
+        return self.view.tensors()
+
+    def graph(self) -> bytes | None:
+        return self.view.graph()
+
+
+def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dict[str, float]:
+    """Seconds of each stage, one after the other: the detector scores with an encoder and views that are timed."""
+    timer, fitted = _Timer(), model.detector_
+    # With one thread nothing overlaps; the encoder and the views keep the threads that they were made with.
+    timed = replace(
+        fitted,
+        encoder=_TimedEncoder(fitted.encoder, timer),
+        views=tuple(_TimedView(view, timer) for view in fitted.views),
+        threads=1,
+    )
+    with timer.time(_REST):
+        timed.score(documents)
+    timer.seconds[_REST] -= sum(seconds for name, seconds in timer.seconds.items() if name != _REST)
+    with quiet_rates():
+        results = model.score(documents[:200])
+    with timer.time("JSON"):
+        path.write_text("".join(map(to_json_line, results)), encoding="utf-8")
+    timer.seconds["JSON"] *= len(documents) / len(results)
+    return dict(timer.seconds)
+
+
+def matrix_limit(encoder: Encoder, name: str, subwords: int, threads: int) -> Workload:
+    """The matrix products of the encoder up to its layer, and nothing else, by the faster of two ways to use the cores."""
+    import torch
+
+    config = json.loads((find(EncoderConfig(name=name, layer=encoder.spec.layer)).folder / "config.json").read_text())
+    width, inner = config["hidden_size"], config.get("intermediate_size", 4 * config["hidden_size"])
+    shapes = [(width, 3 * width), (width, width), (width, inner), (inner, width)]  # QKV, output, MLP up and down
+    pairs = [(torch.rand(_ROWS, rows), torch.rand(rows, columns)) for rows, columns in shapes]
+    blocks = [min(_ROWS, subwords - start) for start in range(0, subwords, _ROWS)] * encoder.spec.layer
+
+    def products(rows: int) -> None:
+        for a, b in pairs:
+            torch.mm(a[:rows], b)
+
+    def with_threads(count: int, work: Workload) -> float:
+        before = torch.get_num_threads()
+        torch.set_num_threads(count)
+        try:
+            return clock(work)
+        finally:
+            torch.set_num_threads(before)
+
+    def side_by_side() -> None:
+        with ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1)) as pool:
+            list(pool.map(products, blocks))
+
+    def best() -> float:
+        together = with_threads(threads, lambda: list(map(products, blocks)))
+        return min(together, with_threads(1, side_by_side))
+
+    return best
+
+
+def peer(halves: Split, documents: Sequence[Document], encoder: Encoder, name: str, seed: int) -> Workload | None:
+    """PyTextAD's TokenCore on the same encoder and layer, fitted, ready to score; None where it is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("pytextad") is None:
+        return None
+    import warnings
+
+    import pytextad
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    source, most = find(EncoderConfig(name=name, layer=encoder.spec.layer)), min(512, encoder.spec.max_length)
+    embedder = pytextad.TokenEmbedder(str(source.folder), layer=source.layer, max_length=most, word_pooling="max", device="cpu")
+    model = pytextad.TokenDetector(pytextad.TokenCore(), embedder=embedder, random_state=seed)
+    tokens = [[word.text for word in document.words] for document in documents]
+    with warnings.catch_warnings(action="ignore"):
+        model.fit([[word.text for word in document.words] for document in halves.training])
+
+    def score() -> None:
+        with warnings.catch_warnings(action="ignore"):
+            model.token_scores(tokens)
+
+    return score
+
+
+def count_words(source: Path) -> int:
+    """The limit of a method that looks words up: read the file, take its words with their offsets, find each in a dictionary."""
+    counts: dict[str, int] = {}
+    with source.open(encoding="utf-8") as lines:
+        for line in lines:
+            for word in from_tokens(json.loads(line)["tokens"]).words:
+                counts[word.text] = counts.get(word.text, 0) + 1
+    return len(counts)
+
+
+def vary(documents: Sequence[Document], count: int, seed: int, most: int | None = None) -> list[list[str]]:
+    """So many word lists: the documents again and again, each time with one word replaced by a word of another."""
+    rng = np.random.default_rng(seed)
+    words = [word.text for document in documents for word in document.words]
+    varied = []
+    for index in range(count):
+        tokens = [word.text for word in documents[index % len(documents)].words][:most]
+        if index >= len(documents) and tokens:
+            tokens[int(rng.integers(len(tokens)))] = words[int(rng.integers(len(words)))]
+        varied.append(tokens)
+    return varied

@@ -1,0 +1,124 @@
+"""`difa monitor`: batches of a feed -> whether it is still like the normal text."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from difa.cli.options import (
+    Cache,
+    Fpr,
+    IdColumn,
+    Inputs,
+    ModelFolder,
+    Quiet,
+    SkipBad,
+    TextColumn,
+    Threads,
+    columns_of,
+    find_inputs,
+    stream_sources,
+)
+
+if TYPE_CHECKING:
+    from difa.formats.sources import Source
+    from difa.monitor import BatchReport, Monitor
+    from difa.monitor.tally import Tally
+
+EXAMPLES = """Examples:
+
+difa monitor model monday.csv tuesday.csv
+
+difa monitor model may.csv --by day
+
+difa monitor model today.csv --state feed.json --prometheus /var/lib/node_exporter/difa.prom
+"""
+
+
+def monitor(
+    model: ModelFolder,
+    inputs: Inputs,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Cut the input into batches by this column, or by `day`; otherwise each file is a batch."),
+    ] = None,
+    state: Annotated[
+        Path | None, typer.Option(help="File that keeps the running evidence, so that the next run goes on with it.")
+    ] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Start anew, whatever --state says.")] = False,
+    alarm: Annotated[
+        float, typer.Option(help="Chance that there is ever a false alarm while the feed is as the normal text was.")
+    ] = 0.05,
+    prometheus: Annotated[Path | None, typer.Option(help="Also write the figures as Prometheus text, for a collector.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    fpr: Fpr = None,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    cache: Cache = None,
+    threads: Threads = None,
+    skip_bad: SkipBad = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say whether a feed is still like the normal text; exit code 1 on alarm."""
+    from difa.atomic import fresh_text
+    from difa.calibrate import check_rate
+    from difa.estimator import DiFA
+    from difa.monitor import Monitor
+    from difa.monitor.state import read_state, write_state
+    from difa.monitor.text import prometheus as figures
+
+    check_rate("--alarm", alarm)
+    sources = find_inputs(inputs, columns_of(text_column, id_column), quiet, skip_bad)
+    detector = DiFA.load(model, cache=cache, threads=threads)
+    known = read_state(state, detector.detector_, alarm) if state is not None and not reset else None
+    watcher = Monitor(detector, fpr=fpr, false_alarm=alarm, state=known)
+    batches = _batches(watcher, sources, by, skip_bad, quiet)
+    reports = [watcher.judge(name, batch) for name, batch in batches.items()]
+    if prometheus is not None:
+        with fresh_text(prometheus) as file:
+            file.write(figures(reports, watcher, str(model)))
+    if state is not None:
+        write_state(state, watcher.state)
+    _show(reports, watcher, json)
+    raise typer.Exit(1 if watcher.state.is_alarm else 0)
+
+
+def _batches(watcher: Monitor, sources: list[Source], by: str | None, skip_bad: bool, quiet: bool) -> dict[str, Tally]:
+    """The batches in their order: files as they were named, values of a column from low to high."""
+    from difa.cli.progress import counter
+    from difa.errors import InputError
+    from difa.monitor.tally import Tally, cut_batches, in_order
+
+    found: dict[str, Tally] = {}
+    with counter("look", None, quiet) as advance:
+        for source in sources:
+            results = watcher.score(stream_sources([source], skip_bad))
+            for name, result in cut_batches(results, by, source.name):
+                found.setdefault(name, Tally()).add(result)
+                advance(1)
+    if not found:
+        raise InputError(f"{sources[0].name}: expected documents, got none")
+    return in_order(found) if by else found
+
+
+def _show(reports: list[BatchReport], watcher: Monitor, json: bool) -> None:
+    from difa.monitor.text import batch_lines, verdict
+
+    if not json:
+        for report in reports:
+            typer.echo("\n".join(batch_lines(report, watcher.threshold)))
+        typer.echo(verdict(watcher))
+        return
+    state = watcher.state
+    record: dict[str, Any] = {
+        "alarm": state.is_alarm,
+        "alarm_since": state.alarm_since,
+        "false_alarm": watcher.false_alarm,
+        "alarm_log10_evidence": watcher.threshold,
+        "documents": state.documents,
+        "batches": [report.to_dict() for report in reports],
+    }
+    typer.echo(jsonlib.dumps(record, ensure_ascii=False, indent=2))

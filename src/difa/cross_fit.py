@@ -1,0 +1,88 @@
+"""Views fitted on parts of the training documents, so that each document can be scored by views that did not see it.
+
+The documents are cut into folds, and for each fold views are fitted on the other folds; one more set is fitted on all documents.
+All sets start from one seed: their views start alike, and their scores stay comparable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difa.calibrate import TailReference, tail_evidence
+from difa.detector import raw_evidence
+from difa.document import Encoded, FloatArray, IntArray
+from difa.runtime.threads import core_count
+from difa.views import Lesson, View, fit_view, prepare_views
+
+T = TypeVar("T")
+Report = Callable[[str, float], None]
+"""Called with the name of the stage under way and the share of it that is done."""
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """The documents in folds, for each fold views fitted on the other folds, and views fitted on all documents."""
+
+    folds: IntArray  # (documents,)
+    fold_views: tuple[tuple[View, ...], ...]
+    views: tuple[View, ...]
+
+    @classmethod
+    def fit(cls, lesson: Lesson, rng: np.random.Generator, report: Report) -> CrossFit:
+        """Draw the folds and fit all views."""
+        count = lesson.config.calibration.folds
+        folds = rng.permutation(np.arange(len(lesson.documents)) % count)
+        others = [lesson.without((folds == fold).tolist()) for fold in range(count)]
+        *fold_views, views = _fit_side_by_side([*others, lesson], report)
+        return cls(folds, tuple(fold_views), views)
+
+    def raw(self, documents: Sequence[Encoded], folds: IntArray) -> list[FloatArray]:
+        """Raw evidence of each document by the views of its fold, which did not see it."""
+        raw: list[FloatArray] = [np.empty(0)] * len(documents)
+        for fold, views in enumerate(self.fold_views):
+            members = np.flatnonzero(folds == fold).tolist()
+            for index, item in zip(members, raw_evidence(views, [documents[i] for i in members]), strict=True):
+                raw[index] = item
+        return raw
+
+    def in_sample_evidence(self, documents: Sequence[Encoded], epsilon: float) -> FloatArray:
+        """Tail evidence of all words in the paper's way: ranked among what their fold's views were fitted on."""
+        references = [
+            references_of(np.concatenate(raw_evidence(views, pick(documents, self.folds != fold))))
+            for fold, views in enumerate(self.fold_views)
+        ]
+        raw = self.raw(documents, self.folds)
+        return np.concatenate(
+            [tail_evidence(item, references[fold], epsilon) for item, fold in zip(raw, self.folds, strict=True)]
+        )
+
+
+def _fit_side_by_side(lessons: Sequence[Lesson], report: Report) -> list[tuple[View, ...]]:
+    """Views for each lesson, fitted in parallel; the outcome does not depend on which is done first."""
+
+    def fit_views(lesson: Lesson) -> tuple[View, ...]:
+        return tuple(fit_view(name, lesson) for name in lesson.config.views.names)
+
+    report("learn normal text", 0.0)
+    prepare_views(lessons[0])
+    with ThreadPoolExecutor(min(len(lessons), lessons[0].config.encoder.threads or core_count())) as pool:
+        futures = [pool.submit(fit_views, lesson) for lesson in lessons]
+        for done, _ in enumerate(as_completed(futures), 1):
+            report("learn normal text", done / len(futures))
+    return [future.result() for future in futures]
+
+
+def references_of(raw: FloatArray) -> tuple[TailReference, ...]:
+    """A reference for each view, from the raw evidence of normal words: (T, views)."""
+    return tuple(TailReference.of(column) for column in raw.T)
+
+
+def pick(items: Sequence[T], chosen: NDArray[np.bool_]) -> list[T]:
+    """The items that are chosen."""
+    return [item for item, is_chosen in zip(items, chosen, strict=True) if is_chosen]

@@ -1,0 +1,100 @@
+"""Models on the Hugging Face hub: a model folder goes up with a card, and comes down as a stranger's.
+
+The hub's client keeps downloads in a cache in which files are links. They are followed only within the cache of the repository,
+and what they lead to is read and checked as any other model folder. Needs the extra `hub`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from difa.atomic import write_synced
+from difa.errors import MissingExtraError, ModelError
+from difa.model_folder import CONFIG, MOST_BYTES, parse_json, read_regular, reason_of
+
+if TYPE_CHECKING:
+    from difa.estimator import DiFA
+
+_FILES = [CONFIG, "weights.safetensors", "tokenizer.json", "*.onnx", "README.md"]
+_HEADER = """---
+library_name: difa
+pipeline_tag: token-classification
+tags:
+- difa
+- anomaly-detection
+- text
+{language}---
+
+"""
+
+
+def push(model: DiFA, repository: str, *, private: bool, revision: str | None, token: str | None) -> str:
+    """Put a fitted model into a repository of the hub, which is made if there is none; returns the address of the commit."""
+    client = _client()
+    with tempfile.TemporaryDirectory(prefix="difa.") as name:
+        folder = Path(name) / "model"
+        model.save(folder)
+        _refuse_origin(repository, folder)
+        card, language = folder / "README.md", model.detector_.language
+        header = _HEADER.format(language=f"language: {language}\n" if language else "")
+        write_synced(card, (header + card.read_text(encoding="utf-8")).encode())
+        try:
+            hub = client.HfApi(token=token)
+            hub.create_repo(repository, private=private, exist_ok=True)
+            commit = hub.upload_folder(
+                repo_id=repository,
+                folder_path=folder,
+                revision=revision,
+                commit_message="A DiFA model",
+                delete_patterns=_FILES,  # what an older model had and this one has not
+            )
+        except Exception as error:  # the hub client raises dozens of kinds, all meaning "could not be done"
+            raise ModelError(
+                f"{repository}: the Hugging Face hub did not take the model ({reason_of(error)}): check the name, the connection "
+                "and your token"
+            ) from None
+    return str(commit.commit_url)
+
+
+@contextmanager
+def fetched(repository: str, revision: str | None, token: str | None) -> Iterator[Path]:
+    """A folder with copies of a repository's files, downloaded or from the hub's local cache."""
+    snapshot = _download(repository, revision, token)
+    inside = snapshot.resolve().parents[1]  # the repository's own part of the cache
+    with tempfile.TemporaryDirectory(prefix="difa.") as name:
+        for path in sorted(snapshot.iterdir()):
+            target = path.resolve()
+            if not target.is_relative_to(inside):
+                raise ModelError(f"{repository}: expected files of its own, got a link to elsewhere: {path.name[:100]!r}")
+            write_synced(Path(name) / path.name, read_regular(target, MOST_BYTES))
+        _refuse_origin(repository, Path(name))
+        yield Path(name)
+
+
+def _download(repository: str, revision: str | None, token: str | None) -> Path:
+    client = _client()
+    try:
+        return Path(client.snapshot_download(repository, revision=revision, token=token, allow_patterns=_FILES))
+    except Exception as error:  # as above
+        raise ModelError(
+            f"{repository}: the Hugging Face hub could not deliver the model ({reason_of(error)}): check the name, the revision "
+            "and the connection"
+        ) from None
+
+
+def _refuse_origin(repository: str, folder: Path) -> None:
+    path = folder / CONFIG
+    if path.is_file() and parse_json(path, read_regular(path, MOST_BYTES)).get("encoder_origin"):
+        raise ModelError(f"{repository}: expected a model that holds its encoder, got one that names it: such models stay local")
+
+
+def _client() -> Any:
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise MissingExtraError("huggingface_hub", "hub", "a model on the Hugging Face hub") from None
+    return huggingface_hub

@@ -1,0 +1,93 @@
+"""Document scores, batch after batch -> running evidence that the feed has changed, which may be looked at at any time.
+
+A conformal test martingale (Vovk et al., 2005). Each document is ranked among the reference of the model and all documents of the
+feed before it. As long as the feed is as the normal text was, these p-values are independent, and none is smaller than chance
+makes it, however small the reference: it is a part of what is compared, not the measure. (The p-values of results are ranks among
+the reference alone. In the long run a test of these finds out what is peculiar about that one sample.)
+
+Then a game against "as before": a unit of capital is bet on small p-values, by bets ε·p^(ε−1), which are fair where p-values are
+uniform. Whoever plays a fair game reaches 1/α times the capital with a chance of at most α, ever (Ville's inequality). With batch
+t a share of 1/(t(t+1)) of the capital enters the game, the rest waits: so a change that comes late is found as well, at a cost
+that grows with the logarithm of t only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from difa.document import FloatArray, IntArray
+
+BETS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.98)
+"""Exponents ε: small ones bet on few documents that are very unusual, large ones on many that are a little."""
+_STEP, _STEPS = 0.01, 4096  # scores are kept in steps, so that a feed of any length takes little room
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the running game has come to."""
+
+    logs: tuple[float, ...] = (-math.inf,) * len(BETS)
+    """Logarithm of the capital in each bet."""
+    batches: int = 0
+
+    @property
+    def log_capital(self) -> float:
+        """Logarithm of all capital, 0 at the start: the log odds against "as before"."""
+        waiting = -math.log(self.batches + 1)
+        return float(np.logaddexp.reduce([*self.logs, waiting]))
+
+    def after(self, p_values: FloatArray) -> Evidence:
+        """The evidence when one more batch has been seen."""
+        number = self.batches + 1
+        entering = -math.log(number * (number + 1) * len(BETS))
+        total, count = float(np.log(p_values).sum()), len(p_values)
+        gains = [count * math.log(bet) + (bet - 1) * total for bet in BETS]
+        logs = [float(np.logaddexp(log, entering)) + gain for log, gain in zip(self.logs, gains, strict=True)]
+        return Evidence(tuple(logs), number)
+
+    def is_alarm(self, false_alarm: float) -> bool:
+        """Whether the capital is what it reaches by chance with this probability at most."""
+        return self.log_capital >= -math.log(false_alarm)
+
+
+class Pool:
+    """Scores of the reference and of the feed so far, which each new document is ranked among.
+
+    Args:
+        reference: scores of normal documents.
+        feed: how many documents of the feed have a score of each step.
+    """
+
+    def __init__(self, reference: FloatArray, feed: Mapping[int, int]) -> None:
+        self._feed = np.zeros(_STEPS, dtype=np.int64)
+        self._feed[list(feed)] = list(feed.values())
+        self._all = self._feed + np.bincount(_steps(reference), minlength=_STEPS)
+        self._count = int(self._all.sum())
+
+    def rank(self, scores: FloatArray) -> FloatArray:
+        """P-values of documents in their order, each ranked among all before it, which it then joins."""
+        p_values = np.empty(len(scores))
+        for at, step in enumerate(_steps(scores).tolist()):
+            p_values[at] = (1 + self._all[step:].sum()) / (1 + self._count)
+            self._all[step] += 1
+            self._feed[step] += 1
+            self._count += 1
+        return p_values
+
+    @property
+    def feed(self) -> dict[int, int]:
+        """How many documents of the feed have a score of each step."""
+        return {step: int(self._feed[step]) for step in np.flatnonzero(self._feed).tolist()}
+
+
+def is_step(value: int) -> bool:
+    """Whether a number is one of the steps."""
+    return 0 <= value < _STEPS
+
+
+def _steps(scores: FloatArray) -> IntArray:
+    return np.asarray(np.clip(np.floor(scores / _STEP), 0, _STEPS - 1), dtype=np.int64)

@@ -1,0 +1,118 @@
+"""A batch and the model -> what is more frequent, or less, than in normal text: traits, views and words, in plain words.
+
+Traits and views are ranked among normal text, so it is known how many of it are unusual by each. Of words it is known where the
+model has counted them; a share of documents is then estimated from the share of words and the length of the documents.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from difa.detector import Detector
+from difa.monitor.tally import RARE, Excess, Tally
+from difa.report.marks import visible
+from difa.views.language import LanguageView
+
+MOST = 5
+"""Of each kind that are named at most."""
+_CLEAR = 4.0  # standard deviations from which a change is named: many are looked at
+_VIEWS = {
+    "language": "rare words",
+    "phrase": "words that do not fit between their neighbours",
+    "tone": "words that stand out in tone",
+    "critic": "words that look like errors",
+    "form": "words of unusual form",
+    "neighbour": "words used unlike any of your normal text",
+    "semantic": "words that do not fit their surroundings",
+    "collocation": "words that are unusual beside their neighbours",
+    "words": "unusual words",
+}
+_TRAITS = {"highest": "documents with single", "three highest": "documents with several", "mean": "documents full of"}
+
+
+@dataclass(frozen=True)
+class Move:
+    """Something that is more or less frequent than in normal text."""
+
+    kind: str
+    """`trait`, `view`, `word`, or `flagged` for a flagged word whose normal share is not known."""
+    name: str
+    share: float
+    """Of the batch: of its words for a view, of its documents otherwise."""
+    normal: float | None
+    deviations: float
+    """How clear the change is, in standard deviations; below zero where the share fell."""
+
+    @property
+    def sentence(self) -> str:
+        """What a person would say."""
+        here = percent(self.share)
+        if self.kind == "view":
+            return f"{what(self.name)}: {here} of words, {percent(self.normal or 0.0)} of normal ones"
+        if self.kind == "trait":
+            return f"{what(self.name)}: {here} of documents, {percent(self.normal or 0.0)} of normal ones"
+        if self.normal is None:
+            return f"'{visible(self.name)}' is flagged in {here} of documents"
+        before = f"about {percent(self.normal)} of normal ones" if self.normal else "none of the normal ones"
+        return f"'{visible(self.name)}' appears in {here} of documents, {before}"
+
+
+def what(name: str) -> str:
+    """A view or a trait in plain words."""
+    view, colon, how = name.partition(": ")
+    plain = _VIEWS.get(view, f"words that stand out by {view}")
+    return f"{_TRAITS.get(how, how)} {plain}" if colon else plain
+
+
+def percent(share: float) -> str:
+    """A share with two digits that say something."""
+    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
+
+
+def find_moves(batch: Tally, detector: Detector) -> list[Move]:
+    """What moved most, of each kind the clearest first."""
+    return [*_excesses("trait", batch.traits), *_excesses("view", batch.views), *_words(batch, detector)]
+
+
+def _excesses(kind: str, found: dict[str, Excess]) -> Iterable[Move]:
+    moves = [Move(kind, name, excess.share, RARE, excess.deviations) for name, excess in found.items()]
+    return _clearest(move for move in moves if move.deviations > 0)  # that less is unusual is no news
+
+
+def _words(batch: Tally, detector: Detector) -> Iterable[Move]:
+    counted = next((view for view in detector.views if isinstance(view, LanguageView)), None)
+    documents = max(1, batch.documents)
+    if counted is None:
+        most = sorted(batch.flagged_with.items(), key=lambda item: (-item[1], item[0]))[:MOST]
+        return [Move("flagged", batch.spelling[key], count / documents, None, 0.0) for key, count in most]
+    length = max(1.0, batch.words / documents)
+    normal_documents = counted.corpus_words / length
+    moves = []
+    for key, count in batch.documents_with.items():
+        if any(map(str.isalpha, key)):
+            normal = 1 - math.exp(-counted.corpus_share(key) * length)
+            clear = contrast(count, documents, normal * normal_documents, normal_documents)
+            moves.append(Move("word", batch.spelling[key], count / documents, normal, clear))
+    return _clearest(moves)
+
+
+def _clearest(moves: Iterable[Move]) -> list[Move]:
+    clear = [move for move in moves if abs(move.deviations) >= _CLEAR]
+    return sorted(clear, key=lambda move: (-abs(move.deviations), move.name))[:MOST]
+
+
+def contrast(count: float, total: float, other_count: float, other_total: float) -> float:
+    """How clearly two shares differ: the signed root of the likelihood ratio, about standard normal where they are equal."""
+    pooled = (count + other_count) / (total + other_total)
+    ratio = sum(
+        _term(share * of, expected * of)
+        for has, of in ((count, total), (other_count, other_total))
+        for share, expected in ((has / of, pooled), (1 - has / of, 1 - pooled))
+    )
+    return math.copysign(math.sqrt(max(2 * ratio, 0.0)), count / total - other_count / other_total)
+
+
+def _term(count: float, expected: float) -> float:
+    return count * math.log(count / expected) if count > 0 else 0.0

@@ -1,0 +1,149 @@
+"""Form-structural view: is the word unusual in its string or in its local geometry?
+
+A 16-number descriptor per word, 10 surface statistics of the string and 6 statistics of its vector among two neighbours
+on each side, and its Mahalanobis distance to normal words: s_form = sqrt((d−μ)ᵀ Σ⁻¹ (d−μ)). Without vectors the ten remain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from difa.config import FormConfig
+from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.knowledge.remembered import Remembered
+from difa.views.form.context_statistics import CONTEXT, describe_context
+from difa.views.view import ViewKind
+
+SURFACE = (
+    "length",
+    "share of digits",
+    "share of letters",
+    "share of capitals",
+    "share of punctuation",
+    "share of its longest run of one character",
+    "share of distinct characters",
+    "character entropy",
+    "share of vowels among letters",
+    "longest run of consonants",
+)
+_VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœ")
+_TINY = 1e-9
+
+
+@dataclass(frozen=True)
+class FormView:
+    """Gaussian reference of normal descriptors: mean, scale per entry, and inverse correlation."""
+
+    config: FormConfig
+    mean: FloatArray  # (16,), or (10,) without vectors
+    scale: FloatArray  # (16,)
+    precision: FloatArray  # (16, 16), of standardised entries
+
+    name = "form"
+
+    @classmethod
+    def fit(cls, documents: Sequence[Encoded], config: FormConfig) -> FormView:
+        """Mean and covariance of the normal words' descriptors."""
+        descriptors = describe(documents, config.window)
+        mean = np.zeros(descriptors.shape[1])
+        present = ~np.isnan(descriptors)
+        known = present.any(axis=0)
+        mean[known] = np.nanmean(descriptors[:, known], axis=0)
+        centred = np.where(present, descriptors - mean, 0.0)
+        scale = np.maximum(centred.std(axis=0), config.min_scale)
+        standard = centred / scale
+        correlation = standard.T @ standard / len(standard)
+        # Shrinkage keeps collinear and constant entries invertible.
+        correlation = (1 - config.shrinkage) * correlation + config.shrinkage * np.eye(len(mean))
+        return cls(config, mean, scale, np.linalg.inv(correlation))
+
+    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        """Mahalanobis distances."""
+        if not documents:
+            return []
+        standard = self._standardise(describe(documents, self.config.window))
+        squared = np.einsum("ti,ti->t", np.einsum("ti,ij->tj", standard, self.precision), standard)
+        return split_by(map(len, documents), np.sqrt(np.maximum(squared, 0.0)))
+
+    def explain(self, document: Encoded) -> list[list[Reason]]:
+        """The descriptor entries that deviate most, in words."""
+        descriptors = describe([document], self.config.window)
+        standard = self._standardise(descriptors)
+        # x·(Px) splits the squared distance over the entries.
+        shares = np.maximum(standard * (standard @ self.precision), 0.0)
+        shares /= np.maximum(shares.sum(axis=1, keepdims=True), _TINY)
+        return [
+            [
+                Reason(self._phrase(entry, descriptors[t, entry], standard[t, entry]), float(shares[t, entry]))
+                for entry in np.argsort(-shares[t], kind="stable")
+                if shares[t, entry] > 0 and abs(standard[t, entry]) >= 1
+            ]
+            for t in range(len(document))
+        ]
+
+    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
+        return {"mean": self.mean, "scale": self.scale, "precision": self.precision}
+
+    def graph(self) -> bytes | None:
+        return None
+
+    def _standardise(self, descriptors: FloatArray) -> FloatArray:
+        # An entry that does not exist (no left neighbour, say) is not evidence: it stands at the mean.
+        return np.where(np.isnan(descriptors), 0.0, descriptors - self.mean) / self.scale
+
+    def _phrase(self, entry: int, value: float, deviation: float) -> str:
+        name = (SURFACE + CONTEXT)[entry]
+        return (
+            f"{'high' if deviation > 0 else 'low'} {name}: {value:.3g}, normal {self.mean[entry]:.2g} ± {self.scale[entry]:.2g}"
+        )
+
+
+def describe(documents: Sequence[Encoded], window: int) -> FloatArray:
+    """The descriptors of all words: (T, 16), or (T, 10) without vectors; NaN where an entry does not exist."""
+    surface = _SURFACES.of(word for document in documents for word in document.words)
+    if not any(document.vectors.shape[1] for document in documents):
+        return surface
+    return np.concatenate([surface, describe_context([document.vectors for document in documents], window)], axis=1)
+
+
+def describe_surface(word: str) -> tuple[float, ...]:
+    """Ten statistics of a word's characters, in the order of SURFACE."""
+    length = len(word)
+    if length == 0:
+        return (0.0,) * len(SURFACE)
+    letters = sum(map(str.isalpha, word))
+    digits = sum(map(str.isdigit, word))
+    spaces = sum(map(str.isspace, word))
+    counts = Counter(lowered := word.lower())
+    vowels = sum(character in _VOWELS for character in lowered)
+    return (
+        float(length),
+        digits / length,
+        letters / length,
+        sum(map(str.isupper, word)) / length,
+        (length - letters - digits - spaces) / length,
+        max(len(list(run)) for _, run in groupby(word)) / length if length > 1 else 0.0,
+        len(counts) / length,
+        -sum(n / len(lowered) * math.log2(n / len(lowered)) for n in counts.values()),
+        vowels / letters if letters else 0.0,
+        float(_longest(character.isalpha() and character not in _VOWELS for character in lowered)),
+    )
+
+
+_SURFACES = Remembered(describe_surface, len(SURFACE))
+
+
+def _longest(flags: object) -> int:
+    return max((len(list(run)) for flag, run in groupby(flags) if flag), default=0)  # type: ignore[call-overload]
+
+
+VIEW = ViewKind(
+    fit=lambda lesson: FormView.fit(lesson.documents, lesson.config.form),
+    restore=lambda saved: FormView(config=saved.config.form, **saved.tensors),
+)

@@ -1,0 +1,30 @@
+"""Tone view: does the word praise, insult or complain more than normal text does?
+
+`vectors` measures a word in its context along directions in the encoder's space; `lexicon` looks the word up, where there are no
+vectors.
+"""
+
+from __future__ import annotations
+
+from difa.knowledge import ENGLISH
+from difa.views.tone.lexicon import LexiconView
+from difa.views.tone.vectors import ToneView, learn_directions
+from difa.views.view import Lesson, SavedView, View, ViewKind
+
+
+def _fit(lesson: Lesson) -> View:
+    if not lesson.encoder.spec.dimension:
+        return LexiconView.fit(lesson.documents, lesson.language)
+    return ToneView.fit(lesson.documents, lesson.encoder, lesson.language)
+
+
+def _restore(saved: SavedView) -> View:
+    return ToneView(**saved.tensors) if "directions" in saved.tensors else LexiconView.restore(saved.tensors)
+
+
+def _prepare(lesson: Lesson) -> None:
+    if lesson.language == ENGLISH and lesson.encoder.spec.dimension:
+        learn_directions(lesson.encoder)
+
+
+VIEW = ViewKind(_fit, _restore, learnt_from=("valence",), english_only=True, prepare=_prepare)

@@ -1,0 +1,132 @@
+"""Tone view: does the word praise, insult or complain more than normal text does?
+
+Lexicons of valence and of insults give a direction in the encoder's space along which words turn negative or hostile, and one
+along which they turn positive (ridge regression on the lexicons' words, each read in a short phrase). A word in its context
+is measured along both, in units of what one normal word in a hundred reaches. Praise must be ten times as rare to count as
+much, since most people look for the other. Lexicons and phrase are English: in other languages the view is silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from difa.atomic import fresh_file
+from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.encoders import Encoder
+from difa.knowledge import ENGLISH
+from difa.knowledge.tone import rated_words
+from difa.knowledge.valence import valences
+from difa.knowledge.wordlist import word_list
+from difa.runtime.export import cache_folder
+from difa.views.tone.lexicon import UNITS
+from difa.words import from_tokens
+
+_PHRASE = "is"  # stands before each word of the lexicon
+_KNOWN = 1e-7  # rarer words of the lexicon are left out
+_NEUTRAL = 12_000  # common words, of which every fifth that the lexicon does not have counts as neutral
+_SHRINKAGE = 1000.0
+_QUANTILES = np.linspace(0, 1, 1001)
+_VERSION = 2
+
+
+@dataclass(frozen=True)
+class ToneView:
+    """Directions of complaint and praise (d + 1, 2), and the quantiles of normal words along them (1001, 2)."""
+
+    directions: FloatArray
+    quantiles: FloatArray
+
+    name = "tone"
+
+    @classmethod
+    def fit(cls, documents: Sequence[Encoded], encoder: Encoder, language: str | None) -> ToneView:
+        """Measure normal words along both directions."""
+        directions = learn_directions(encoder) if language == ENGLISH else np.zeros((encoder.spec.dimension + 1, 2))
+        values = np.concatenate([_measure(document.vectors, directions) for document in documents])
+        return cls(directions, np.quantile(values, _QUANTILES, axis=0))
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it does not speak the corpus' language."""
+        return not self.directions.any()
+
+    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        """The stronger of both, from the middle of normal text on."""
+        if not documents:
+            return []
+        units = self._units(np.concatenate([document.vectors for document in documents]))
+        return split_by(map(len, documents), np.maximum(units.max(axis=1), 0.0).round(9))
+
+    def explain(self, document: Encoded) -> list[list[Reason]]:
+        """Which way the word leans, and how many normal words do so as much."""
+        if self.is_silent:
+            return [[Reason("silent: the corpus is not in English", 0.0)] for _ in document.words]
+        values, units = _measure(document.vectors, self.directions), self._units(document.vectors)
+        reasons = []
+        for value, unit in zip(values, units, strict=True):
+            side = int(np.argmax(unit))
+            share = float(np.mean(self.quantiles[:, side] < value[side]))
+            reasons.append([Reason(f"sounds more {('negative', 'positive')[side]} than {share:.1%} of normal words", 1.0)])
+        return reasons
+
+    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
+        return {"directions": self.directions, "quantiles": self.quantiles}
+
+    def graph(self) -> bytes | None:
+        return None
+
+    def _units(self, vectors: FloatArray) -> FloatArray:
+        if self.is_silent:
+            return np.zeros((len(vectors), 2))
+        middle = self.quantiles[len(_QUANTILES) // 2]
+        reach = np.array([np.interp(unit, _QUANTILES, self.quantiles[:, side]) for side, unit in enumerate(UNITS)])
+        return np.asarray((_measure(vectors, self.directions) - middle) / np.maximum(reach - middle, 1e-9))
+
+
+def learn_directions(encoder: Encoder) -> FloatArray:
+    """The directions of complaint and praise in an encoder's space: (d + 1, 2); kept in the cache folder."""
+    spec = encoder.spec
+    path = cache_folder() / f"tone-{spec.fingerprint[:16]}-layer{spec.layer}-v{_VERSION}.npy"
+    try:
+        kept = np.load(path, allow_pickle=False)
+        if kept.shape == (spec.dimension + 1, 2):
+            return np.asarray(kept)
+    except (OSError, ValueError, EOFError):
+        pass  # not kept yet, or not whole: learned anew
+    rated = _examples()
+    vectors = np.stack([item.vectors[1] for item in encoder.encode([from_tokens([_PHRASE, word]) for word in rated])])
+    directions = _ridge(vectors.astype(np.float64), np.array(list(rated.values())))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with fresh_file(path) as partial, partial.open("wb") as file:
+            np.save(file, directions, allow_pickle=False)
+    except OSError:
+        pass  # a cache that cannot be written only costs the next fit some seconds
+    return directions
+
+
+def _examples() -> dict[str, tuple[float, float]]:
+    """Words with how negative and how positive they are: rated ones that are not too rare, all insults, and neutral ones."""
+    known, lexicon = word_list(ENGLISH), valences()
+    examples = {word: sides for word, sides in rated_words().items() if word not in lexicon or known.frequency(word) >= _KNOWN}
+    neutral = [word for word in known.common(_NEUTRAL) if word not in lexicon and len(word) > 1][::5]
+    return examples | {word: (0.0, 0.0) for word in neutral if word not in examples}
+
+
+def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
+    """Weights and, in the last row, the constant of a ridge regression on inputs of mean square 1."""
+    mean, middle = inputs.mean(axis=0), targets.mean(axis=0)
+    centred = inputs - mean
+    scale = max(float(np.sqrt((centred**2).mean())), 1e-9)
+    centred /= scale
+    gram = centred.T @ centred + _SHRINKAGE * np.eye(centred.shape[1])
+    weights = np.linalg.solve(gram, centred.T @ (targets - middle)) / scale
+    return np.concatenate([weights, (middle - mean @ weights)[None]])
+
+
+def _measure(vectors: FloatArray, directions: FloatArray) -> FloatArray:
+    """Words along both directions: (T, 2)."""
+    return np.asarray(vectors.astype(np.float64) @ directions[:-1] + directions[-1])

@@ -1,0 +1,81 @@
+"""The counts behind the promises by hand, and the command on tiny sets."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from difa.bench.promises import join, run_promises
+from difa.bench.promises_figures import detection, mixture, rates
+from difa.bench.report import section_of
+from difa.document import Document, Result, Word, WordScore
+from difa.words import from_tokens
+
+
+def model_with(references):
+    return SimpleNamespace(detector_=SimpleNamespace(document_reference=SimpleNamespace(values=np.sort(references))))
+
+
+def result(p_value, word_p=(), score=1.0):
+    words = tuple(WordScore("w", 0, 1, 0.0, p, False, {}) for p in word_p)
+    return Result("w", score, p_value, False, words)
+
+
+def test_rates_by_hand():
+    results = [result(0.01, [0.01, 0.01]), result(0.04, [0.5, 0.5]), result(0.5, [0.2, 0.3])]
+    found = {(figure["level"], figure["rate"]): figure for figure in rates(model_with(np.arange(99)), results)}
+    assert [found["document", rate]["flagged"] for rate in (0.01, 0.05, 0.1)] == [1, 2, 2]
+    assert found["document", 0.05]["count"] == 3
+    assert found["word", 0.05] == {
+        "level": "word",
+        "rate": 0.05,
+        "flagged": 2,
+        "count": 6,
+        "error": pytest.approx(np.sqrt((2 - 2 / 3) ** 2 + 2 * (2 / 3) ** 2) / 6),
+    }
+    many = [result(0.01)] * 30 + [result(0.5)] * 70
+    assert not rates(model_with(np.arange(99)), many)[0]["within"], "30 of 100 at a rate of 1 %"
+
+
+def test_mixtures_by_hand(rng):
+    def pair(p_value, label):
+        return Document("w", (Word("w", 0, 1),), labels=(label,)), result(p_value, [p_value])
+
+    normal, anomalous = [pair(0.9, 0) for _ in range(40)], [pair(0.001, 1) for _ in range(10)]
+    found = mixture(normal, anomalous, 0.2, rng)
+    assert found["size"] == 50
+    assert found["document"] == {"false": 0.0, "found": 1.0}
+    wrong = mixture([pair(0.001, 0) for _ in range(40)], [pair(0.9, 1) for _ in range(10)], 0.2, rng)
+    assert wrong["word"] == {"false": 1.0, "found": 0.0}
+
+
+def test_the_monitor_is_tried_on_normal_and_changed_text(rng):
+    usual = [result(0.5, score=score) for score in rng.exponential(size=200)]
+    strange = [result(0.001, score=score) for score in 5 + rng.exponential(size=100)]
+    found = detection(model_with(rng.exponential(size=300)), usual, strange, strange, rng)
+    assert found["batches"] == 4
+    assert not found["alarm"]
+    assert found["until_other"] == 50
+    assert found["until_other"] <= found["until_anomalies"] <= 1000
+    assert "until_other" not in detection(model_with(rng.exponential(size=300)), usual, strange, [], rng)
+
+
+def test_longer_documents_are_joined():
+    documents = [from_tokens(["a", "b"]), from_tokens(["c"]), from_tokens(["d"])]
+    assert [[word.text for word in document.words] for document in join(documents, 2)] == [["a", "b", "c"]]
+
+
+@pytest.mark.slow
+def test_the_command_goes_on_where_it_was_and_fills_a_page(start, monkeypatch):
+    run = start(sets=("spam", "review"), seeds=(0,))
+    records = run_promises(run)
+    assert [record["settings"]["part"] for record in records] == ["whole", "small", "spoilt"] * 2
+    text = (run.store.folder / "promises.md").read_text(encoding="utf-8")
+    assert "| spam | " in text
+    assert "another set" in text
+    monkeypatch.setattr("difa.bench.promises._compute", None)
+    again = run_promises(start(sets=("spam", "review"), seeds=(0,)))
+    assert again == records, "nothing is computed twice, and nothing is lost"
+    section = section_of("promises", None, {"promises": records})
+    assert section is not None
+    assert section.startswith("\n### DiFA (fast), 1 resample")

@@ -1,0 +1,91 @@
+"""Settings of baselines are chosen on validation data without a look at the test."""
+
+from dataclasses import replace
+
+import pytest
+
+from difa.bench.render import GRID_NOTE, VALIDATION_NOTE, short, word_rows
+from difa.bench.render_table import LEGEND, table_markdown
+from difa.bench.split import is_anomalous, split
+from difa.bench.validation import attach, validation_tasks
+from difa.config import PAPER_KINDS
+
+
+def record(settings, test, validated=None, **more):
+    def figures(auroc):
+        return [{"level": "word", "part": "", "pooling": None, "auroc": auroc, "ap": 0.5, "fpr95": 0.5}]
+
+    made = {"command": "table", "set": "spam", "form": "clean", "seed": 42, "method": "lof", "settings": settings}
+    return made | {"figures": figures(test)} | ({"validation": figures(validated)} if validated else {}) | more
+
+
+def test_the_three_choices_have_rows_of_their_own():
+    records = [record({}, 0.3), record({"n": 5}, 0.6, 0.9), record({"n": 10}, 0.8, 0.7), record({"n": 20}, 0.7, 0.2)]
+    rows = {row.note: row.figures["spam"][0]["auroc"] for row in word_rows(records)}
+    assert rows == {"library default": 0.3, VALIDATION_NOTE: 0.6, GRID_NOTE: 0.8}
+
+
+def test_without_validation_there_is_no_such_row():
+    notes = [row.note for row in word_rows([record({"n": 5}, 0.6)])]
+    assert notes == [GRID_NOTE]
+
+
+def test_validation_goes_to_the_record_of_the_same_setting():
+    tested = [record({}, 0.3), record({"n": 5}, 0.6), record({"n": 5}, 0.4, seed=1)]
+    joined = attach([*tested, record({"n": 5}, 0.9, command="validation")])
+    assert [each.get("validation", [{}])[0].get("auroc") for each in joined] == [None, 0.9, None]
+    assert [each["figures"] for each in joined] == [each["figures"] for each in tested]
+
+
+def test_the_legend_says_whose_way_each_choice_is():
+    assert "the paper selects on validation data" in LEGEND
+    assert "as the TokenCore authors" in LEGEND
+    assert "as in the paper" not in LEGEND, "the paper does not say how the words of baselines are pooled"
+
+
+@pytest.mark.slow
+def test_validation_sees_no_test_document(start):
+    """Whatever the test half holds, the validation figures of a setting are the same."""
+    run = start(draws=0)
+    dataset = run.sets[0]
+    first = [task.compute() for task in validation_tasks(run, dataset, 42, ("lof", "length"))]
+    assert len(first) == 4, "one for each setting of LOF; word length has nothing to choose"
+    training = {document.id for document in split(dataset.documents, 42).training}
+    other = [
+        document if document.id in training or not is_anomalous(document) else replace(document, words=document.words[::-1])
+        for document in dataset.documents
+    ]
+    assert other != dataset.documents
+    changed = replace(dataset, documents=other)
+    assert [task.compute() for task in validation_tasks(run, changed, 42, ("lof",))] == first
+    levels = {(figure["level"], figure["pooling"]) for figure in first[0]["figures"]}
+    assert levels == {("word", None), ("document", "max"), ("document", "mean")}
+
+
+@pytest.mark.slow
+def test_validation_uses_the_pseudo_anomalies_of_the_paper(start, monkeypatch):
+    from difa.bench import validation
+
+    made, make = [], validation.make_pseudo_test
+    monkeypatch.setattr(validation, "make_pseudo_test", lambda *rest: made.append(make(*rest)) or made[-1])
+    run = start(draws=0)
+    for task in validation_tasks(run, run.sets[0], 42, ("lof",))[:2]:
+        task.compute()
+    assert len(made) == 1, "made once for all settings"
+    assert set(made[0].kinds) == {"", *PAPER_KINDS}
+    training = [tuple(word.text for word in d.words) for d in split(run.sets[0].documents, 42).training]
+    assert {tuple(word.text for word in d.words) for d in made[0].halves.training} <= set(training)
+
+
+@pytest.mark.slow
+def test_the_table_shows_the_choice(start):
+    from difa.bench.table import run_table
+
+    run = start(draws=0)
+    records = run_table(run, ("lof",), grid=True)
+    searched = [each for each in records if each["settings"]]
+    best = max(searched, key=lambda each: each["validation"][0]["auroc"])
+    line = next(line for line in table_markdown(records).splitlines() if line.endswith(f"| {VALIDATION_NOTE} |"))
+    assert short(best["figures"][0]["auroc"]) in line
+    assert all(each["command"] == "table" for each in records), "validation has no rows of its own"
+    assert run_table(start(draws=0), ("lof",), grid=True) == records, "finished cells are not computed again"

@@ -1,0 +1,87 @@
+"""What a run notes beside its results: read back only if a run can have written it."""
+
+import copy
+import json
+
+import pytest
+
+from difa.engines.output import Output
+from difa.engines.output_files import Layout, State, alone
+from difa.errors import InputError
+
+GOOD = {
+    "asked": {"model": "a", "inputs": [{"name": "x", "bytes": 1, "modified": 2}]},
+    "shards": [{"file": "part-00000.jsonl", "documents": 3}],
+    "documents": 3,
+    "flagged": 1,
+    "skipped": 0,
+    "place": [1, 0],
+    "partial": {"documents": 0, "bytes": 0},
+    "complete": False,
+}
+ODD = [None, True, -1, 1.5, 2**70, "x", [], {}, [None], [[1]], [{"file": 1, "documents": 1}], {"documents": "x", "bytes": 0}]
+
+
+def read(path, values):
+    path.write_text(json.dumps(values))
+    return State.read(path)
+
+
+def test_odd_values_are_refused_in_one_line(tmp_path):
+    path = tmp_path / "manifest.json"
+    assert read(path, GOOD).documents == 3
+    for key in GOOD:
+        for odd in ODD:
+            values = copy.deepcopy(GOOD) | {key: odd}
+            fits = (key, str(odd)) in {("complete", "True"), ("shards", "[]"), ("asked", "{}")} or (
+                key == "asked" and odd == ODD[-1]
+            )
+            if fits:
+                assert read(path, values) is not None
+                continue
+            with pytest.raises(InputError, match="expected what a run of difa noted there") as error:
+                read(path, values)
+            assert "\n" not in str(error.value)
+    for content in (b"[1]", b"7", b"{", b"\xff", b"[" * 100_000):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="expected what a run of difa noted there"):
+            State.read(path)
+
+
+@pytest.mark.parametrize("inputs", [7, [7], [{"name": "y"}], [None, None], {"a": 1}])
+def test_an_odd_note_of_what_was_asked_is_another_run(tmp_path, inputs):
+    layout = Layout.shards(tmp_path, 3)
+    (tmp_path / "part-00000.jsonl").touch()
+    read(layout.state, GOOD | {"asked": {"model": "a", "inputs": inputs}})
+    with (
+        pytest.raises(InputError, match="expected the same inputs as in the interrupted run"),
+        Output(layout, GOOD["asked"], resume=True),
+    ):
+        pass
+
+
+def test_a_shard_that_was_removed_is_missed(tmp_path):
+    layout = Layout.shards(tmp_path, 3)
+    for complete in (False, True):
+        read(layout.state, GOOD | {"complete": complete})
+        with (
+            pytest.raises(InputError, match=r"part-00000\.jsonl: expected the results of 3 documents"),
+            Output(layout, GOOD["asked"], resume=True),
+        ):
+            pass
+    (tmp_path / "part-00000.jsonl").touch()
+    with Output(layout, GOOD["asked"], resume=True) as output:
+        assert output.resumed
+
+
+def test_names_that_are_no_unicode_can_be_noted(tmp_path):
+    state = State({"inputs": ["caf\udce9.txt", "Größe.txt"]})
+    state.write(tmp_path / "manifest.json")
+    assert State.read(tmp_path / "manifest.json") == state
+
+
+def test_a_place_is_held_by_one_run(tmp_path):
+    layout = Layout.file(tmp_path / "out.jsonl")
+    with alone(layout), pytest.raises(InputError, match="another run is writing there"), alone(layout):
+        pass
+    assert list(tmp_path.iterdir()) == []

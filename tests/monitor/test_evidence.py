@@ -1,0 +1,110 @@
+"""The running evidence: values worked out by hand, and how often it is wrong."""
+
+import math
+
+import numpy as np
+import pytest
+
+from difa.monitor.compare import different, more_unusual
+from difa.monitor.evidence import BETS, Evidence, Pool
+
+
+def test_the_first_batch_by_hand():
+    evidence = Evidence().after(np.array([0.25, 1.0]))
+    won = [bet * 0.25 ** (bet - 1) * bet for bet in BETS]  # the bets on 0.25 and on 1
+    assert [math.exp(log) for log in evidence.logs] == pytest.approx([0.5 / len(BETS) * gain for gain in won])
+    assert math.exp(evidence.log_capital) == pytest.approx(0.5 * np.mean(won) + 0.5), "half of the capital waits"
+
+
+def test_later_batches_bring_more_capital_into_the_game():
+    evidence = Evidence()
+    for number in range(1, 6):
+        evidence = evidence.after(np.empty(0))  # nothing is bet, nothing is won
+        assert evidence.batches == number
+        assert evidence.log_capital == pytest.approx(0.0)
+    assert sum(math.exp(log) for log in evidence.logs) == pytest.approx(5 / 6)
+
+
+def test_ranks_among_reference_and_feed_by_hand():
+    pool = Pool(np.array([1.0, 2.0, 3.0]), {})
+    assert pool.rank(np.array([2.5, 2.5, 0.0, 9.0])) == pytest.approx([2 / 4, 3 / 5, 6 / 6, 1 / 7])
+    assert pool.feed == {0: 1, 250: 2, 900: 1}
+    assert Pool(np.array([1.0, 2.0, 3.0]), pool.feed).rank(np.array([2.5])) == pytest.approx([5 / 8])
+    assert Pool(np.array([1.0]), {}).rank(np.array([1e9])) == pytest.approx([1 / 2]), "scores of any height"
+
+
+def alarms(draw, rng, *, feeds, batches, references=100, change=lambda scores, batch: scores):
+    """Share of feeds with an alarm at a chance of 10 %."""
+    found = 0
+    for _ in range(feeds):
+        reference, evidence, seen = draw(rng, references), Evidence(), {}
+        for batch in range(batches):
+            pool = Pool(reference, seen)
+            evidence = evidence.after(pool.rank(change(draw(rng, 25), batch)))
+            seen = pool.feed
+            if evidence.is_alarm(0.1):
+                found += 1
+                break
+    return found / feeds
+
+
+def exponential(rng, count):
+    return rng.exponential(size=count)
+
+
+def with_ties(rng, count):
+    return rng.integers(0, 3, count).astype(float)
+
+
+@pytest.mark.parametrize("draw", [exponential, with_ties])
+def test_a_feed_that_is_as_before_seldom_raises_an_alarm_however_long_one_looks(draw, rng):
+    assert alarms(draw, rng, feeds=80, batches=40, references=50) <= 0.1
+
+
+def test_ranks_among_a_fixed_reference_would_raise_alarms_in_the_end(rng):
+    found = 0
+    for _ in range(30):
+        reference, evidence = np.sort(exponential(rng, 100)), Evidence()
+        for _ in range(200):
+            scores = exponential(rng, 25)
+            evidence = evidence.after((1 + 100 - np.searchsorted(reference, scores)) / 101)
+            found += evidence.is_alarm(0.1)
+            if evidence.is_alarm(0.1):
+                break
+    assert found / 30 > 0.2, "which is why they are not used"
+
+
+def test_a_change_is_found_early_and_late(rng):
+    for start in (0, 40):
+        shifted = alarms(
+            exponential, rng, feeds=20, batches=start + 10, change=lambda scores, batch, at=start: scores + (batch >= at)
+        )
+        assert shifted > 0.9
+
+
+def test_a_single_batch_is_compared_with_the_reference():
+    uniform = np.arange(1, 100) / 100  # 99 documents, each between two of 99 others
+    assert more_unusual(uniform, 99) > 0.9
+    assert different(uniform, 99) > 0.9
+    small, large = uniform / 4, 1 - uniform / 4
+    assert more_unusual(small, 99) < 1e-6
+    assert different(small, 99) < 1e-6
+    assert more_unusual(large, 99) > 0.9, "less unusual is not more unusual"
+    assert different(large, 99) < 1e-6
+
+
+def test_the_comparison_by_hand():
+    # Two documents above all of three: distance 1, m = 2 · 3 / 5.
+    assert more_unusual(np.array([0.25, 0.25]), 3) == pytest.approx(math.exp(-2 * 6 / 5))
+    # One of two above all, the other below all: shares 1/2 and 1 against 0 and 1.
+    assert more_unusual(np.array([0.25, 1.0]), 3) == pytest.approx(math.exp(-2 * 6 / 5 / 4))
+    # Both below all: the reference is more unusual by 1.
+    assert different(np.array([1.0, 1.0]), 3) == pytest.approx(2 * (math.exp(-2.4) - math.exp(-9.6) + math.exp(-21.6)))
+
+
+def test_the_comparison_is_wrong_as_often_as_it_says(rng):
+    chances = []
+    for _ in range(400):
+        reference, scores = np.sort(rng.random(150)), rng.random(60)
+        chances.append(more_unusual((1 + 150 - np.searchsorted(reference, scores)) / 151, 150))
+    assert np.mean(np.array(chances) <= 0.1) <= 0.13

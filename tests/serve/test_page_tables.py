@@ -1,0 +1,124 @@
+"""Tables on the page: columns to choose, ids and rows that are kept, and explanations that stay in the window."""
+
+import csv
+import io
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.serve.conftest import running
+from tests.serve.test_page import BROWSER, STRANGE, browser, check, open_file, opened, set_rate  # noqa: F401
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="no browser is installed: these tests need Debian's chromium"),
+]
+
+TABLE = (
+    "sep=;\r\nticket;message;stars;score\r\n"
+    f'T-1;"{STRANGE}";5;=1+1\r\nT-2;"Where is\r\nmy order?";-3;high\r\nT-3;Thank you for the quick reply.;;\r\n'
+)
+UNCLEAR = "question,answer\nWhere is my order please?,It is on its way to you.\nWhy is it so late today?,We are wpdlkrt sorry.\n"
+
+
+@pytest.fixture(scope="module")
+def client(quick_model):
+    """A small model is enough: in this file it does not matter what stands out."""
+    with running({"m": quick_model}) as client:
+        yield client
+
+
+def saved(page, button):
+    with page.expect_download() as download:
+        page.click(button)
+    return download.value.path().read_bytes().decode("utf-8-sig")
+
+
+def rows(content):
+    return list(csv.DictReader(io.StringIO(content, newline="")))
+
+
+def test_a_table_keeps_its_rows(opened, quick_model):  # noqa: F811
+    open_file(opened, "tickets.csv", TABLE)
+    assert opened.input_value("#text-column") == "message"
+    set_rate(opened, 0.2)
+    content = saved(opened, "#save-csv")
+    found = rows(content)
+    assert list(found[0])[:5] == ["id", "ticket", "message", "stars", "score"]
+    assert [row["id"] for row in found] == [f"tickets.csv:{number}" for number in (2, 3, 4)]
+    assert [row["ticket"] for row in found] == ["T-1", "T-2", "T-3"]
+    assert found[1]["message"] == "Where is\r\nmy order?"
+    assert [row["stars"] for row in found] == ["5", "-3", ""], "a number is no formula"
+    assert [row["score"] for row in found] == ["'=1+1", "high", ""]
+    expected = quick_model.score([row["message"] for row in found], fpr=0.2)
+    assert [float(row["difa_score"]) for row in found] == pytest.approx([result.score for result in expected])
+    assert [row["is_anomaly"] for row in found] == [str(result.is_anomaly).lower() for result in expected]
+    assert [row["summary"] for row in found] == [result.summary for result in expected]
+    flagged = [" | ".join(word.text for word in result.words if word.is_anomaly) for result in expected]
+    assert [row["flagged_words"] for row in found] == flagged
+    lines = [json.loads(line) for line in saved(opened, "#save-jsonl").splitlines()]
+    assert lines[0]["columns"] == {"ticket": "T-1", "stars": "5", "score": "=1+1"}
+    assert list(lines[0])[:4] == ["id", "text", "columns", "score"]
+
+
+def test_ids_of_a_table_are_shown_and_kept(opened):  # noqa: F811
+    open_file(opened, "a.tsv", f"id\ttext\nm-17\t{STRANGE}\nm-18\tThank you for the quick reply.\n")
+    assert opened.locator("#table td.id").all_text_contents() == ["m-17", "m-18"]
+    assert [row["id"] for row in rows(saved(opened, "#save-csv"))] == ["m-17", "m-18"]
+    open_file(opened, "a.txt", "Thank you for the quick reply.\n")
+    assert opened.locator("#table td.id").count() == 0
+
+
+def test_the_text_column_can_be_chosen(opened):  # noqa: F811
+    opened.set_input_files("#file", {"name": "faq.csv", "mimeType": "text/csv", "buffer": UNCLEAR.encode()})
+    expect(opened.locator("#chooser")).to_contain_text("It is not obvious which column of faq.csv holds the text.")
+    assert opened.locator("#table-card").is_hidden()
+    assert opened.locator("#text-column option").all_text_contents() == ["choose …", "question", "answer"]
+    for column, first in (("answer", "It is on its way to you."), ("question", "Where is my order please?")):
+        opened.select_option("#text-column", column)
+        expect(opened.locator("#table tbody")).to_contain_text(first)
+        expect(opened.locator("#check")).to_be_enabled()
+        assert opened.input_value("#text-column") == column
+        assert next(row[column] for row in rows(saved(opened, "#save-csv"))) == first
+    assert [row["answer"] for row in rows(saved(opened, "#save-csv"))] == ["It is on its way to you.", "We are wpdlkrt sorry."]
+    check(opened, STRANGE)
+    assert opened.locator("#chooser").is_hidden()
+
+
+def test_a_parquet_file(opened):  # noqa: F811
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    buffer = io.BytesIO()
+    parquet.write_table(pa.table({"id": [4, 5], "text": ["Where is my order?", STRANGE], "n": [1.5, None]}), buffer)
+    opened.set_input_files("#file", {"name": "a.parquet", "mimeType": "", "buffer": buffer.getvalue()})
+    opened.wait_for_selector("#table-card:not([hidden])")
+    expect(opened.locator("#check")).to_be_enabled()
+    assert [(row["id"], row["n"]) for row in rows(saved(opened, "#save-csv"))] == [("4", "1.5"), ("5", "")]
+
+
+def test_a_file_that_is_too_large_is_not_sent(opened):  # noqa: F811
+    asked = len(opened.asked)
+    opened.evaluate(
+        "() => { const data = new DataTransfer(); data.items.add(new File([new Uint8Array(30_000_000)], 'large.csv'));"
+        " document.getElementById('drop').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true })); }"
+    )
+    expect(opened.locator("#status")).to_contain_text("large.csv: expected at most 20 MB, got 30 MB")
+    assert len(opened.asked) == asked
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (1280, 420), (390, 700)])
+def test_explanations_stay_within_the_window(opened, width, height):  # noqa: F811
+    opened.set_viewport_size({"width": width, "height": height})
+    check(opened, f"{STRANGE} " * 12)
+    words = opened.locator("#words .word")
+    for index in (0, words.count() // 2, words.count() - 1):
+        words.nth(index).scroll_into_view_if_needed()
+        words.nth(index).dispatch_event("click")
+        box = opened.locator("#popover").bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= height
+        opened.keyboard.press("Escape")

@@ -1,0 +1,133 @@
+"""Files as they are opened on the page: read as the command line reads them."""
+
+import gzip
+import io
+import json
+import sys
+import tempfile
+from urllib.parse import urlencode
+
+import pytest
+
+from difa.formats import read_documents
+from tests.serve.conftest import running, wait_until
+
+BINARY = {"Content-Type": "application/octet-stream"}
+CSV = 'id;body;stars\r\n7;"two\r\nlines; and more words";5\r\n8;another row of text;\r\n9;too;many;cells\r\n'
+
+
+@pytest.fixture(scope="module")
+def plain(quick_model):
+    with running({"m": quick_model}, max_table=100_000) as client:
+        yield client
+
+
+def read(client, content, **query):
+    content = content.encode() if isinstance(content, str) else content
+    status, _, answer = client.raw("POST", f"/v1/tables?{urlencode(query)}", content, BINARY)
+    return status, json.loads(answer)
+
+
+def test_a_table_keeps_ids_and_rows(plain):
+    status, answer = read(plain, CSV, name="reviews.csv")
+    assert status == 200
+    assert {key: answer[key] for key in ("columns", "text_column", "id_column")} == {
+        "columns": ["id", "body", "stars"],
+        "text_column": "body",
+        "id_column": "id",
+    }
+    assert answer["documents"][:2] == [
+        {"id": "7", "text": "two\r\nlines; and more words", "columns": {"stars": "5"}},
+        {"id": "8", "text": "another row of text", "columns": {"stars": ""}},
+    ]
+    assert answer["documents"][2]["id"] == "reviews.csv:4"
+    assert answer["documents"][2]["error"].startswith("reviews.csv:4: expected 3 cells")
+
+
+def test_who_must_choose_gets_the_columns(plain):
+    content = "question,answer\nwhere is my order please,it is on its way to you\nwhy is it so late,we are very sorry\n"
+    assert read(plain, content, name="a.csv")[1] == {
+        "columns": ["question", "answer"],
+        "text_column": None,
+        "id_column": None,
+        "documents": [],
+    }
+    answer = read(plain, content, name="a.csv", text_column="answer")[1]
+    assert [document["text"] for document in answer["documents"]] == ["it is on its way to you", "we are very sorry"]
+    assert answer["documents"][0]["columns"] == {"question": "where is my order please"}
+    assert answer["documents"][0]["id"] == "a.csv:2"
+
+
+def files():
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    buffer = io.BytesIO()
+    parquet.write_table(pa.table({"text": ["one row", "another row"], "n": [1, 2]}), buffer)
+    lines = '{"id": "x", "text": "one line", "n": 1}\n{"tokens": ["a b", "c"]}\nbroken\n'
+    return {
+        "a.txt": b"One document.\n\nAnother one.\n",
+        "a.tsv": b"text\tn\none row\t1\n",
+        "a.jsonl": lines.encode(),
+        "a.jsonl.gz": gzip.compress(lines.encode()),
+        "a.parquet": buffer.getvalue(),
+    }
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.tsv", "a.jsonl", "a.jsonl.gz", "a.parquet"])
+def test_documents_are_those_of_the_command_line(plain, tmp_path, name, monkeypatch):
+    (tmp_path / name).write_bytes(files()[name])
+    status, answer = read(plain, files()[name], name=name)
+    assert status == 200
+    monkeypatch.chdir(tmp_path)
+    documents = [document for document in answer["documents"] if "error" not in document]
+    expected = list(read_documents([name], bad=[]))
+    assert [document["id"] for document in documents] == [document.id for document in expected]
+    assert [document["text"] for document in documents] == [document.text for document in expected]
+    assert [document.get("columns", {}) for document in documents] == [document.columns for document in expected]
+    listed = [document["tokens"] for document in documents if "tokens" in document]
+    assert listed == ([["a b", "c"]] if "jsonl" in name else [])
+
+
+@pytest.mark.parametrize(
+    ("content", "query", "status", "message"),
+    [
+        ("a", {}, 422, "name: expected the name of the file"),
+        ("a", {"name": "a.docx"}, 422, "a.docx: expected a file ending in"),
+        ("", {"name": "../../etc/a.csv"}, 422, "a.csv: expected a header"),
+        ("text,n\na,1\n", {"name": "a.csv", "text_column": "body"}, 422, "text column: expected one of the columns 'text', 'n'"),
+        ("PAR1", {"name": "a.parquet"}, 422, "a.parquet: cannot be read as Parquet"),
+        ("text\n" + "a" * 100_000, {"name": "a.csv"}, 413, "expected a file of at most 100000 bytes"),
+        (gzip.compress(b"word " * 9 + b"\n" + b"word\n" * 50_000), {"name": "a.txt.gz"}, 413, "more than fits into a page"),
+    ],
+)
+def test_what_cannot_be_read_gets_one_line(plain, content, query, status, message):
+    got, answer = read(plain, content, **query)
+    assert got == status
+    assert message in answer["error"]
+    assert "/tmp" not in answer["error"]
+
+
+def test_another_site_cannot_send_a_file(plain):
+    assert plain.raw("POST", "/v1/tables?name=a.txt", b"a", {"Content-Type": "text/plain"})[0] == 415
+
+
+def test_without_pyarrow_parquet_is_refused_by_name(plain, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    status, answer = read(plain, b"PAR1", name="a.parquet")
+    assert status == 422
+    assert 'pip install "difa[tables]"' in answer["error"]
+
+
+def test_without_room_for_files_the_service_says_so(plain, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    status, answer = read(plain, CSV, name="a.csv")
+    assert status == 503
+    assert "expected a folder for temporary files" in answer["error"]
+
+
+def test_a_file_is_gone_when_it_is_read(plain, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert read(plain, CSV, name="a.csv")[0] == 200
+    assert read(plain, b"PAR1", name="a.parquet")[0] == 422
+    wait_until(lambda: not list(tmp_path.iterdir()))
