@@ -13,13 +13,12 @@ import pytest
 from pyarrow import parquet
 
 from difa.document import Result, WordScore
-from difa.errors import ConfigError, InputError
-from difa.formats import bounds, folders, read_documents, stdin
+from difa.errors import InputError
+from difa.formats import bounds, folders, read_documents
 from difa.formats.bounds import bounded_lines
 from difa.formats.delimited import cut_rows, read_cells
 from difa.formats.labelstudio_export import task_of
 from difa.formats.sources import find_sources
-from difa.formats.tables import Columns
 from difa.words import mark_words, split_words
 
 
@@ -223,73 +222,6 @@ def test_spans_in_code_points_and_in_units_mark_the_same_words(tmp_path):
     words = tuple(WordScore(w.text, w.start, w.end, 1.0, 0.5, w.text == "👍") for w in lines.words)
     regions = task_of(Result(text, 1.0, 0.5, True, words), "v", lambda word: "")["predictions"][0]["result"]
     assert regions[-2]["value"]["start"] == 5 * (count - 1)
-
-
-class Piped:
-    def __init__(self, content):
-        self.buffer = io.BytesIO(content)
-
-    def fileno(self):
-        raise io.UnsupportedOperation
-
-
-@pytest.fixture
-def pipe(monkeypatch):
-    def give(content):
-        stdin.spooled.cache_clear()
-        monkeypatch.setattr(sys, "stdin", Piped(content))
-
-    yield give
-    stdin.spooled.cache_clear()
-
-
-def test_a_mark_before_json_on_standard_input_is_read_over(pipe):
-    pipe(b'\xef\xbb\xbf{"text": "one", "id": 7}\n{"text": "two"}\n')
-    assert [(document.text, document.id) for document in read_documents(["-"])] == [("one", "7"), ("two", "-:2")]
-
-
-def as_parquet(columns):
-    sink = io.BytesIO()
-    parquet.write_table(pa.table(columns), sink)
-    return sink.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("content", "columns"),
-    [
-        (b"n;body\n1;one two\n2;three\n", Columns(stdin="csv")),
-        (b"n;body\n1;one two\n2;three\n", Columns(text="body")),
-        (b"n\tbody\n1\tone two\n2\tthree\n", Columns(stdin="tsv", text="body")),
-        (as_parquet({"n": ["1", "2"], "body": ["one two", "three"]}), Columns(stdin="parquet")),
-        (b'{"n": "1", "text": "one two"}\n{"n": "2", "text": "three"}\n', Columns(stdin="jsonl")),
-        (b'[{"data": {"n": "1", "text": "one two"}}, {"data": {"n": "2", "text": "three"}}]', Columns(stdin="json")),
-    ],
-)
-def test_standard_input_can_be_a_table(pipe, content, columns):
-    pipe(content)
-    for _ in range(2):  # looked at, and read
-        sources = find_sources(["-"], columns)
-    assert sources[0].is_stdin
-    documents = list(read_documents(["-"], columns=columns))
-    assert [(document.text, document.columns["n"]) for document in documents] == [("one two", "1"), ("three", "2")]
-    assert documents[0].id.startswith("-:")
-
-
-def test_lines_that_look_like_json_are_text_if_that_was_said(pipe):
-    pipe(b'{"text": "one"}\n')
-    (document,) = read_documents(["-"], columns=Columns(stdin="text"))
-    assert document.text == '{"text": "one"}'
-    with pytest.raises(ConfigError, match="input format: expected one of text, jsonl, json, csv, tsv, parquet, got 'xml'"):
-        find_sources(["-"], Columns(stdin="xml"))
-
-
-def test_a_line_without_an_end_on_standard_input_is_cut_off(pipe, monkeypatch):
-    for module in (stdin, bounds):
-        monkeypatch.setattr(module, "MOST_BYTES", 1 << 17)
-    pipe(b"x" * (1 << 20) + b"\nshort\n")
-    bad = []
-    assert [document.text for document in read_documents(["-"], bad)] == ["short"]
-    assert "-:1: expected a line of at most" in bad[0]
 
 
 TABLE = 'id,text\r\n1,"a\nb"\r2,c\r\n\n3,"x""y, z"\n4,5" pipe\n"5,broken\n6,last'

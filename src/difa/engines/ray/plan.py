@@ -234,7 +234,7 @@ def _look_into(file: File, asked: Columns) -> File:
 
 
 def _cuts(file: File, size: int) -> list[tuple[int, int]]:
-    """Spans of a file, at least one: also an empty file has its location in the output."""
+    """Spans of a file, at least one: also an empty file has its place in the output."""
     length = file.rows if file.kind == PARQUET else file.size
     count = max(1, -(-file.size // size))
     step = max(1, -(-length // count))

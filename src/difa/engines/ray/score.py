@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -77,7 +78,7 @@ def score_files(
         model: a model folder on this machine; its files travel to the workers.
         inputs: files and folders, as paths or addresses that every worker can read.
         out: a new folder, as a path or an address that every worker can write.
-        fpr: false-alarm rate, in location of the model's own.
+        fpr: false-alarm rate, in place of the model's own.
         workers: worker processes; as many as there are cores by default.
         threads: threads, and cores, of one worker; 1 by default.
         address: a running cluster; without it Ray starts on this machine.
@@ -101,20 +102,26 @@ def score_files(
             return Summary(**output.summary)
         tables = tuple(file.table for file in files)
         options = replace(options, folder=output.staging, tables=tables, shape=Shape.of(tables))
-        try:
-            with cluster(address, workers, options.threads, sum(map(len, content.values()))) as (ray, count):
-                size = output.piece_bytes or piece_bytes or piece_size(files, count)
-                pieces = plan(files, size, lambda spans: _count(ray, spans), lambda tables, size: _cut(ray, tables, size))
-                output.begin(size)
-                summary = _run(ray, count, pieces, output, content, options, report)
+        with _kept(output), cluster(address, workers, options.threads, sum(map(len, content.values()))) as (ray, count):
+            size = output.piece_bytes or piece_bytes or piece_size(files, count)
+            pieces = plan(files, size, partial(_count, ray), partial(_cut, ray))
+            output.begin(size)
+            summary = _run(ray, count, pieces, output, content, options, report)
             _check_parts(output, pieces, format)
             output.finish(asdict(summary))
-        except BaseException as error:
-            kept = output.abandon()
-            if kept and isinstance(error, (EngineError, InputError)):
-                raise type(error)(f"{error}; {kept} finished parts are kept: resume goes on with the others") from None
-            raise
         return summary
+
+
+@contextmanager
+def _kept(output: OutputFolder) -> Iterator[None]:
+    """Keep complete parts of a run that fails for one that goes on, and remove the rest."""
+    try:
+        yield
+    except BaseException as error:
+        kept = output.abandon()
+        if kept and isinstance(error, (EngineError, InputError)):
+            raise type(error)(f"{error}; {kept} finished parts are kept: resume goes on with the others") from None
+        raise
 
 
 def _run(
@@ -128,9 +135,9 @@ def _run(
 ) -> Summary:
     """Have all pieces scored that no earlier run has."""
     known = {index: Done(**done) for index, done in output.notices().items()}
-    there = set(output.missing([part_name(index, options.format) for index in known]))
-    earlier = [done for index, done in known.items() if part_name(index, options.format) not in there]
-    rest = [piece for piece in pieces if piece.index not in known or part_name(piece.index, options.format) in there]
+    gone = set(output.missing([part_name(index, options.format) for index in known]))
+    complete = {index: done for index, done in known.items() if part_name(index, options.format) not in gone}
+    earlier, rest = list(complete.values()), [piece for piece in pieces if piece.index not in complete]
     if not rest:
         return _collect(iter(()), len(pieces), None, earlier)
     shared = ([ray.put(content)], start_attempts(ray), options)
