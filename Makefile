@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test test-fast check figures bench-serve bench-speed bench-ray serve screenshot pictures format fuzz reference notebook docs wheel smoke clean
+.PHONY: help demo test test-fast check figures bench-serve bench-speed bench-ray serve screenshot pictures format faults fuzz reference notebook docs wheel smoke clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
@@ -70,6 +70,9 @@ pictures: $(VENV)/.installed $(DEMO)/model/config.json  ## draw the pictures of 
 format: $(VENV)/.installed  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+faults: $(VENV)/.installed  ## kill fits, saves and runs of scoring at random moments (FAULTS=500), and look for losses
+	$(BIN)/python tools/faults.py --faults $(or $(FAULTS),500)
 
 fuzz: $(VENV)/.installed  ## try random and hostile texts, files and model folders (MINUTES=5), and look for breaches
 	$(BIN)/python tools/fuzz.py --minutes $(or $(MINUTES),5)

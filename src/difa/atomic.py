@@ -11,6 +11,7 @@ import glob
 import os
 import re
 import shutil
+import stat
 import sys
 import uuid
 from collections.abc import Iterator
@@ -34,6 +35,20 @@ def unfinished(path: Path) -> Path:
     return path.with_name(f"{hidden_name(path.name)}.{uuid.uuid4().hex[:8]}.part")
 
 
+def is_stream(path: Path) -> bool:
+    """Whether a path leads to a pipe or a device, which is written to as it is: a new file in its place would end it."""
+    try:
+        kind = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
+
+
+def behind_link(path: Path) -> Path:
+    """The place that a path leads to: a link stays, and what it leads to is replaced."""
+    return path.resolve() if path.is_symlink() else path
+
+
 @contextmanager
 def fresh_file(path: Path, partial: Path | None = None) -> Iterator[Path]:
     """A path to write to, which takes the name `path` if all goes well and is removed otherwise.
@@ -42,6 +57,7 @@ def fresh_file(path: Path, partial: Path | None = None) -> Iterator[Path]:
         path: the file's own name; an older file there is replaced.
         partial: where to write; a new path beside it by default.
     """
+    path = behind_link(path)
     partial = partial or unfinished(path)
     try:
         yield partial
@@ -54,16 +70,18 @@ def fresh_file(path: Path, partial: Path | None = None) -> Iterator[Path]:
 
 @contextmanager
 def fresh_text(path: Path) -> Iterator[TextIO]:
-    """A text file, on disk before it takes its name."""
-    with fresh_file(path) as partial:
-        try:
-            file = partial.open("w", encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-        with file:
+    """A text file, on disk before it takes its name; a pipe or device is written to as it is."""
+    try:
+        if is_stream(path):
+            with path.open("w", encoding="utf-8", newline="\n") as file:
+                yield file
+            return
+        with fresh_file(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 @contextmanager

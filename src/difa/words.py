@@ -8,6 +8,7 @@ written without spaces. Every character that is not white space belongs to exact
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from difa.document import Document, Word
@@ -63,6 +64,17 @@ def from_tokens(
         text, words = " ".join(tokens), _lay_out(tokens)
     _check_unicode(text)
     return Document(text=text, words=words, id=id, labels=None if labels is None else tuple(labels))
+
+
+def mark_words(words: Sequence[Word], spans: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """1 for every word that overlaps one of the spans, 0 for the others; words stand in the order of the text."""
+    labels, rest = [], deque(sorted(span for span in spans if span[0] < span[1]))
+    reach = 0  # where the spans that began before the word's end reach to
+    for word in words:
+        while rest and rest[0][0] < word.end:
+            reach = max(reach, rest.popleft()[1])
+        labels.append(int(word.start < reach))
+    return tuple(labels)
 
 
 def as_document(item: object, position: int = 0) -> Document:

@@ -1,15 +1,31 @@
-"""A small model in a folder, and documents to score with it."""
+"""A fast model in a folder, one with an encoder, documents to score with them, and ways to run the command."""
 
+import contextlib
+import importlib.util
+import io
 import random
 import subprocess
 import sys
+import warnings
 
 import pytest
 
+from difa import DiFA
+from difa.cli import main
+from tests.conftest import ROOT
+
 
 @pytest.fixture(scope="session")
-def folder(quick_model, tmp_path_factory):
+def folder(corpus, tmp_path_factory):
+    """A model without an encoder: most of what engines do has nothing to do with vectors."""
     folder = tmp_path_factory.mktemp("engines") / "model"
+    DiFA("fast", seed=1, fpr=0.05).fit(corpus[:80]).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def encoder_folder(quick_model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("engines") / "encoder-model"
     quick_model.save(folder)
     return folder
 
@@ -21,9 +37,36 @@ def texts(corpus):
     return [f"{draw.choice(corpus)} {number}" for number in range(2000)]
 
 
+@pytest.fixture(scope="session")
+def faults():
+    """The campaign of `make faults`, for its ways to kill."""
+    spec = importlib.util.spec_from_file_location("faults", ROOT / "tools" / "faults.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["faults"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
 def command(*arguments):
     return [sys.executable, "-m", "difa", *map(str, arguments)]
 
 
 def difa(*arguments, **options):
+    """The command in a process of its own."""
     return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=120, **options)
+
+
+def here(*arguments):
+    """The command in this process, which saves its start."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
+    before, shown, code = sys.argv, warnings.showwarning, 0
+    sys.argv = ["difa", *map(str, arguments)]
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), warnings.catch_warnings():
+            warnings.simplefilter("default")
+            main()
+    except SystemExit as end:
+        code = end.code or 0
+    finally:
+        sys.argv, warnings.showwarning = before, shown
+    return subprocess.CompletedProcess(arguments, code, out.buffer.getvalue().decode(), err.getvalue())

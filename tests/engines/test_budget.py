@@ -1,6 +1,7 @@
 """The most unusual documents, exit codes for pipelines, and why nothing is flagged."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from difa.calibrate import TailReference
 from difa.document import Result
 from difa.engines.budget import Top, why_nothing
-from tests.engines.conftest import difa
+from tests.engines.conftest import here as difa
 
 
 class Kept:
@@ -72,8 +73,8 @@ def test_pipelines_get_an_exit_code(folder, source, tmp_path):
     assert "nothing is flagged at a false-discovery rate of 0.0001" in quiet.stderr
 
 
-def test_a_stored_rate_can_be_changed(quick_model, source, tmp_path):
-    quick_model.save(tmp_path / "m")
+def test_a_stored_rate_can_be_changed(folder, source, tmp_path):
+    shutil.copytree(folder, tmp_path / "m")
     weights = (tmp_path / "m" / "weights.safetensors").read_bytes()
     before = difa("score", tmp_path / "m", source)
     assert difa("set", tmp_path / "m", "--fpr", 0.3).returncode == 0

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines.conftest import here
+
 pytestmark = pytest.mark.slow
 
 ray = pytest.importorskip("ray", reason="the extra ray is not installed")
@@ -63,7 +65,7 @@ def parts(folder):
 def texts(tmp_path_factory, corpus):
     """A folder of text and JSON lines with blank ones, and what the local engine needs no Ray for."""
     folder = tmp_path_factory.mktemp("texts")
-    lines = [f"{line} {n}" if n % 13 else "" for n, line in enumerate(corpus * 5)]
+    lines = [f"{line} {n}" if n % 13 else "" for n, line in enumerate(corpus)]
     (folder / "a.txt").write_text("\n".join(lines), encoding="utf-8")
     records = [{"text": line} | ({"id": f"own-{n}"} if n % 3 else {}) for n, line in enumerate(corpus[:50])]
     (folder / "b.jsonl").write_text("".join(json.dumps(record) + "\n\n" for record in records), encoding="utf-8")
@@ -73,7 +75,7 @@ def texts(tmp_path_factory, corpus):
 @pytest.fixture(scope="module")
 def expected(folder, texts, tmp_path_factory):
     out = tmp_path_factory.mktemp("local") / "scores.jsonl"
-    run = difa("score", folder, texts, "--out", out)
+    run = here("score", folder, texts, "--out", out)
     assert run.returncode == 0, run.stderr
     return out.read_text(encoding="utf-8")
 
@@ -95,43 +97,104 @@ def cluster():
     mark = uuid.uuid4().hex
     head = start(code=HEAD, mark=mark)
     address = head.stdout.readline().strip()
-    yield address
+    yield address, mark
     assert head.poll() is None
     head.communicate("", timeout=60)
     assert nothing_left(mark)
 
 
-def test_a_killed_worker_costs_no_document(folder, texts, expected, tmp_path):
-    mark, out = uuid.uuid4().hex, tmp_path / "out"
-    process = start("score", folder, texts, "--engine", "ray", "--workers", 2, "--out", out, mark=mark)
+SLOW = """
+import sys, time
+import difa.engines.ray.score as engine
+from difa.engines.ray.worker import Scorer
+
+class Slow(Scorer):
+    def _score(self, piece, began):
+        time.sleep(0.3)
+        return super()._score(piece, began)
+
+engine.Scorer = Slow
+from difa.cli import main
+main()
+"""
+
+
+def wait_for(pattern, folder, process):
+    """Wait until the run has written something of that name."""
     deadline = time.monotonic() + LIMIT
-    while not (done := list(tmp_path.glob(".out.*.part/part-*"))) and time.monotonic() < deadline:
+    while not (found := list(folder.glob(pattern))) and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.02)
-    busy = [pid for pid, title in processes(mark).items() if title.startswith("ray::MapWorker")]
+    assert found, process.communicate(timeout=5)
+    return found
+
+
+def test_a_killed_worker_costs_no_document(cluster, folder, texts, expected, tmp_path):
+    out = tmp_path / "out"
+    process = start("score", folder, texts, "--engine", "ray", "--address", cluster[0], "--out", out, mark="worker", code=SLOW)
+    done = wait_for(".out.part/_done-*", tmp_path, process)
+    busy = [pid for pid, title in processes(cluster[1]).items() if title.startswith("ray::MapWorker")]
     assert busy
     os.kill(busy[0], signal.SIGKILL)
     assert not out.exists()
     _, errors = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, errors
-    summary = json.loads((out / "_SUCCESS").read_text())
-    assert len(done) < summary["parts"]
+    assert len(done) < json.loads((out / "_SUCCESS").read_text())["parts"]
     assert parts(out) == expected
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
     assert f"written to {out}" in errors
+
+
+def test_a_run_whose_driver_died_goes_on(cluster, folder, texts, expected, tmp_path):
+    mark, out = uuid.uuid4().hex, tmp_path / "out"
+    arguments = ("score", folder, texts, "--engine", "ray", "--out", out)
+    process = start(*arguments, "--workers", 1, mark=mark, code=SLOW)  # Ray starts for it, and ends with it
+    wait_for(".out.part/_done-*", tmp_path, process)
+    process.kill()
+    process.communicate(timeout=LIMIT)
     assert nothing_left(mark)
+    assert not out.exists()
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / ".out.part").glob("part-*.jsonl")}
+    complete = [path.name.replace("_done-", "part-") + "l" for path in (tmp_path / ".out.part").glob("_done-*.json")]
+    refused = difa(*arguments, "--address", cluster[0])
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "an interrupted run left its parts there: resume goes on" in refused.stderr
+    done = difa(*arguments, "--address", cluster[0], "--resume")
+    assert done.returncode == 0, done.stderr
+    assert parts(out) == expected
+    assert {name: (out / name).stat().st_mtime_ns for name in complete} == {name: before[name] for name in complete}
+    assert 0 < len(complete) < json.loads((out / "_SUCCESS").read_text())["parts"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+    again = difa(*arguments, "--resume")
+    assert again.returncode == 0
+    assert again.stderr == done.stderr.splitlines(keepends=True)[-1]
+
+
+def test_a_table_keeps_its_columns(cluster, folder, corpus, tmp_path):
+    source = tmp_path / "in.csv"
+    rows = [f'{n};"{text.replace(chr(34), chr(39))}\nand more";c{n}' for n, text in enumerate(corpus[:200])]
+    source.write_text("\n".join(["ticket;body;country", *rows, "200;;none"]), encoding="utf-8")
+    options = ("--text-column", "body", "--id-column", "ticket")
+    run = difa("score", folder, source, *options, "--engine", "ray", "--address", cluster[0], "--out", tmp_path / "out")
+    assert run.returncode == 0, run.stderr
+    assert "difa: 1 document has no text" in run.stderr
+    assert here("score", folder, source, *options, "--out", tmp_path / "local").returncode == 0
+    assert parts(tmp_path / "out") == (tmp_path / "local").read_text(encoding="utf-8")
+    assert '"columns": {"country": "c7"}' in parts(tmp_path / "out")
 
 
 def test_a_running_cluster_gives_the_same_as_parquet(cluster, folder, texts, expected, tmp_path):
     from pyarrow import parquet
 
     out = f"file://{tmp_path}/out"
-    run = difa("score", folder, texts, "--engine", "ray", "--address", cluster, "--format", "parquet", "--out", out)
+    run = difa("score", folder, texts, "--engine", "ray", "--address", cluster[0], "--format", "parquet", "--out", out)
     assert run.returncode == 0, run.stderr
     rows = [
         row
         for file in sorted((tmp_path / "out").glob("part-*.parquet"))
         for row in parquet.read_table(file).to_pylist(maps_as_pydicts="strict")
     ]
+    for row in rows:
+        del row["flagged_words"]
     assert rows == [json.loads(line) for line in expected.splitlines()]
 
 
@@ -147,17 +210,17 @@ print(score_files(Path(model), [source], out, address=address, workers=2, piece_
 def test_lines_are_counted_by_the_cluster_where_there_are_many(cluster, folder, corpus, tmp_path):
     source = tmp_path / "a.txt"
     source.write_text("\n\n".join(corpus[:100]), encoding="utf-8")
-    run = difa(folder, source, tmp_path / "out", cluster, code=MANY_PIECES)
+    run = difa(folder, source, tmp_path / "out", cluster[0], code=MANY_PIECES)
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) > 64
-    assert difa("score", folder, source, "--fpr", "0.2", "--out", tmp_path / "local").returncode == 0
+    assert here("score", folder, source, "--fpr", "0.2", "--out", tmp_path / "local").returncode == 0
     assert parts(tmp_path / "out") == (tmp_path / "local").read_text(encoding="utf-8")
 
 
 def test_bad_lines_stop_the_run_or_are_counted(cluster, folder, tmp_path):
     source, out = tmp_path / "new.jsonl", tmp_path / "out"
     source.write_text('{"text": "good"}\n{"txt": "bad"}\n{"text": "good too"}\n')
-    command = ("score", folder, source, "--engine", "ray", "--address", cluster, "--out", out)
+    command = ("score", folder, source, "--engine", "ray", "--address", cluster[0], "--out", out)
     run = difa(*command)
     assert run.returncode == 2
     assert run.stderr.count("\n") == 1
@@ -192,7 +255,7 @@ except engine.EngineError as error:
 def test_a_piece_that_kills_every_worker_ends_the_run(cluster, folder, tmp_path):
     source = tmp_path / "a.txt"
     source.write_text("one\n")
-    run = difa(folder, source, tmp_path / "out", cluster, code=DEADLY)
+    run = difa(folder, source, tmp_path / "out", cluster[0], code=DEADLY)
     assert f"{source}: 5 workers died over the piece that begins at line 1" in run.stdout, run.stderr
     assert list(tmp_path.iterdir()) == [source]
 
@@ -206,14 +269,16 @@ def test_a_piece_that_kills_every_worker_ends_the_run(cluster, folder, tmp_path)
         (("--engine", "ray", "--out", "{out}", "--cache", "{out}"), "--cache cannot be used with --engine ray"),
         (("--workers", "2"), "use --engine ray"),
         (("--engine", "ray", "--out", "{out}", "--workers", "0"), "workers: expected a whole number of at least 1"),
-        (("--engine", "ray", "--out", "{out}", "--format", "csv"), "format: expected one of jsonl, parquet"),
+        (("--engine", "ray", "--out", "{out}", "--format", "xml"), "format: expected one of jsonl, csv, tsv, parquet"),
+        (("--engine", "ray", "--out", "{out}", "--resume", "--force"), "expected one of resume and force"),
+        (("--engine", "ray", "--out", "{out}", "--text-column", "x"), "expected a table"),
         (("--engine", "ray", "--out", "{out}", "--fpr", "7"), "fpr: expected a number between 0 and 1"),
         (("--engine", "ray", "--out", "{out}", "--address", "127.0.0.1:1"), "127.0.0.1:1 cannot be reached"),
         (("--engine", "ray", "--out", "{out}", "--address", "ray://there"), "expected auto or host:port"),
     ],
 )
 def test_mistakes_get_one_line_and_exit_code_2(folder, texts, tmp_path, arguments, message):
-    run = difa("score", folder, texts, *(argument.format(out=tmp_path / "out") for argument in arguments))
+    run = here("score", folder, texts, *(argument.format(out=tmp_path / "out") for argument in arguments))
     assert run.returncode == 2, run.stderr
     assert message in run.stderr
     assert run.stderr.count("\n") == 1

@@ -12,17 +12,23 @@ from pyarrow import parquet
 
 from difa.engines.ray.plan import count_lines, find_files, piece_size, plan
 from difa.engines.ray.read import read_piece
-from difa.engines.ray.storage import SUCCESS, OutputFolder, below
+from difa.engines.ray.storage import SUCCESS, OutputFolder, below, write_notice
 from difa.engines.ray.write import part_name, part_writer
 from difa.errors import InputError
 from difa.formats import read_documents
+from difa.formats.shape import Shape
+from difa.formats.tables import Columns
 
 TEXT = "\ufeffWhere is it?\n\nA café\r\n   \nthe last but one, which is rather longer than the others\n\n\nno newline at the end"
 JSON = '{"text": "good"}\n\n{"txt": "bad"}\n{"text": "x", "id": 7}\nnot json\n{"tokens": ["a", "b c"]}\n\n'
 
 
-def pieces_of(size, *inputs):
-    return plan(find_files([str(name) for name in inputs]), size, lambda spans: [count_lines(*span) for span in spans])
+def pieces_of(size, *inputs, columns=None):
+    return cut(size, find_files([str(name) for name in inputs], columns))
+
+
+def cut(size, files):
+    return plan(files, size, lambda spans: [count_lines(*span) for span in spans])
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 50, 1000])
@@ -67,7 +73,9 @@ def test_parquet_rows_keep_their_numbers_across_row_groups(tmp_path, size):
     source = tmp_path / "a.parquet"
     rows = [{"text": f"text {n}", "id": n if n % 2 else None, "more": 1} for n in range(1, 12)]
     parquet.write_table(pa.Table.from_pylist(rows), source, row_group_size=4)
-    documents = [d for piece in pieces_of(size, source) for d in read_piece(piece)]
+    files = find_files([str(source)])
+    documents = [d for piece in cut(size, files) for d in read_piece(piece, table=files[0].table)]
+    assert documents == list(read_documents([str(source)]))
     assert [d.text for d in documents] == [row["text"] for row in rows]
     assert [d.id for d in documents] == [str(n) if n % 2 else f"{source}:{n}" for n in range(1, 12)]
 
@@ -85,7 +93,7 @@ def test_parquet_word_lists_and_rows_without_text(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.json", b"[]", "expected a file ending in .txt, .jsonl, .parquet"),
+        ("a.json", b"[]", "expected a file ending in .txt, .jsonl, .csv, .tsv, .parquet"),
         ("a.parquet", b"not parquet", "cannot be read as Parquet"),
         ("no/a.txt", None, "No such file or directory"),
         ("empty", None, "found none"),
@@ -100,8 +108,8 @@ def test_inputs_that_cannot_be_read(tmp_path, name, content, message):
 
 
 def test_a_parquet_file_without_texts_and_standard_input_are_refused(tmp_path):
-    parquet.write_table(pa.table({"body": ["a"]}), tmp_path / "a.parquet")
-    with pytest.raises(InputError, match=r'expected a column "text" or "tokens", got \'body\''):
+    parquet.write_table(pa.table({"n": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="expected one obvious text column, got the columns 'n'"):
         find_files([str(tmp_path / "a.parquet")])
     with pytest.raises(InputError, match="standard input"):
         find_files(["-"])
@@ -157,7 +165,67 @@ def test_parquet_parts_hold_what_the_json_holds(quick_model, tmp_path, corpus):
         write(results[2:])
     (file,) = tmp_path.iterdir()
     rows = parquet.read_table(file).to_pylist(maps_as_pydicts="strict")
+    assert [row.pop("flagged_words") for row in rows] == [[w.text for w in r.words if w.is_anomaly] for r in results]
     assert rows == [result.to_dict() for result in results]
+
+
+TABLE = 'n;body;id\n1;"a\nb c";x\n\n2;"it said ""no"", d";\n3;short\n4;;z\n5;five" inches;w'
+
+
+@pytest.mark.parametrize("size", [1, 10, 30, 1000])
+def test_rows_of_a_table_are_those_of_the_local_engine(tmp_path, size):
+    source = tmp_path / "a.csv"
+    source.write_text(TABLE)
+    files, bad, in_pieces = find_files([str(source)], Columns("body")), [], []
+    expected = list(read_documents([str(source)], bad, Columns("body")))
+    pieces = cut(size, files)
+    assert [d for piece in pieces for d in read_piece(piece, in_pieces, files[piece.file].table)] == expected
+    assert in_pieces == bad
+    assert len(bad) == 1
+    assert len(pieces) > 2 or size > 10
+
+
+def test_columns_need_a_table(tmp_path):
+    (tmp_path / "a.txt").write_text("one")
+    with pytest.raises(InputError, match="expected a table"):
+        find_files([str(tmp_path / "a.txt")], Columns("body"))
+
+
+def test_parts_of_a_table_have_its_columns(quick_model, tmp_path):
+    source = tmp_path / "a.csv"
+    source.write_text(TABLE)
+    (file,) = find_files([str(source)], Columns("body"))
+    documents = list(read_documents([str(source)], [], Columns("body")))
+    for form in ("csv", "parquet"):
+        with part_writer(str(tmp_path), 0, form, Shape.of([file.table])) as write:
+            write(quick_model.score(documents))
+    table = parquet.read_table(tmp_path / "part-000000.parquet")
+    assert table["n"].to_pylist() == ["1", "2", "4", "5"]
+    assert table["id"].to_pylist() == ["x", f"{source}:4", "z", "w"]
+    assert (tmp_path / "part-000000.csv").read_text(encoding="utf-8-sig").startswith("n,body,id,score")
+
+
+def test_an_interrupted_output_goes_on_with_what_is_complete(tmp_path):
+    place, asked = str(tmp_path / "out"), {"rate": "fpr 0.1"}
+    first = OutputFolder.prepare(place, asked)
+    first.begin(77)
+    for index in range(2):
+        with part_writer(first.staging, index, "jsonl") as write:
+            write([])
+    write_notice(first.staging, 0, {"documents": 3})
+    with pytest.raises(InputError, match="an interrupted run left its parts there: resume goes on, force starts anew"):
+        OutputFolder.prepare(place, asked)
+    with pytest.raises(InputError, match=r"expected the same rate as in the interrupted run, fpr 0\.1, got fpr 0\.2"):
+        OutputFolder.prepare(place, {"rate": "fpr 0.2"}, resume=True)
+    again = OutputFolder.prepare(place, asked, resume=True)
+    assert (again.piece_bytes, again.notices()) == (77, {0: {"documents": 3}})
+    again.finish({"documents": 3})
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [SUCCESS, "part-000000.jsonl", "part-000001.jsonl"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert OutputFolder.prepare(place, asked, resume=True).summary == {"documents": 3}
+    anew = OutputFolder.prepare(place, asked, force=True)
+    anew.finish({"documents": 0})
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [SUCCESS]
 
 
 def test_a_pattern_stands_for_the_files_that_match_it(tmp_path):

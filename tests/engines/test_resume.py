@@ -1,26 +1,36 @@
-"""Runs that are killed and go on: nothing lost, nothing doubled, the same bytes."""
+"""Runs that are killed and go on: nothing lost, nothing doubled, the same bytes. Hundreds of kills are in `make faults`."""
 
 import gzip
 import json
-import signal
-import subprocess
-import time
 
 import pytest
 
-from tests.engines.conftest import command, difa
+from difa import DiFA
+from difa.engines import output
+from difa.engines.local import Job, Silent, score_inputs
+from difa.engines.output_files import Layout, alone
+from difa.errors import InputError
+from tests.engines.conftest import difa, here
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def noted(monkeypatch):
+    """Runs are noted as often as possible."""
+    monkeypatch.setattr(output, "_FIRST_NOTE", 0.0)
+    monkeypatch.setattr(output, "_NOTE_SHARE", 1)
+    monkeypatch.setattr("difa.prefetch.MOST_DOCUMENTS", 50)
 
 
 @pytest.fixture(scope="module")
 def source(texts, tmp_path_factory):
     """Three files, one of them packed, with bad lines and blank ones."""
     folder = tmp_path_factory.mktemp("inputs")
-    lines = [json.dumps({"text": text}) if number % 200 else "bad" for number, text in enumerate(texts)]
-    (folder / "a.jsonl").write_text("\n".join(lines[:800]) + "\n\n")
-    (folder / "b.jsonl.gz").write_bytes(gzip.compress("\n".join(lines[800:1200]).encode()))
-    (folder / "c.jsonl").write_text("\n".join(lines[1200:]))
+    lines = [json.dumps({"text": text}) if number % 50 else "bad" for number, text in enumerate(texts[:500])]
+    (folder / "a.jsonl").write_text("\n".join(lines[:200]) + "\n\n")
+    (folder / "b.jsonl.gz").write_bytes(gzip.compress("\n".join(lines[200:300]).encode()))
+    (folder / "c.jsonl").write_text("\n".join(lines[300:]))
     return folder
 
 
@@ -30,56 +40,36 @@ def results(out):
     return {file.name.replace(out.name, "file"): file.read_bytes() for file in files}
 
 
-def kill_when(state, ready, arguments):
-    """Start a run, kill it once its note on disk is as wanted, and return whether it was still running."""
-    with subprocess.Popen(command(*arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None:
-            if state.exists() and ready(json.loads(state.read_text())):
-                process.send_signal(signal.SIGKILL)
-                break
-            time.sleep(0.005)
-        return process.wait() == -signal.SIGKILL
+@pytest.fixture(scope="module")
+def model(folder):
+    return DiFA.load(folder, threads=1)
 
 
-@pytest.mark.parametrize(
-    ("options", "state"),
-    [
-        ((), ".out.journal"),
-        (("--shard-size", 250), "out/manifest.json"),
-        (("--fdr", 0.3), ".out.spool.journal"),
-        (("--fdr", 0.3, "--shard-size", 250), "out/.spool.journal"),
-    ],
-)
-def test_a_killed_run_goes_on(folder, source, tmp_path, options, state):
-    arguments = ("score", folder, source, "--skip-bad", *options, "--out")
-    whole = difa(*arguments, tmp_path / "whole")
-    assert whole.returncode == 0, whole.stderr
-    out, state = tmp_path / "out", tmp_path / state
-    killed = 0
-    for least in (1, 600, 1300):
-        killed += kill_when(state, lambda note, least=least: note["documents"] >= least, [*arguments, out, "--resume"])
+@pytest.mark.parametrize("options", [{}, {"shard_size": 70}, {"fdr": 0.3}, {"fdr": 0.3, "shard_size": 70}])
+def test_a_killed_run_goes_on(faults, folder, model, source, tmp_path, options):
+    def run(place, resume=True):
+        return score_inputs(model, Job(folder, [str(source)], place, skip_bad=True, resume=resume, **options), Silent())
+
+    whole = run(tmp_path / "whole")
+    out = tmp_path / "out"
+    for change in (4, 6, 8, 9):
+        assert faults.in_child(lambda: run(out), faults.kill_before(change)) == -9
         assert not out.is_file()
-    assert killed >= 2, "too fast to be killed"
-    refused = difa(*arguments, out)
-    assert refused.returncode == 2
-    assert "resume goes on, force starts anew" in refused.stderr
-    assert refused.stderr.count("\n") == 1
-    done = difa(*arguments, out, "--resume")
-    assert done.returncode == 0, done.stderr
+        assert results(out).items() <= results(tmp_path / "whole").items()
+    with pytest.raises(InputError, match="resume goes on, force starts anew"):
+        run(out, resume=False)
+    done = run(out)
     assert results(out) == results(tmp_path / "whole")
-    assert [line for line in done.stderr.splitlines() if not line.startswith("difa: skipped")] == [
-        line.replace("whole", "out") for line in whole.stderr.splitlines() if not line.startswith("difa: skipped")
-    ]
-    assert "10 bad lines skipped" in done.stderr
-    hidden = [path.name for path in [*tmp_path.iterdir(), *out.glob("*")] if path.name.startswith(".")]
-    assert hidden == []
+    assert (done.documents, done.skipped, done.flagged) == (490, 10, whole.flagged)
+    assert [path.name for path in [*tmp_path.iterdir(), *out.glob("*")] if path.name.startswith(".")] == []
 
 
 @pytest.fixture
-def interrupted(folder, source, tmp_path):
+def interrupted(faults, folder, source, tmp_path):
     """A killed run, and its arguments."""
     arguments = ["score", folder, source, "--skip-bad", "--out", tmp_path / "out", "--fpr", 0.05]
-    assert kill_when(tmp_path / ".out.journal", lambda note: note["documents"] > 0, arguments)
+    faults.in_child(lambda: here(*arguments), faults.kill_before(12))
+    assert (tmp_path / ".out.journal").exists()
     return arguments
 
 
@@ -99,56 +89,101 @@ def test_only_the_same_run_goes_on(interrupted, tmp_path, change, message):
     if "new or empty" in message:
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "mine").touch()
-    run = difa(*change(interrupted, tmp_path), "--resume")
+    run = here(*change(interrupted, tmp_path), "--resume")
     assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
     assert message in run.stderr
     assert (tmp_path / ".out.journal").exists()
 
 
-def test_another_model_and_changed_inputs_are_refused(folder, quick_model, source, tmp_path):
+def test_another_model_and_changed_inputs_are_refused(folder, tmp_path):
     other, copy = tmp_path / "other", tmp_path / "a.txt"
-    quick_model.save(other)
+    DiFA.load(folder).save(other)
     (other / "config.json").write_text((other / "config.json").read_text() + " ")
     copy.write_text("one\ntwo\n")
     arguments = ["score", folder, copy, "--out", tmp_path / "out", "--shard-size", 1]
-    assert difa(*arguments).returncode == 0
-    assert "expected the same model" in difa("score", other, *arguments[2:], "--resume").stderr
+    assert here(*arguments).returncode == 0
+    assert "expected the same model" in here("score", other, *arguments[2:], "--resume").stderr
     copy.write_text("one\ntwo\nthree\n")
-    run = difa(*arguments, "--resume")
+    run = here(*arguments, "--resume")
     assert "expected the same inputs" in run.stderr
     assert "of 8 bytes" in run.stderr
     assert "of 14 bytes" in run.stderr
-    assert "holds the finished results of 2 documents" in difa(*arguments).stderr
-    assert difa(*arguments, "--force").returncode == 0
+    assert "holds the finished results of 2 documents" in here(*arguments).stderr
+    assert here(*arguments, "--force").returncode == 0
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert (manifest["complete"], manifest["documents"], len(manifest["shards"])) == (True, 3, 3)
 
 
 def test_force_starts_anew(interrupted, tmp_path):
-    run = difa(*interrupted, "--force")
+    run = here(*interrupted, "--force")
     assert run.returncode == 0, run.stderr
-    assert len((tmp_path / "out").read_text().splitlines()) == 1990
+    assert len((tmp_path / "out").read_text().splitlines()) == 490
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_bad_line_far_in_keeps_what_was_scored(folder, texts, tmp_path):
     source, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
-    source.write_text("\n".join([*(json.dumps({"text": text}) for text in texts), "bad", '{"text": "last"}']))
-    run = difa("score", folder, source, "--out", out)
+    source.write_text("\n".join([*(json.dumps({"text": text}) for text in texts[:400]), "bad", '{"text": "last"}']))
+    run = here("score", folder, source, "--out", out)
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
-    assert f"{source}:2001: expected a JSON object" in run.stderr
+    assert f"{source}:401: expected a JSON object" in run.stderr
     assert "are kept at" in run.stderr
     assert not out.exists()
-    assert difa("score", folder, source, "--out", out, "--resume", "--skip-bad").returncode == 0
-    assert [json.loads(line)["text"] for line in out.read_text().splitlines()] == [*texts, "last"]
+    assert here("score", folder, source, "--out", out, "--resume", "--skip-bad").returncode == 0
+    assert [json.loads(line)["text"] for line in out.read_text().splitlines()] == [*texts[:400], "last"]
 
 
 def test_two_runs_do_not_write_to_one_place(folder, source, tmp_path):
-    arguments = ["score", folder, source, "--skip-bad", "--out", tmp_path / "out"]
-    with subprocess.Popen(command(*arguments), stderr=subprocess.DEVNULL) as process:
-        while not (tmp_path / ".out.lock").exists():
-            time.sleep(0.01)
-        second = difa(*arguments)
-        process.kill()
+    with alone(Layout.file(tmp_path / "out")):
+        second = difa("score", folder, source, "--skip-bad", "--out", tmp_path / "out")
     assert second.returncode == 2
     assert "another run is writing there" in second.stderr
+
+
+@pytest.mark.parametrize("damage", ["remove", "cut"])
+def test_a_finished_shard_that_is_gone_is_missed(folder, texts, tmp_path, damage):
+    source, out = tmp_path / "in.txt", tmp_path / "out"
+    source.write_text("\n".join(texts[:30]))
+    arguments = ("score", folder, source, "--out", out, "--shard-size", 10, "--resume")
+    assert here(*arguments).returncode == 0
+    part = out / "part-00001.jsonl"
+    whole = part.read_bytes()
+    part.unlink() if damage == "remove" else part.write_bytes(whole[:-10])
+    run = here(*arguments)
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
+    assert f"{part}: expected a finished part of the earlier run, {'found none' if damage == 'remove' else 'got'}" in run.stderr
+    assert here(*arguments[:-1], "--force").returncode == 0
+    assert part.read_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"documents": "many"},
+        {"documents": 5},
+        {"place": [1]},
+        {"place": [0, -1]},
+        {"partial": {}},
+        {"shards": [{"file": "x"}]},
+        {"shards": 7},
+        {"asked": []},
+        {"complete": 1},
+        {"extra": 1},
+    ],
+)
+def test_a_note_with_odd_values_is_one_line(folder, tmp_path, change):
+    source, out = tmp_path / "in.txt", tmp_path / "out"
+    source.write_text("one\ntwo\n")
+    arguments = ("score", folder, source, "--out", out, "--shard-size", 1, "--resume")
+    assert here(*arguments).returncode == 0
+    manifest = out / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | change))
+    run = here(*arguments)
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
+    assert "expected what a run of difa noted there, got something else" in run.stderr
+
+
+def test_a_few_faults_cost_nothing(faults, tmp_path):
+    scenes = faults.campaign(12, 1, "score")
+    assert sum(sum(scene.injected.values()) for scene in scenes) >= 12
+    assert [loss for scene in scenes for loss in scene.losses] == []

@@ -21,7 +21,7 @@ from difa.errors import ConfigError, InputError
 from difa.formats import Entry, Position
 from difa.formats.write import from_json_line, to_json_line
 from difa.prefetch import MOST_DOCUMENTS, MOST_WORDS
-from tests.engines.conftest import command, difa
+from tests.engines.conftest import command, difa, here
 
 
 def entries(lengths):
@@ -84,12 +84,13 @@ def test_an_interrupted_run_ends_at_once_and_quietly(folder, tmp_path, threads):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_threads_change_no_byte(folder, texts, tmp_path, threads):
+def test_threads_change_no_byte(encoder_folder, texts, tmp_path, threads):
+    folder = encoder_folder
     source, out = tmp_path / "in.txt", tmp_path / "out.jsonl"
-    source.write_text("\n".join(texts[:700]))
-    assert difa("score", folder, source, "--threads", threads, "--out", out).returncode == 0
-    ids = [f"{source}:{number}" for number in range(1, 701)]
-    expected = [replace(result, id=name) for result, name in zip(DiFA.load(folder).score(texts[:700]), ids, strict=True)]
+    source.write_text("\n".join(texts[:300]))
+    assert here("score", folder, source, "--threads", threads, "--out", out).returncode == 0
+    ids = [f"{source}:{number}" for number in range(1, 301)]
+    expected = [replace(result, id=name) for result, name in zip(DiFA.load(folder).score(texts[:300]), ids, strict=True)]
     assert out.read_text() == "".join(map(to_json_line, expected))
 
 
@@ -109,7 +110,7 @@ def test_discoveries_in_two_passes_are_those_of_one(folder, texts, tmp_path, whe
     source, out = tmp_path / "in.txt", tmp_path / "out.jsonl"
     odd = [f"{text} xqzwrtplk gghhjkkq" for text in texts[:60]]
     source.write_text("\n".join(texts[60:500] + odd))
-    run = difa("score", folder, source, "--fdr", 0.3, *(["--out", out] if where == "file" else []))
+    run = here("score", folder, source, "--fdr", 0.3, *(["--out", out] if where == "file" else []))
     assert run.returncode == 0, run.stderr
     text = out.read_text() if where == "file" else run.stdout
     expected = DiFA.load(folder).score(texts[60:500] + odd, fdr=0.3)
@@ -131,12 +132,12 @@ def test_patterns_and_packed_files(folder, tmp_path):
     (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress(b'{"text": "three"}\n'))
     (tmp_path / "cut.gz.txt").write_text("four\n")
     for name, expected in ((f"{tmp_path}/*.txt*", ["one", "two", "four"]), (tmp_path, ["one", "two", "three", "four"])):
-        run = difa("score", folder, name)
+        run = here("score", folder, name)
         assert run.returncode == 0, run.stderr
         assert [json.loads(line)["text"] for line in run.stdout.splitlines()] == expected
     for name, message in ((f"{tmp_path}/*.csv", "match this pattern, found none"), (f"{tmp_path}/x.txt.gz", "cannot be read")):
         (tmp_path / "x.txt.gz").write_bytes(gzip.compress(b"one\n" * 1000)[:20])
-        run = difa("score", folder, name)
+        run = here("score", folder, name)
         assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1), run.stderr
         assert message in run.stderr
 

@@ -7,8 +7,10 @@ import json
 import pytest
 from pyarrow import parquet
 
-from tests.engines.conftest import difa
-from tests.engines.test_resume import kill_when
+from difa import DiFA
+from difa.engines.local import Job, Silent, score_inputs
+from difa.formats.tables import Columns
+from tests.engines.conftest import here as difa
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +20,8 @@ def table(texts, tmp_path_factory):
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter=";")
         writer.writerow(["ticket", "body", "score"])
-        for number, text in enumerate(texts):
-            writer.writerow([f"t{number}", "" if number % 500 == 0 else text.replace(" ", "\n", 1), number])
+        for number, text in enumerate(texts[:600]):
+            writer.writerow([f"t{number}", "" if number % 150 == 0 else text.replace(" ", "\n", 1), number])
     return path
 
 
@@ -33,7 +35,7 @@ def test_a_table_in_a_table_out(folder, table, texts, tmp_path):
     assert f"{table}: text is read from the column 'body'" in run.stderr
     rows = rows_of((tmp_path / "out.csv").read_bytes())
     assert list(rows[0])[:5] == ["ticket", "body", "score", "difa_score", "p_value"]
-    assert [row["ticket"] for row in rows] == [f"t{number}" for number in range(len(texts))]
+    assert [row["ticket"] for row in rows] == [f"t{number}" for number in range(600)]
     assert rows[0]["body"] == ""
     assert rows[0]["is_anomaly"] == "false"
     assert rows[7]["body"] == texts[7].replace(" ", "\n", 1)
@@ -42,29 +44,22 @@ def test_a_table_in_a_table_out(folder, table, texts, tmp_path):
     assert rows_of(printed.stdout.encode())[3]["ticket"] == "t3"
 
 
-@pytest.mark.parametrize(
-    ("options", "state"),
-    [
-        (("--format", "csv"), ".out.journal"),
-        (("--format", "parquet", "--shard-size", 250), "out/manifest.json"),
-        (("--format", "csv", "--fdr", 0.3), ".out.spool.journal"),
-    ],
-)
-def test_a_killed_run_goes_on(folder, table, tmp_path, options, state):
-    arguments = ("score", folder, table, "--id-column", "ticket", *options, "--out")
-    assert difa(*arguments, tmp_path / "whole").returncode == 0
+@pytest.mark.parametrize("options", [{"format": "csv"}, {"format": "parquet", "shard_size": 100}, {"format": "csv", "fdr": 0.3}])
+def test_a_killed_run_goes_on(faults, folder, table, tmp_path, options):
+    model = DiFA.load(folder, threads=1)
+
+    def run(place):
+        columns = Columns(id="ticket")
+        score_inputs(model, Job(folder, [str(table)], place, resume=True, columns=columns, **options), Silent())
+
+    run(tmp_path / "whole")
     out = tmp_path / "out"
-    killed = [kill_when(tmp_path / state, lambda note: note["documents"] >= 300, [*arguments, out, "--resume"]) for _ in range(2)]
-    assert any(killed), "too fast to be killed"
-    run = difa(*arguments, out, "--resume")
-    assert run.returncode == 0, run.stderr
-    if out.is_dir():
-        parts = sorted(path.name for path in out.glob("part-*"))
-        assert parts == [f"part-{number:05d}.parquet" for number in range(8)]
-        for part in parts:
-            assert parquet.read_table(out / part).equals(parquet.read_table(tmp_path / "whole" / part))
-    else:
-        assert out.read_bytes() == (tmp_path / "whole").read_bytes()
+    for change in (6, 9):
+        assert faults.in_child(lambda: run(out), faults.kill_before(change)) == -9
+    run(out)
+    assert faults.files_at(out).keys() == faults.files_at(tmp_path / "whole").keys()
+    for name, content in faults.files_at(tmp_path / "whole").items():
+        assert name == "manifest.json" or faults.files_at(out)[name] == content
 
 
 def test_other_columns_are_another_run(folder, table, tmp_path):
@@ -77,7 +72,7 @@ def test_other_columns_are_another_run(folder, table, tmp_path):
 
 def test_a_false_discovery_rate_over_rows_is_that_over_lines(folder, table, texts, tmp_path):
     lines = tmp_path / "in.jsonl"
-    cells = ("" if number % 500 == 0 else text.replace(" ", "\n", 1) for number, text in enumerate(texts))
+    cells = ("" if number % 150 == 0 else text.replace(" ", "\n", 1) for number, text in enumerate(texts[:600]))
     lines.write_text("".join(json.dumps({"text": cell}) + "\n" for cell in cells))
     assert difa("score", folder, lines, "--fdr", 0.3, "--out", tmp_path / "a.jsonl").returncode == 0
     assert difa("score", folder, table, "--fdr", 0.3, "--out", tmp_path / "b.parquet").returncode == 0
@@ -85,10 +80,6 @@ def test_a_false_discovery_rate_over_rows_is_that_over_lines(folder, table, text
     assert parquet.read_table(tmp_path / "b.parquet")["is_anomaly"].to_pylist() == expected
 
 
-def test_ray_refuses_columns_and_the_format_it_cannot_write(folder, table, tmp_path):
-    run = difa("score", folder, table, "--engine", "ray", "--out", tmp_path / "out", "--text-column", "body")
-    assert (run.returncode, run.stderr.count("\n")) == (2, 1)
-    assert "--text-column cannot be used with --engine ray" in run.stderr
-    run = difa("score", folder, table, "--engine", "ray", "--out", tmp_path / "out", "--format", "csv")
-    assert (run.returncode, run.stderr.count("\n")) == (2, 1)
-    assert "expected one of jsonl, parquet, got 'csv'" in run.stderr
+def test_rows_without_text_are_counted(folder, table, tmp_path):
+    run = difa("score", folder, table, "--out", tmp_path / "out.csv")
+    assert "difa: 4 documents have no text: score 0, not flagged" in run.stderr

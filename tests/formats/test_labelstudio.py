@@ -57,7 +57,7 @@ def test_offsets_counted_in_utf16(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"a": 1}', "expected a Label Studio export, a JSON list of tasks, got dict"),
+        ('{"a": 1}', "expected a Label Studio export, a JSON list of tasks, got an object"),
         ("nonsense", "expected a Label Studio export"),
         ("[3]", "export.json:1: expected a task"),
         ('[{"data": {"image": 3}}]', 'expected a string as "text"'),

@@ -69,11 +69,11 @@ def test_the_users_table_keeps_its_names_and_order(tmp_path):
     source.write_text("when,score,body,ticket\n1,2,some words here,3\n")
     (table,) = sources = find_sources([str(source)])
     result = Result("some words here", 1.5, 0.5, False, (), f"{source}:2", {}, {"when": "1", "score": "2", "ticket": "3"})
-    (row,) = rows_of(publish(tmp_path, "out.csv", [result], Shape.of(sources)))
+    (row,) = rows_of(publish(tmp_path, "out.csv", [result], Shape.of([source.table for source in sources])))
     assert table.table.text == "body"
     assert list(row)[:6] == ["id", "when", "score", "body", "ticket", "difa_score"]
     assert (row["score"], row["difa_score"], row["body"]) == ("2", "1.5", "some words here")
-    path = publish(tmp_path, "out.parquet", [result], Shape.of(sources))
+    path = publish(tmp_path, "out.parquet", [result], Shape.of([source.table for source in sources]))
     assert list(read_results([path])) == [result]
 
 
@@ -92,7 +92,7 @@ def test_parquet_columns_keep_their_types(tmp_path):
 
     (entry,) = read_entries(sources)
     result = Result("one", 0.0, 1.0, False, (), entry.document.id, {}, entry.document.columns)
-    path = publish(tmp_path, "out.parquet", [result], Shape.of(sources))
+    path = publish(tmp_path, "out.parquet", [result], Shape.of([source.table for source in sources]))
     table = parquet.read_table(path)
     assert {name: table[name].combine_chunks() for name in kept} == kept
     assert table.column_names[:2] == ["id", "text"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
@@ -11,6 +12,7 @@ import typer
 
 from difa import __version__
 from difa.cli import bench, evaluate, explain, export, fit, mcp, monitor, report, score, serve, set_rate, threshold
+from difa.cli.options import say
 from difa.errors import DifaError
 
 app = typer.Typer(
@@ -60,9 +62,26 @@ def _as_options(message: str) -> str:
 
 def main() -> None:
     """Run the command line."""
-    warnings.showwarning = lambda message, *rest, **more: print(f"difa: warning: {message}", file=sys.stderr)
+    warnings.showwarning = lambda message, *rest, **more: say(f"difa: warning: {message}")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # not later, when nobody can say what went wrong
     except DifaError as error:
-        print(f"difa: {_as_options(' '.join(str(error).split()))}", file=sys.stderr)
+        say(f"difa: {_as_options(' '.join(str(error).split()))}")
         sys.exit(2)
+    except BrokenPipeError:  # whoever reads along has enough
+        _close_stdout()
+        sys.exit(1)
+    except OSError as error:
+        _close_stdout()
+        say(f"difa: {error.filename or 'standard output'}: {error.strerror or error}")
+        sys.exit(2)
+
+
+def _close_stdout() -> None:
+    """Let nothing more be written to standard output: what is left of it would fail again at the end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)

@@ -12,6 +12,7 @@ from difa.cli.options import (
     Fdr,
     Fpr,
     IdColumn,
+    InputFormat,
     Inputs,
     ModelFolder,
     Quiet,
@@ -38,6 +39,7 @@ def evaluate(
     fdr: Fdr = None,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
+    input_format: InputFormat = None,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -49,7 +51,7 @@ def evaluate(
     from difa.evaluate import evaluate as measure
 
     detector = DiFA.load(model, cache=cache, threads=threads)
-    documents = read_all(labelled, skip_bad, columns_of(text_column, id_column), quiet)
+    documents = read_all(labelled, skip_bad, columns_of(text_column, id_column, input_format), quiet)
     figures = measure(score_all(detector, documents, fpr, fdr, quiet), documents)
     if json:
         typer.echo(jsonlib.dumps(figures.to_dict(), indent=2))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import Cache, Inputs, Quiet, SkipBad, TextColumn, Threads, columns_of, say, stream_all
+from difa.cli.options import Cache, InputFormat, Inputs, Quiet, SkipBad, TextColumn, Threads, columns_of, say, stream_all
 
 if TYPE_CHECKING:
     from difa.detector import Detector
@@ -61,6 +61,7 @@ def fit(
         ),
     ] = None,
     text_column: TextColumn = None,
+    input_format: InputFormat = None,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -87,7 +88,7 @@ def fit(
     )
     try:
         with stages(quiet) as report:
-            model.fit(stream_all(inputs, skip_bad, columns_of(text_column, None), quiet), report=report)
+            model.fit(stream_all(inputs, skip_bad, columns_of(text_column, None, input_format), quiet), report=report)
     except MissingExtraError as error:
         raise DifaError(f"{error}; --preset fast does without it") from None
     try:

@@ -71,7 +71,7 @@ def monitor(
     from difa.monitor.text import prometheus as figures
 
     check_rate("--alarm", alarm)
-    sources = find_inputs(inputs, columns_of(text_column, id_column), quiet)
+    sources = find_inputs(inputs, columns_of(text_column, id_column), quiet, skip_bad)
     detector = DiFA.load(model, cache=cache, threads=threads)
     known = read_state(state, detector.detector_, alarm) if state is not None and not reset else None
     watcher = Monitor(detector, fpr=fpr, false_alarm=alarm, state=known)

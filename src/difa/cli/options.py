@@ -34,37 +34,46 @@ TextColumn = Annotated[
     str | None, typer.Option(help="Column of a table that holds the text; the one obvious candidate by default.")
 ]
 IdColumn = Annotated[str | None, typer.Option(help="Column of a table that holds the documents' ids; `id` if there is one.")]
+InputFormat = Annotated[
+    str | None,
+    typer.Option(help="What standard input holds: text, jsonl, json, csv, tsv or parquet; lines of text or JSON by default."),
+]
 Cache = Annotated[Path | None, typer.Option(help="Folder that keeps word vectors between runs.")]
 Threads = Annotated[int | None, typer.Option(help="Threads; all cores by default.")]
 
 
 def say(message: str, quiet: bool = False) -> None:
-    """A line for the person at the terminal, on stderr."""
+    """A line for the person at the terminal, on stderr; what could steer the terminal is escaped."""
     if not quiet:
-        print(message, file=sys.stderr)
+        print(escaped(message), file=sys.stderr)
 
 
-def find_inputs(inputs: list[str], columns: Columns, quiet: bool = False) -> list[Source]:
+def escaped(text: str) -> str:
+    """Control characters, and all else that is not printed, escaped: names and ids come from strangers."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def find_inputs(inputs: list[str], columns: Columns, quiet: bool = False, skip_bad: bool = False) -> list[Source]:
     """The files behind the inputs; a text column that was guessed is named."""
     from difa.formats.sources import find_sources
 
-    sources = find_sources(inputs, columns)
+    sources = find_sources(inputs, columns, skip_bad)
     for source in sources:
         if source.table is not None and source.table.is_guess:
-            say(f"difa: {source.name}: text is read from the column {source.table.text!r} (--text-column names another)", quiet)
+            say(f"difa: {source.label}: text is read from the column {source.table.text!r} (--text-column names another)", quiet)
     return sources
 
 
-def columns_of(text: str | None, id: str | None) -> Columns:
-    """The columns that were named."""
+def columns_of(text: str | None, id: str | None, stdin: str | None = None) -> Columns:
+    """The columns that were named, and what standard input holds."""
     from difa.formats.tables import Columns
 
-    return Columns(text, id)
+    return Columns(text, id, stdin)
 
 
 def stream_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool = False) -> Iterator[Document]:
     """All documents of the inputs, one by one; skipped lines are named even when quiet, since something was left out."""
-    yield from stream_sources(find_inputs(inputs, columns, quiet), skip_bad)
+    yield from stream_sources(find_inputs(inputs, columns, quiet, skip_bad), skip_bad)
 
 
 def stream_sources(sources: Sequence[Source], skip_bad: bool) -> Iterator[Document]:
@@ -87,6 +96,13 @@ def say_skipped(count: int) -> None:
     """How many bad lines were left out, if any were."""
     if count:
         say(f"difa: {count} bad {'line' if count == 1 else 'lines'} skipped")
+
+
+def say_empty(count: int, quiet: bool) -> None:
+    """How many documents have no text, if any do."""
+    if count:
+        what = "1 document has" if count == 1 else f"{count} documents have"
+        say(f"difa: {what} no text: score 0, not flagged", quiet)
 
 
 def read_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool = False) -> list[Document]:

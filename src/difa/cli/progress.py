@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from difa.cli.options import say
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -66,7 +67,7 @@ class Stream:
 
     def skip(self, complaint: str) -> None:
         # Named even when quiet, since something was left out.
-        print(f"difa: skipped {complaint}", file=sys.stderr)
+        say(f"difa: skipped {complaint}")
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from difa.cli.options import (
     Fdr,
     Fpr,
     IdColumn,
+    InputFormat,
     Inputs,
     ModelFolder,
     Quiet,
@@ -27,6 +28,7 @@ from difa.cli.options import (
     columns_of,
     find_inputs,
     say,
+    say_empty,
     say_skipped,
 )
 from difa.cli.score_ray import Address, EngineName, Format, WorkerCount, score_by_ray, uses_ray
@@ -81,6 +83,7 @@ def score(
     ] = False,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
+    input_format: InputFormat = None,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -92,9 +95,9 @@ def score(
 ) -> None:
     """Score every word and every document."""
     only_ray = {"workers": workers, "address": address}
-    only_local: dict[str, object] = {"fdr": fdr, "cache": cache, "text-column": text_column, "id-column": id_column}
+    only_local: dict[str, object] = {"fdr": fdr, "cache": cache, "input-format": input_format}
     only_local |= {"top": top, "fail-if-flagged": fail_if_flagged or None, "screen": screen}
-    only_local |= {"shard-size": shard_size, "resume": resume or None, "force": force or None}
+    only_local |= {"shard-size": shard_size}
     if uses_ray(engine, only_ray, only_local):
         score_by_ray(
             model,
@@ -107,6 +110,9 @@ def score(
             workers=workers,
             address=address,
             format=format,
+            columns=columns_of(text_column, id_column),
+            resume=resume,
+            force=force,
         )
         return
     from difa.engines.local import Job
@@ -115,8 +121,8 @@ def score(
 
     if (screen is None) != (screen_model is None):
         raise ConfigError("expected both of --screen and --screen-model, or neither, got one")
-    columns = columns_of(text_column, id_column)
-    find_inputs(inputs, columns, quiet)
+    columns = columns_of(text_column, id_column, input_format)
+    find_inputs(inputs, columns, quiet, skip_bad)
     job = Job(
         model,
         inputs,
@@ -150,6 +156,7 @@ def _score_here(detector: DiFA, job: Job, quiet: bool) -> int:
     with stream(quiet or on_terminal) as watch, _to_stdout(job.out, is_lines) as written:
         outcome = score_inputs(detector, replace(job, out=written), watch, _show if on_terminal else _print)
     say_skipped(outcome.skipped)
+    say_empty(outcome.empty, quiet)
     said = f"{outcome.flagged} of {outcome.documents} documents flagged"
     said += f", the {min(job.top, outcome.documents)} most unusual given" if job.top is not None else ""
     say(said + (f", written to {job.out}" if job.out else ""), quiet)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import say
+from difa.cli.options import say, say_empty, say_skipped
 from difa.cli.progress import stages
 from difa.errors import ConfigError
 
 if TYPE_CHECKING:
-    from difa.engines.ray.score import Done
+    from difa.engines.ray.worker import Done
+    from difa.formats.tables import Columns
 
 ENGINES = ("local", "ray")
 EngineName = Annotated[
@@ -26,7 +27,7 @@ WorkerCount = Annotated[int | None, typer.Option(help="With --engine ray: worker
 Address = Annotated[str | None, typer.Option(help="With --engine ray: a running cluster, `auto` or host:port.")]
 Format = Annotated[
     str | None,
-    typer.Option(help="jsonl, csv, tsv or parquet; by the ending of --out without it. With --engine ray: jsonl or parquet."),
+    typer.Option(help="jsonl, csv, tsv or parquet; by the ending of --out without it; jsonl with --engine ray."),
 ]
 
 
@@ -54,6 +55,9 @@ def score_by_ray(
     workers: int | None,
     address: str | None,
     format: str | None,
+    columns: Columns,
+    resume: bool,
+    force: bool,
 ) -> None:
     """Score into a folder of parts, and say how it went."""
     from difa.engines.ray.score import score_files
@@ -78,7 +82,10 @@ def score_by_ray(
             format=format or "jsonl",
             skip_bad=skip_bad,
             report=report,
+            columns=columns,
+            resume=resume,
+            force=force,
         )
-    if summary.skipped:
-        say(f"difa: {summary.skipped} bad {'line' if summary.skipped == 1 else 'lines'} skipped")
+    say_skipped(summary.skipped)
+    say_empty(summary.empty, quiet)
     say(f"{summary.flagged} of {summary.documents} documents flagged, written to {out} in {summary.parts} parts", quiet)

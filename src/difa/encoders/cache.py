@@ -71,6 +71,11 @@ class CachedEncoder:
 
     def _write(self, document: Document, encoded: Encoded) -> None:
         path = self._path(document)
-        path.parent.mkdir(exist_ok=True)
-        with fresh_file(path) as partial, partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, vectors=encoded.vectors, pieces=encoded.pieces)
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with fresh_file(path) as partial, partial.open("wb") as file:
+                np.savez(file, allow_pickle=False, vectors=encoded.vectors, pieces=encoded.pieces)
+        except OSError as error:
+            raise EncoderError(
+                f"cache {self._folder}: cannot be written: {error.strerror}: make room, or go on without a cache"
+            ) from None

@@ -40,8 +40,9 @@ class Top:
             self.state.documents += 1
             self.state.flagged += result.is_anomaly
 
-    def note(self, position: Position, skipped: int = 0) -> None:
+    def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None:
         self.state.skipped += skipped
+        self.state.empty += empty
 
     def finish(self) -> None:
         """All results are there."""

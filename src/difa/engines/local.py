@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from difa import __version__
+from difa.atomic import is_stream
 from difa.cascade import Cascade
 from difa.decide import Rule, flag, rank
 from difa.document import Result
@@ -23,12 +24,14 @@ from difa.engines.budget import Top
 from difa.engines.chunks import ReadAhead, ReadChunk, read_chunks
 from difa.engines.false_discovery import tally_cutoff
 from difa.engines.lines import lines_of
-from difa.engines.output import Output
+from difa.engines.output import Output, ResultLines
 from difa.engines.output_files import Layout, State
 from difa.engines.processes import Workers, start_workers
+from difa.engines.sinks import Shown, Sink, open_stream
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Position, read_entries
+from difa.formats.packed import is_packed
 from difa.formats.shape import Shape
 from difa.formats.sources import Source, find_sources
 from difa.formats.table_output import Publisher, format_of
@@ -88,40 +91,6 @@ class Silent:
     def skip(self, complaint: str) -> None: ...
 
 
-class Sink(Protocol):
-    """Something that takes results in order."""
-
-    state: State
-
-    @property
-    def shard_size(self) -> int | None: ...
-
-    @property
-    def position(self) -> Position: ...
-
-    def write(self, results: Sequence[Result]) -> None: ...
-
-    def note(self, position: Position, skipped: int = 0) -> None: ...
-
-
-class Shown:
-    """Results that are shown at once and not kept."""
-
-    shard_size = None
-    position = Position()
-
-    def __init__(self, show: Callable[[Sequence[Result]], None]) -> None:
-        self._show, self.state = show, State({})
-
-    def write(self, results: Sequence[Result]) -> None:
-        self._show(results)
-        self.state.documents += len(results)
-        self.state.flagged += sum(result.is_anomaly for result in results)
-
-    def note(self, position: Position, skipped: int = 0) -> None:
-        self.state.skipped += skipped
-
-
 def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[Result]], None] = lambda results: None) -> State:
     """Score all documents of the inputs, in order; what came out is counted in the state returned.
 
@@ -131,7 +100,9 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
         watch: told how it goes.
         show: takes the results, where the job has no file for them.
     """
-    sources = find_sources(job.inputs, job.columns)
+    if job.out is not None and is_stream(job.out):
+        return _score_to_stream(model, job, watch, job.out)
+    sources = find_sources(job.inputs, job.columns, job.skip_bad)
     _check(job, sources)
     rule = model.rule(job.fpr, job.fdr)  # an impossible rate is refused before anything is read
     cascade = Cascade(model, DiFA.load(job.screen, threads=model.threads), job.screen_rate) if job.screen else None
@@ -145,6 +116,24 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
             return run.score_best(Shown(show), Layout.file(Path(folder) / "results").spool())
     with start_workers(model, rule if rule.name == "fpr" else None, size) as workers:
         return replace(run, workers=workers).score_to_files(job.out)
+
+
+def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path) -> State:
+    """Score into a pipe or a device: lines as they come, a table when it is complete."""
+    if job.shard_size or job.resume or job.force:
+        raise ConfigError(f"{out}: expected a file or folder for shard_size, resume and force, got a pipe or a device")
+    form = format_of(out, job.format)
+    with open_stream(out) as write:
+        if form == "jsonl" and not is_packed(out):
+            lines = replace(job, out=None, format=form)
+            return score_inputs(model, lines, watch, lambda results: write(ResultLines.of(results).content))
+        with tempfile.TemporaryDirectory(prefix="difa.") as folder:
+            table = Path(folder) / f"table.{form}{out.suffix if is_packed(out) else ''}"
+            state = score_inputs(model, replace(job, out=table, format=form), watch)
+            with table.open("rb") as content:
+                while block := content.read(1 << 20):
+                    write(block)
+            return state
 
 
 @dataclass(frozen=True)
@@ -179,7 +168,7 @@ class _Run:
         """Score everything into a file, or into shards."""
         form = self.job.format or "jsonl" if self.job.shard_size else format_of(out, self.job.format)
         layout = Layout.shards(out, self.job.shard_size, form) if self.job.shard_size else Layout.file(out)
-        with self.output(layout, Publisher(form, Shape.of(self.sources))) as output:
+        with self.output(layout, Publisher(form, Shape.of([source.table for source in self.sources]))) as output:
             outcome: State = output.state
             if not output.state.complete:
                 outcome = self.score_best(output, layout.spool())
@@ -201,7 +190,7 @@ class _Run:
             for result in read_lines(results, sink.state.documents):
                 sink.write([cutoff.flag(result)])
                 sink.note(Position(0, sink.state.documents))
-            sink.state.skipped = spool.state.skipped
+            sink.state.skipped, sink.state.empty = spool.state.skipped, spool.state.empty
         return sink.state
 
     def _score_into(self, sink: Sink, rule: Rule | None) -> None:
@@ -211,7 +200,7 @@ class _Run:
             for chunk in written:
                 for complaint in chunk.bad:
                     self.watch.skip(complaint)
-                sink.note(chunk.position, len(chunk.bad))
+                sink.note(chunk.position, len(chunk.bad), sum(not document.words for document in chunk.documents))
                 self.watch.advance(len(chunk.documents), chunk.bytes)
 
     def _written(self, chunks: ReadAhead[ReadChunk], sink: Sink, rule: Rule | None) -> Generator[ReadChunk, None, None]:
@@ -245,7 +234,7 @@ class _Run:
             **({"screen": f"{self.job.screen_rate!r} {_checksum(self.job.screen)}"} if self.job.screen else {}),
             "rate": str(self.rule),
             "shard size": self.job.shard_size,
-            "inputs": [{"name": s.name, "bytes": s.size, "modified": s.modified} for s in self.sources],
+            "inputs": [{"name": s.label, "bytes": s.size, "modified": s.modified} for s in self.sources],
             "format": self.job.format,
             "columns": "; ".join(f"text {s.table.text!r}, ids {s.table.id!r}" for s in self.sources if s.table),
         }

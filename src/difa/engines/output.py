@@ -122,10 +122,11 @@ class Output:
         self.state.partial["documents"] += lines.documents
         self.state.partial["bytes"] += len(lines.content)
 
-    def note(self, position: Position, skipped: int = 0) -> None:
-        """Say how far the input has been read; what was written is forced to disk if it is time."""
+    def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None:
+        """Say how far the input has been read, and count; what was written is forced to disk if it is time."""
         self.state.place = [position.file, position.line]
         self.state.skipped += skipped
+        self.state.empty += empty
         if self.state.partial["documents"] == self.layout.shard_size:
             self._close_shard()
         elif self._notes and time.monotonic() - self._noted > self._wait:
@@ -164,7 +165,7 @@ class Output:
             self._remove(stored)
             return State(self._asked)
         if self._resume:
-            _refuse_other(layout, self._asked, stored.asked)
+            refuse_other(layout.title, self._asked, stored.asked)
             _refuse_missing(layout, stored)
             return stored
         if stored.complete and layout.shard_size:
@@ -209,7 +210,7 @@ class Output:
             self._file.close()
             self._file = None
             shard = len(self.state.shards)
-            self.state.shards.append({"file": self.layout.final(shard).name, "documents": self.state.partial["documents"]})
+            self.state.shards.append({"file": self.layout.final(shard).name, **self.state.partial})
             self.state.partial = {"documents": 0, "bytes": 0}
             if self._notes or self.layout.keep_state:
                 self.state.write(self.layout.state)
@@ -235,24 +236,25 @@ def _settle(layout: Layout, state: State, publish: Publish) -> None:
         publish(layout.partial(last), layout.final(last))
 
 
-def _refuse_other(layout: Layout, asked: dict[str, Any], stored: dict[str, Any]) -> None:
+def refuse_other(title: object, asked: dict[str, Any], stored: dict[str, Any]) -> None:
+    """Say what is different from the run that is to go on, if anything is."""
     for name in asked:
         if asked[name] != stored.get(name):
             old, new = _difference(stored.get(name), asked[name])
             raise InputError(
-                f"{layout.title}: expected the same {name} as in the interrupted run, {old}, got {new}: give the same to "
+                f"{title}: expected the same {name} as in the interrupted run, {old}, got {new}: give the same to "
                 "resume, or force to start anew"
             )
 
 
-def _refuse_missing(layout: Layout, state: State) -> None:
-    """Miss a complete shard that is no longer there."""
-    for shard in range(len(state.shards)):
-        if layout.keep_state and not layout.final(shard).exists():
-            raise InputError(
-                f"{layout.final(shard)}: expected the results of {state.shards[shard]['documents']} documents, which an earlier "
-                "run wrote, found none: put the file back, or force starts anew"
-            )
+def _refuse_missing(layout: Layout, stored: State) -> None:
+    """A part that was removed, or cut, since it was complete would be missed by whoever reads all of them."""
+    for number, shard in enumerate(stored.shards):
+        path = layout.final(number)
+        found = path.stat().st_size if path.is_file() else None
+        if found is None or (path.suffix == ".jsonl" and found != shard.get("bytes", found)):
+            got = "found none" if found is None else f"got {found} bytes instead of {shard['bytes']}"
+            raise InputError(f"{path}: expected a finished part of the earlier run, {got}: put it back, or force starts anew")
 
 
 def _difference(old: Any, new: Any) -> tuple[str, str]:
@@ -262,11 +264,10 @@ def _difference(old: Any, new: Any) -> tuple[str, str]:
     pairs = [(a, b) for a, b in zip(old, new, strict=False) if a != b]
     if not pairs:
         return f"{len(old)} files", f"{len(new)} files"
-    (a, b), *_ = pairs
-    return _in_words(a), _in_words(b)
+    old, new = pairs[0]
+    return _describe(old), _describe(new)
 
 
-def _in_words(item: Any) -> str:
-    if not isinstance(item, dict) or not {"name", "bytes", "modified"} <= item.keys():
-        return str(item)
-    return f"{item['name']} of {item['bytes']} bytes, modified {item['modified']}"
+def _describe(source: Any) -> str:
+    known = isinstance(source, dict) and {"name", "bytes", "modified"} <= set(source)
+    return f"{source['name']} of {source['bytes']} bytes, modified {source['modified']}" if known else str(source)

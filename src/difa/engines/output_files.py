@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from difa.atomic import fresh_file, hidden_name, locked, sync_folder, write_synced
+from difa.atomic import behind_link, fresh_file, hidden_name, locked, sync_folder, write_synced
 from difa.errors import InputError
 
 MANIFEST = "manifest.json"
@@ -34,7 +34,9 @@ class Layout:
 
     @classmethod
     def file(cls, out: Path) -> Layout:
-        return cls(out, out.parent, out.name)
+        """One file; where its name is a link, the file that this leads to."""
+        place = behind_link(out)
+        return cls(out, place.parent, place.name)
 
     @classmethod
     def shards(cls, out: Path, size: int, format: str = "jsonl") -> Layout:
@@ -75,6 +77,8 @@ class State:
     documents: int = 0
     flagged: int = 0
     skipped: int = 0
+    empty: int = 0
+    """Documents without any word."""
     place: list[int] = field(default_factory=lambda: [0, 0])
     """Position in the inputs: files read, and lines of the next one."""
     partial: dict[str, int] = field(default_factory=lambda: {"documents": 0, "bytes": 0})
@@ -96,30 +100,26 @@ class State:
             values = json.loads(path.read_text(encoding="utf-8"))
             if not isinstance(values, dict) or set(values) != {entry.name for entry in fields(cls)}:
                 raise ValueError
-            return cls(**values)._checked()
+            state = cls(**values)
+            state._check()
+            return state
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError, OSError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError):
             raise InputError(
                 f"{path}: expected what a run of difa noted there, got something else: remove it or choose another name"
             ) from None
 
-    def _checked(self) -> State:
-        """Itself, if its values can have been written by a run."""
-        numbers = [self.documents, self.flagged, self.skipped]
-        if not isinstance(self.asked, dict) or not isinstance(self.complete, bool) or not isinstance(self.shards, list):
+    def _check(self) -> None:
+        """Raise one of several errors unless all of it can be gone on with: the file may have been changed."""
+        written = [*(shard["documents"] for shard in self.shards), self.partial["documents"]]
+        counts = [self.documents, self.flagged, self.skipped, self.empty, self.partial["bytes"], *self.place, *written]
+        names = [*self.asked.keys(), *(shard["file"] for shard in self.shards)]
+        sound = all(type(count) is int and 0 <= count < 2**63 for count in counts) and all(
+            isinstance(name, str) for name in names
+        )
+        if not sound or len(self.place) != 2 or type(self.complete) is not bool or sum(written) != self.documents:
             raise ValueError
-        for shard in self.shards:
-            if not isinstance(shard, dict) or shard.keys() != {"file", "documents"} or not isinstance(shard["file"], str):
-                raise ValueError
-            numbers.append(shard["documents"])
-        if not isinstance(self.place, list) or len(self.place) != 2:
-            raise ValueError
-        if not isinstance(self.partial, dict) or self.partial.keys() != {"documents", "bytes"}:
-            raise ValueError
-        if not all(type(number) is int and 0 <= number < 2**63 for number in [*numbers, *self.place, *self.partial.values()]):
-            raise ValueError
-        return self
 
 
 @contextmanager

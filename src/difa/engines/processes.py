@@ -6,6 +6,7 @@ that the model is in memory once. Only texts, offsets and finished lines go betw
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -20,7 +21,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from difa.decide import Rule, rank
 from difa.document import Document, Word
@@ -31,7 +32,7 @@ from difa.errors import EngineError
 from difa.estimator import DiFA
 from difa.runtime.threads import core_count
 
-_Sent: TypeAlias = tuple[str | None, str, list[int], dict[str, Any]]  # id, text, start and end of each word, other columns
+_Sent: TypeAlias = tuple[str | None, str, list[int], str]  # id, text, start and end of each word, other columns as JSON
 _LEAST_BYTES = 1 << 18  # inputs for which a second process is worth its start
 _AHEAD = 2  # chunks in work for each worker, so that none waits
 _HEARTBEAT = 1.0  # seconds after which a worker notices that it is alone
@@ -118,12 +119,11 @@ def _score(sent: Iterable[_Sent]) -> ResultLines:
 
 
 def _pack(document: Document) -> _Sent:
-    offsets = chain.from_iterable((word.start, word.end) for word in document.words)
-    return document.id, document.text, list(offsets), dict(document.columns)
+    places = chain.from_iterable((word.start, word.end) for word in document.words)
+    return document.id, document.text, list(places), json.dumps(dict(document.columns)) if document.columns else ""
 
 
-def _unpack(id: str | None, text: str, offsets: list[int], columns: dict[str, Any]) -> Document:
-    edges = iter(offsets)
-    return Document(
-        text, tuple([Word(text[start:end], start, end) for start, end in zip(edges, edges, strict=True)]), id, columns=columns
-    )
+def _unpack(id: str | None, text: str, offsets: list[int], columns: str) -> Document:
+    places = iter(offsets)
+    words = tuple([Word(text[start:end], start, end) for start, end in zip(places, places, strict=True)])
+    return Document(text, words, id, columns=json.loads(columns) if columns else {})

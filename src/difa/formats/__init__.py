@@ -7,6 +7,7 @@ for what matches it. Lines are read one at a time. What cannot be read is named 
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -51,12 +52,16 @@ def read_entries(sources: Sequence[Source], start: Position | None = None) -> It
     before = sum(source.size for source in sources[: start.file])
     for index, source in enumerate(sources[start.file :], start.file):
         skip = start.line if index == start.file else 0
+        if source.unreadable is not None:
+            if not skip:
+                yield Entry(Position(index, 1), before, bad=f"{source.label}: cannot be read: {source.unreadable}")
+            continue
         for record in read_rows(source, skip) if source.table else _read_lines(source, skip):
             position = Position(index, record.number)
             if record.parse is None:
                 yield Entry(position, before, pause=True)
             else:
-                yield _entry(record.parse, source.name, position, before + record.read)
+                yield _entry(record.parse, source.label, position, before + record.read)
         before += source.size
 
 
@@ -68,7 +73,7 @@ def read_documents(inputs: Sequence[str], bad: list[str] | None = None, columns:
         bad: if given, bad lines are added to it and skipped; otherwise the first one raises `InputError`.
         columns: the columns of tables that hold text and ids; without it they are guessed.
     """
-    for entry in read_entries(find_sources(inputs, columns)):
+    for entry in read_entries(find_sources(inputs, columns, skip_bad=bad is not None)):
         if entry.bad is not None:
             if bad is None:
                 raise bad_line(entry.bad)
@@ -92,7 +97,7 @@ def _read_lines(source: Source, skip: int) -> Iterator[Record]:
             number += 1
             if number > skip and line.strip():
                 parse = parse or _guess(line)
-                yield Record(number, tell(), partial(parse, line, source.name, number))
+                yield Record(number, tell(), partial(parse, line, source.label, number))
 
 
 def _entry(parse: Callable[[], Document | None], name: str, position: Position, done: int) -> Entry:
@@ -105,6 +110,7 @@ def _entry(parse: Callable[[], Document | None], name: str, position: Position, 
 def _guess(first: bytes) -> Parser:
     """Standard input is JSON lines if its first line is a JSON object with the right keys, and text otherwise."""
     try:
-        return parse_json_line if first.lstrip().startswith(b"{") and parse_json_line(first, "-", 1) else parse_text_line
+        is_object = first.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
+        return parse_json_line if is_object and parse_json_line(first, "-", 1) else parse_text_line
     except InputError:
         return parse_text_line

@@ -7,13 +7,14 @@ numbered as a spreadsheet does, with the header as the first.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 from collections.abc import Iterator
-from itertools import chain
+from dataclasses import dataclass
+from typing import Any
 
 from difa.errors import InputError
+from difa.formats.table_lines import TableLines, encoding_of
 from difa.formats.tables import Columns, Table, choose_columns
 
 _SEPARATORS = ",;\t|"
@@ -25,10 +26,22 @@ NumberedCells = tuple[int, list[str] | str]
 """The row's number, and its cells or a complaint."""
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of a table: where they begin in the file, their bytes (None: to its end), and the number of the first."""
+
+    start: int = 0
+    size: int | None = None
+    first: int = 1
+
+
+WHOLE = Piece()
+
+
 def read_header(file: io.BufferedReader, source: str, asked: Columns, separator: str | None) -> Table:
     """Columns and separator of a text table, from its first bytes."""
     head = file.read(_HEAD)
-    text = head.decode(_encoding(head), "surrogateescape")
+    text = head.decode(encoding_of(head), "surrogateescape")
     if len(head) == _HEAD:
         text = text[: text.rfind("\n") + 1] or text  # the last line may be cut
     lines = list(io.StringIO(text, newline=""))
@@ -47,22 +60,51 @@ def read_header(file: io.BufferedReader, source: str, asked: Columns, separator:
     return Table(table.columns, table.text, table.id, table.is_guess, found)
 
 
-def read_cells(file: io.BufferedReader, table: Table) -> Iterator[NumberedCells]:
-    """Rows behind the header, each with as many cells as it has; blank lines are none."""
-    csv.field_size_limit(max(_LONGEST, csv.field_size_limit()))
-    lines = io.TextIOWrapper(file, _encoding(file.peek(4)), "surrogateescape", newline="")
+def read_cells(file: Any, table: Table, piece: Piece = WHOLE) -> Iterator[NumberedCells]:
+    """Rows behind the header, each with as many cells as it has; blank lines are none.
+
+    Args:
+        file: the table's bytes, from the piece's beginning on.
+        table: its columns and separator.
+        piece: which of its rows.
+    """
+    lines = TableLines(file)
     try:
-        yield from _rows(lines, table)
+        for number, cells in _rows(lines, table, piece.first):
+            if cells is not None:
+                yield number, cells
+            if piece.size is not None and lines.cut is not None and lines.cut >= piece.size:
+                return
     finally:
-        lines.detach()  # the file is its opener's to close
+        lines.close()
 
 
-def _rows(lines: io.TextIOWrapper, table: Table) -> Iterator[NumberedCells]:
-    first = lines.readline()
-    reader = csv.reader(lines if _declared(first) else chain([first], lines), delimiter=table.separator, strict=True)
-    number, is_header = 0, True
+def cut_rows(file: Any, table: Table, size: int) -> list[Piece]:
+    """Pieces of a table of about so many bytes, cut between rows; UTF-16 stays whole."""
+    lines = TableLines(file)
+    pieces: list[Piece] = []
+    start, first = 0, 1
+    for number, _ in _rows(lines, table, 1):
+        if lines.cut is not None and lines.cut - start >= size:
+            pieces.append(Piece(start, lines.cut - start, first))
+            start, first = lines.cut, number + 1
+    end = lines.cut
+    lines.close()
+    if end is None:
+        return [WHOLE]
+    return pieces if end == start and pieces else [*pieces, Piece(start, end - start, first)]
+
+
+def _rows(lines: TableLines, table: Table, first: int) -> Iterator[tuple[int, list[str] | str | None]]:
+    """All rows with their numbers; None stands for a blank one, and for the header."""
+    csv.field_size_limit(max(_LONGEST, csv.field_size_limit()))
+    number, is_header = first - 1, first == 1
+    if is_header:
+        _pass_declared(lines)
+    reader = csv.reader(lines, delimiter=table.separator, strict=True)
     while True:
         number += 1
+        lines.next_row()
         try:
             row = next(reader)
         except StopIteration:
@@ -75,12 +117,17 @@ def _rows(lines: io.TextIOWrapper, table: Table) -> Iterator[NumberedCells]:
             return
         if is_header or not row:
             is_header = is_header and not row
+            yield number, None
             continue
         yield number, _not_unicode(row) or (row if len(row) == len(table.columns) else _uneven(row, table))
 
 
-def _encoding(head: bytes) -> str:
-    return "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+def _pass_declared(lines: TableLines) -> None:
+    try:
+        if (line := next(lines, None)) is not None and not _declared(line):
+            lines.put_back(line)
+    except csv.Error as error:
+        raise InputError(f"expected a header with the names of the columns, got {_explain(error)}") from None
 
 
 def _declared(line: str) -> str | None:

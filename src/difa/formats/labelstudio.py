@@ -8,49 +8,57 @@ its label says normal: `0` or `normal`, which annotators use for whole sentences
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
-from difa.words import from_text
+from difa.formats.bounds import MOST_EXPORT, check_document, check_text
+from difa.formats.lines import kind_of, with_columns
+from difa.words import from_text, mark_words
 
 NORMAL = ("0", "normal")
 ID_KEY = "difa_id"
 """Where a task that we exported keeps the document's own id."""
 _TEXT_KEYS = ("text", "sentence")
+_SHOWN = 60  # characters of a text in a message
 
 
-def tasks(content: bytes) -> Iterator[bytes]:
+def tasks(content: bytes) -> list[bytes]:
     """The tasks of an export, each as a line of JSON."""
+    if len(content) > MOST_EXPORT:
+        raise InputError(f"expected a Label Studio export of at most {MOST_EXPORT >> 20} MB, got more: export it in parts")
     try:
         export = json.loads(content.decode("utf-8-sig"))
+        lines = [json.dumps(task).encode() for task in export] if isinstance(export, list) else None
     except (ValueError, RecursionError) as error:
         raise InputError(f"expected a Label Studio export, a JSON list of tasks, got something else ({error})") from None
-    if not isinstance(export, list):
-        raise InputError(f"expected a Label Studio export, a JSON list of tasks, got {type(export).__name__}")
-    for task in export:
-        yield json.dumps(task).encode()
+    if lines is None:
+        raise InputError(f"expected a Label Studio export, a JSON list of tasks, got {kind_of(export)}")
+    return lines
 
 
 def parse_task(line: bytes, source: str, number: int) -> Document | None:
     """A document from a task; without any annotation it has no labels."""
     task = json.loads(line)
     if not isinstance(task, dict):
-        raise InputError(f"expected a task, a JSON object, got {type(task).__name__}")
+        raise InputError(f"expected a task, a JSON object, got {kind_of(task)}")
     data = task.get("data", task)
     text = _text(data)
+    check_text(text)
     ours = data.get(ID_KEY)
     given = task.get("id") if ours is None else ours
     kept = {key: value for key, value in data.items() if key not in (ID_KEY, *_TEXT_KEYS)} if "data" in task else {}
-    document = replace(from_text(text, id=f"{source}:{number}" if given is None else str(given)), columns=kept)
+    document = check_document(from_text(text, id=f"{source}:{number}" if given is None else str(given)))
+    document = with_columns(document, kept)
     spans = _spans(task)
     if spans is None:
         return document
-    marked = [_place(span, text) for span in spans if not _is_normal(span)]
-    labels = tuple(int(any(word.start < end and start < word.end for start, end in marked)) for word in document.words)
-    return replace(document, labels=labels)
+    wide = [place + before for before, place in enumerate(wide_places(text))]
+    marked = [_place(span, text, wide) for span in spans if not _is_normal(span)]
+    return replace(document, labels=mark_words(document.words, marked))
 
 
 def _text(data: Any) -> str:
@@ -65,28 +73,53 @@ def _text(data: Any) -> str:
 def _spans(task: dict[str, Any]) -> list[dict[str, Any]] | None:
     """Values of the marked spans, or None where nobody annotated the task."""
     if "annotations" in task:
-        done = [entry for entry in task["annotations"] or [] if isinstance(entry, dict) and not entry.get("was_cancelled")]
-        return [entry["value"] for entry in done[-1].get("result", []) if "start" in entry.get("value", {})] if done else None
+        done = [entry for entry in _objects(task, "annotations") if not entry.get("was_cancelled")]
+        marks = [mark.get("value") for mark in _objects(done[-1], "result")] if done else []
+        return [mark for mark in marks if isinstance(mark, dict) and "start" in mark] if done else None
     label = task.get("label")
     return [span for span in label if isinstance(span, dict) and "start" in span] if isinstance(label, list) else None
 
 
+def _objects(holder: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The objects listed under a name; none where there is nothing."""
+    found = holder.get(name)
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        got = "others in it" if isinstance(found, list) else kind_of(found)
+        raise InputError(f'expected a list of objects as "{name}" of a task, got {got}: export again from Label Studio')
+    return found
+
+
 def _is_normal(span: dict[str, Any]) -> bool:
     labels = span.get("labels") or []
+    if not isinstance(labels, list):
+        raise InputError(f'expected a list as "labels" of a span, got {kind_of(labels)}: export again from Label Studio')
     return bool(labels) and all(str(label).strip().lower() in NORMAL for label in labels)
 
 
-def _place(span: dict[str, Any], text: str) -> tuple[int, int]:
-    """Offsets of a span in code points; browsers may have counted UTF-16 units, which the span's own text tells."""
+def wide_places(text: str) -> list[int]:
+    """Places of the characters that take two UTF-16 units, in code points."""
+    return [] if text.isascii() else [place for place, character in enumerate(text) if character > "\uffff"]
+
+
+def _place(span: dict[str, Any], text: str, wide: Sequence[int]) -> tuple[int, int]:
+    """Offsets of a span in code points; browsers may have counted UTF-16 units, which the span's own text tells.
+
+    Args:
+        span: as Label Studio has it.
+        text: the task's.
+        wide: the places of characters of two units, in units.
+    """
     start, end, held = span.get("start"), span.get("end"), span.get("text")
     if type(start) is not int or type(end) is not int:
         raise InputError(f'expected whole numbers as "start" and "end" of a span, got {start!r} and {end!r}')
     if 0 <= start < end <= len(text) and (held is None or text[start:end] == held):
         return start, end
-    units = text.encode("utf-16-le")
-    before, inside = units[: 2 * start].decode("utf-16-le", "ignore"), units[2 * start : 2 * end].decode("utf-16-le", "ignore")
-    if inside and inside == held:
-        return len(before), len(before) + len(inside)
+    first, last = start - bisect_left(wide, start), end - bisect_left(wide, end)
+    if 0 <= first < last and text[first:last] == held:
+        return first, last
     raise InputError(
-        f"expected {held!r} at {start} to {end} of the text, got {text[start:end]!r}: export again from Label Studio"
+        f"expected {str(held)[:_SHOWN]!r} at {start} to {end} of the text, got {text[max(start, 0) : max(end, 0)][:_SHOWN]!r}: "
+        "export again from Label Studio"
     )

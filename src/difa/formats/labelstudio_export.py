@@ -7,11 +7,12 @@ send back is read by `labelstudio`.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from difa.document import Result, WordScore
-from difa.formats.labelstudio import ID_KEY
+from difa.formats.labelstudio import ID_KEY, wide_places
 
 LABEL = "anomaly"
 CONFIGURATION = f"""<View>
@@ -45,7 +46,8 @@ def write_tasks(results: Iterable[Result], version: str, describe: Describe) -> 
 
 def task_of(result: Result, version: str, describe: Describe) -> dict[str, Any]:
     """One task: the text, its id and its other columns, and what the model marks."""
-    regions = [_region(result.text, words, number, describe) for number, words in enumerate(_regions(result))]
+    wide = wide_places(result.text)
+    regions = [_region(result.text, wide, words, number, describe) for number, words in enumerate(_regions(result))]
     verdict = {"choices": ["anomalous" if result.is_anomaly else "normal"]}
     choice = {"id": "verdict", "from_name": "verdict", "to_name": "text", "type": "choices", "value": verdict}
     prediction = {"model_version": version, "score": 1.0 - result.p_value, "result": [*regions, choice]}
@@ -65,20 +67,15 @@ def _regions(result: Result) -> list[list[WordScore]]:
     return regions
 
 
-def _region(text: str, words: Sequence[WordScore], number: int, describe: Describe) -> dict[str, Any]:
+def _region(text: str, wide: Sequence[int], words: Sequence[WordScore], number: int, describe: Describe) -> dict[str, Any]:
     start, end = words[0].start, words[-1].end
-    span = {"start": _units(text[:start]), "end": _units(text[:end]), "text": text[start:end]}
+    units = {"start": start + bisect_left(wide, start), "end": end + bisect_left(wide, end)}
     return {
         "id": f"difa-{number}",
         "from_name": "label",
         "to_name": "text",
         "type": "labels",
-        "value": {**span, "labels": [LABEL]},
+        "value": {**units, "text": text[start:end], "labels": [LABEL]},
         "score": 1.0 - min(word.p_value for word in words),
         "meta": {"text": [" ".join(map(describe, words))]},
     }
-
-
-def _units(text: str) -> int:
-    """UTF-16 units of a text."""
-    return len(text.encode("utf-16-le")) // 2

@@ -8,7 +8,8 @@ from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
-from difa.words import from_text, from_tokens, split_words
+from difa.formats.bounds import check_document, check_line, check_text
+from difa.words import from_text, from_tokens, mark_words
 
 OWN_KEYS = frozenset(
     ("id", "text", "tokens", "labels", "spans", "columns", "score", "p_value", "is_anomaly", "summary", "evidence", "words")
@@ -19,7 +20,10 @@ OWN_KEYS = frozenset(
 def parse_text_line(line: bytes, source: str, number: int) -> Document | None:
     """A document from a line of text."""
     text = _decode(line)
-    return from_text(text, id=f"{source}:{number}") if text.strip() else None
+    if not text.strip():
+        return None
+    check_text(text)
+    return check_document(from_text(text, id=f"{source}:{number}"))
 
 
 def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
@@ -36,7 +40,18 @@ def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
     document = parse_record(record, f"{source}:{number}")
     known = record.get("columns")  # what was scored before has them there
     kept = {**(known if isinstance(known, dict) else {}), **{key: record[key] for key in record if key not in OWN_KEYS}}
-    return replace(document, columns=kept) if kept else document
+    return with_columns(document, kept)
+
+
+def with_columns(document: Document, columns: dict[str, Any]) -> Document:
+    """The document with its other columns, once they and its id have proved to be text and numbers that can be written."""
+    try:
+        json.dumps([document.id, columns], ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise InputError("expected Unicode text, got half a surrogate pair in the id or another column: repair it") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"expected other columns that JSON can hold, got something else ({error})") from None
+    return replace(document, columns=columns) if columns else document
 
 
 def parse_record(record: dict[str, Any], fallback_id: str | None = None) -> Document:
@@ -50,6 +65,8 @@ def parse_record(record: dict[str, Any], fallback_id: str | None = None) -> Docu
         raise InputError(f'expected "text" or "tokens", got only {", ".join(map(repr, record)) or "an empty object"}')
     if text is not None and not isinstance(text, str):
         raise InputError(f'expected a string as "text", got {kind_of(text)}')
+    if text is not None:
+        check_text(text)
     if tokens is not None:
         if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
             raise InputError('expected a list of strings as "tokens"')
@@ -57,10 +74,10 @@ def parse_record(record: dict[str, Any], fallback_id: str | None = None) -> Docu
             not isinstance(labels, list) or any(type(label) is not int or label not in (0, 1) for label in labels)
         ):
             raise InputError('expected a list of 0 and 1 as "labels"')
-        return from_tokens(tokens, text=text, id=document_id, labels=labels)
+        return check_document(from_tokens(tokens, text=text, id=document_id, labels=labels))
     if labels is not None:
         raise InputError('expected "tokens" beside "labels", one per label; for raw text mark "spans" of [start, end]')
-    document = from_text(str(text), id=document_id)
+    document = check_document(from_text(str(text), id=document_id))
     return document if spans is None else _marked(document, spans)
 
 
@@ -71,12 +88,11 @@ def _marked(document: Document, spans: Any) -> Document:
 
     if not isinstance(spans, list) or not all(map(is_span, spans)):
         raise InputError(f'expected a list of [start, end] within 0 to {len(document.text)} as "spans"')
-    words = split_words(document.text)
-    labels = tuple(int(any(word.start < end and start < word.end for start, end in spans)) for word in words)
-    return Document(document.text, words, document.id, labels)
+    return replace(document, labels=mark_words(document.words, map(tuple, spans)))
 
 
 def _decode(line: bytes) -> str:
+    check_line(line)
     try:
         return line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError as error:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from difa.errors import InputError
+from difa.formats.bounds import MOST_BYTES
 from difa.formats.packed import arrow
 from difa.formats.tables import Columns, Table, choose_columns
 
@@ -13,9 +16,12 @@ _ROWS = 256  # decoded at a time
 _SAMPLE = 50
 _PURPOSE = "Parquet"
 
+Row = tuple[int, dict[str, Any] | str]
+"""The row's number, and its cells or a complaint."""
 
-def open_parquet(path: str) -> Any:
-    """The file, checked to be one."""
+
+def open_parquet(path: Any, label: str | None = None) -> Any:
+    """The file at a path, or that is open already, checked to be one."""
     pa = arrow(_PURPOSE)
     from pyarrow import parquet
 
@@ -24,49 +30,77 @@ def open_parquet(path: str) -> Any:
     except FileNotFoundError:
         raise
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from None
+        raise InputError(f"{label or path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from None
 
 
-def read_schema(path: str, asked: Columns) -> Table:
-    """Columns of a Parquet file."""
-    with open_parquet(path) as file:
+def read_schema(path: Any, asked: Columns, label: str | None = None) -> Table:
+    """Columns of a Parquet file, with their types."""
+    with open_parquet(path, label) as file:
         schema = file.schema_arrow
         texts = [field.name for field in schema if _is_text(field.type)]
         cells: dict[str, list[str]] = {name: [] for name in texts}
         if schema.names and texts and len(set(schema.names)) == len(schema.names):
-            batch = next(file.iter_batches(_SAMPLE, columns=texts), None)
-            cells |= {name: [cell for cell in batch[name].to_pylist() if cell] for name in texts} if batch else {}
-        return choose_columns(schema.names, asked, cells, path)
+            rows = (row for _, row in islice(_rows(file, texts, 0, _SAMPLE), _SAMPLE) if isinstance(row, dict))
+            for row in rows:
+                for name in texts:
+                    if row[name]:
+                        cells[name].append(row[name])
+        table = choose_columns(schema.names, asked, cells, label or str(path))
+        return replace(table, types={field.name: field.type for field in schema})
 
 
-def read_rows(path: str, skip: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Rows with their numbers, from 1; the first `skip` are passed over."""
-    with open_parquet(path) as file:
-        groups: list[int] = []
-        number = 0
-        for group in range(file.metadata.num_row_groups):
-            rows = file.metadata.row_group(group).num_rows
-            if not groups and number + rows <= skip:
-                number += rows
-            else:
-                groups.append(group)
-        for batch in file.iter_batches(_ROWS, row_groups=groups):
-            for row in batch.to_pylist():
-                number += 1
-                if number > skip:
-                    yield number, row
+def read_rows(
+    path: Any, skip: int = 0, end: int | None = None, columns: Sequence[str] | None = None, label: str | None = None
+) -> Iterator[Row]:
+    """Rows with their numbers, from 1, or a complaint about one.
+
+    Args:
+        path: the file, or its path.
+        skip: so many rows are passed over.
+        end: the last row, if not all are wanted.
+        columns: those that are wanted; all by default.
+        label: its name in messages.
+    """
+    with open_parquet(path, label) as file:
+        try:
+            yield from _rows(file, columns, skip, file.metadata.num_rows if end is None else end)
+        except (OSError, arrow(_PURPOSE).ArrowException) as error:
+            raise InputError(f"{label or path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from None
+
+
+def _rows(file: Any, columns: Sequence[str] | None, skip: int, end: int) -> Iterator[Row]:
+    groups, number, size, at = [], 0, 1, 0
+    for index in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(index)
+        if at + group.num_rows <= skip:
+            number = at + group.num_rows
+        elif at < end:
+            groups.append(index)
+            size = max(size, group.total_byte_size // max(1, group.num_rows))
+        at += group.num_rows
+    for batch in file.iter_batches(max(1, min(_ROWS, MOST_BYTES // size)), row_groups=groups, columns=columns):
+        if number + len(batch) > skip:
+            yield from islice(enumerate(_values(batch), number + 1), max(0, skip - number), max(0, end - number))
+        number += len(batch)
+        if number >= end:
+            return
+
+
+def _values(batch: Any) -> Iterator[dict[str, Any] | str]:
+    try:
+        yield from batch.to_pylist()
+    except UnicodeDecodeError:  # somewhere in it: one by one
+        for at in range(len(batch)):
+            try:
+                yield from batch.slice(at, 1).to_pylist()
+            except UnicodeDecodeError as error:
+                yield f"expected UTF-8 text, got byte 0x{error.object[error.start]:02x} in a cell: write the file again"
 
 
 def row_count(path: str) -> int:
     """Rows of a Parquet file, from its footer."""
     with open_parquet(path) as file:
         return int(file.metadata.num_rows)
-
-
-def column_types(path: str) -> dict[str, Any]:
-    """The Arrow type of each column."""
-    with open_parquet(path) as file:
-        return {field.name: field.type for field in file.schema_arrow}
 
 
 def _is_text(kind: Any) -> bool:

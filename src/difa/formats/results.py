@@ -9,6 +9,7 @@ from typing import Any
 
 from difa.document import Result, WordScore
 from difa.errors import InputError
+from difa.formats.bounds import MOST_BYTES, bounded_lines
 from difa.formats.packed import suffix_of
 from difa.formats.parquet import open_parquet, read_rows
 from difa.formats.parquet_output import META
@@ -17,6 +18,7 @@ from difa.formats.tables import as_json
 from difa.formats.write import from_json_line
 
 READABLE = (".jsonl", ".parquet")
+_MOST = 4 * MOST_BYTES  # of a line: the result of the longest document, and its columns
 
 
 def read_results(paths: Iterable[str | Path]) -> Iterator[Result]:
@@ -41,7 +43,7 @@ def _files(path: Path) -> list[Path]:
 
 def _from_lines(path: Path) -> Iterator[Result]:
     with Source(str(path)).open_bytes() as (lines, _):
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(bounded_lines(lines, _MOST), 1):
             if not line.strip():
                 continue
             try:
@@ -57,7 +59,9 @@ def _from_parquet(path: Path) -> Iterator[Result]:
     own = {name: shape["own"].get(name, name) for name in ("score", "p_value", "is_anomaly", "evidence", "words")}
     if missing := next((name for name in (shape["text"], *own.values()) if name not in names), None):
         raise InputError(f"{path}: expected results of `difa score`, got a table without the column {missing!r}")
-    for _, row in read_rows(str(path)):
+    for number, row in read_rows(str(path)):
+        if isinstance(row, str):
+            raise InputError(f"{path}:{number}: {row}")
         yield _result(row, shape, own)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
@@ -28,19 +29,21 @@ def read_rows(source: Source, skip: int = 0) -> Iterator[Record]:
     """Rows of a table from a number on."""
     table = source.table
     if table is None:
-        raise InputError(f"{source.name}: expected a table, got {source.suffix or 'standard input'}")
+        raise InputError(f"{source.label}: expected a table, got {source.suffix or 'standard input'}")
     if source.suffix == ".parquet":
-        share = source.size / max(1, parquet.row_count(source.name))
-        for number, values in parquet.read_rows(source.name, skip):
-            yield Record(number, round(share * number), partial(row_document, table, values, source.name, number))
+        share = source.size / max(1, parquet.row_count(source.path))
+        for number, values in parquet.read_rows(source.path, skip, label=source.label):
+            yield Record(number, round(share * number), partial(parse_row, table, values, source.label, number))
         return
     with source.open_bytes() as (file, tell):
         for number, cells in delimited.read_cells(file, table):
             if number > skip:
-                yield Record(number, tell(), partial(_parse_cells, table, cells, source.name, number))
+                yield Record(number, tell(), partial(parse_row, table, cells, source.label, number))
 
 
-def _parse_cells(table: Table, cells: list[str] | str, source: str, number: int) -> Document:
+def parse_row(table: Table, cells: Mapping[str, Any] | list[str] | str, source: str, number: int) -> Document:
+    """The document of a row, given by its cells or by the complaint about it."""
     if isinstance(cells, str):
         raise InputError(cells)
-    return row_document(table, dict(zip(table.columns, cells, strict=True)), source, number)
+    row = dict(zip(table.columns, cells, strict=True)) if isinstance(cells, list) else cells
+    return row_document(table, row, source, number)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from difa.document import Result
-from difa.formats.sources import Source
 from difa.formats.tables import Table
 
 SUMMARISED = ("score", "p_value", "is_anomaly", "flagged_words", "suggestions", "summary")
@@ -29,18 +28,18 @@ class Shape:
     """Arrow types of the columns for which they are known."""
 
     @classmethod
-    def of(cls, sources: Sequence[Source]) -> Shape:
-        """The shape that fits all inputs: the one table's own, or a common one of several inputs."""
-        tables = [source.table for source in sources if source.table is not None]
-        alike = len(tables) == len(sources) and len({(table.text, table.id) for table in tables}) == 1
+    def of(cls, inputs: Sequence[Table | None]) -> Shape:
+        """The shape that fits all inputs, tables or not: the one table's own, or a common one of several."""
+        tables = [table for table in inputs if table is not None]
+        alike = len(tables) == len(inputs) > 0 and len({(table.text, table.id) for table in tables}) == 1
         names = dict.fromkeys(name for table in tables for name in (table.columns if alike else _others(table)))
         if not alike:
-            return cls(tuple(dict.fromkeys(("id", "text", *names))), types=_types(sources))
+            return cls(tuple(dict.fromkeys(("id", "text", *names))), types=_types(tables))
         table = tables[0]
         if table.id is None:
             own_id = free_name("id", names)
-            return cls((own_id, *names), table.text, own_id, _types(sources))
-        return cls(tuple(names), table.text, table.id, _types(sources))
+            return cls((own_id, *names), table.text, own_id, _types(tables))
+        return cls(tuple(names), table.text, table.id, _types(tables))
 
     def own(self, name: str) -> str:
         """The name of a column of ours."""
@@ -81,15 +80,10 @@ def _others(table: Table) -> list[str]:
     return [name for name in table.columns if name not in (table.text, table.id, "text", "id")]
 
 
-def _types(sources: Sequence[Source]) -> dict[str, Any]:
+def _types(tables: Sequence[Table]) -> dict[str, Any]:
     """Types that all Parquet files agree on; a text table's cells are strings."""
-    from difa.formats.parquet import column_types
-
     found: dict[str, Any] = {}
-    for source in sources:
-        if source.table is None:
-            continue
-        is_parquet = source.suffix == ".parquet"
-        kinds = column_types(source.name) if is_parquet else dict.fromkeys(source.table.columns)
+    for table in tables:
+        kinds = table.types or dict.fromkeys(table.columns)
         found = {**kinds, **{name: kind if kinds.get(name, kind) == kind else None for name, kind in found.items()}}
     return {name: kind for name, kind in found.items() if kind is not None}

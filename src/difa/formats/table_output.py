@@ -53,17 +53,21 @@ class Publisher:
         fresh = lines.with_name(f"{lines.name}.table")
         try:
             with fresh.open("wb") as raw:
-                self._convert(lines, final, raw)
+                self.convert(lines, final, raw)
             with fresh.open("r+b") as raw:  # whatever packs it has closed it
                 os.fsync(raw.fileno())
             fresh.replace(final)
-        except (ValueError, TypeError) as error:  # of pyarrow, among others
-            fresh.unlink(missing_ok=True)
-            raise InputError(f"{final}: cannot be written as {self._format} ({error}): jsonl keeps everything") from None
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
         lines.unlink()
+
+    def convert(self, lines: Path, final: Path, raw: BinaryIO) -> None:
+        """Write JSON lines as a file of that name has them."""
+        try:
+            self._convert(lines, final, raw)
+        except (ValueError, TypeError) as error:  # of pyarrow, among others
+            raise InputError(f"{final}: cannot be written as {self._format} ({error}): jsonl keeps everything") from None
 
     def _convert(self, lines: Path, final: Path, raw: BinaryIO) -> None:
         if self._format == "parquet":

@@ -11,12 +11,12 @@ import datetime
 import decimal
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
-from difa.formats.lines import parse_record
+from difa.formats.lines import parse_record, with_columns
 
 
 class AmbiguousTextError(InputError):
@@ -50,6 +50,13 @@ class Columns:
 
     text: str | None = None
     id: str | None = None
+    stdin: str | None = None
+    """What standard input holds: `csv`, `parquet` and so on; without it text or JSON lines, by its first line."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no column was named."""
+        return self.text is None and self.id is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,8 @@ class Table:
     """Whether the text column was chosen by us, and was not the only column."""
     separator: str = ""
     """What stands between the cells of a text table."""
+    types: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """Arrow types of the columns, where they are known."""
 
 
 def choose_columns(names: Sequence[str], asked: Columns, sample: Mapping[str, Sequence[str]], source: str) -> Table:
@@ -113,8 +122,7 @@ def row_document(table: Table, row: Mapping[str, Any], source: str, number: int)
     elif isinstance(row.get("tokens"), list):
         record |= {key: row[key] for key in ("tokens", "labels") if row.get(key) is not None}
     document = parse_record(record, f"{source}:{number}")
-    kept = {name: as_json(value) for name, value in row.items() if name not in (table.text, table.id)}
-    return replace(document, columns=kept)
+    return with_columns(document, {name: as_json(value) for name, value in row.items() if name not in (table.text, table.id)})
 
 
 def _as_id(value: Any) -> str | int:

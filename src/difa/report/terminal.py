@@ -53,9 +53,9 @@ def explanation(explained: Explanation, most: int = 6, details: bool = False) ->
     """
     result, reasons = explained.result, explained.reasons
     shown = unusual_words(result, most)
-    head = Text(explain_sentence(explained), style="bold")
+    head = Text(visible(explain_sentence(explained)), style="bold")
     first = next((t for t in shown if result.words[t].is_anomaly), next(iter(shown), None))
-    others = [Text(f"• {word_sentence(result.words[t], reasons[t])}") for t in shown if t != first]
+    others = [Text(visible(f"• {word_sentence(result.words[t], reasons[t])}")) for t in shown if t != first]
     parts: list[RenderableType] = [head, Text(""), marked_text(result), _verdict(explained), *others]
     if details:
         parts += [Text(""), Text(f"document score {result.score:.2f}", style="dim"), _table(explained, most)]
@@ -97,7 +97,7 @@ def _why(evidence: float, reasons: tuple[Reason, ...]) -> Text:
     if evidence < -math.log(0.2):
         return Text("nothing unusual", style="dim")
     rarity = f"as rare as {share:.1%} of normal words" if share >= 0.001 else "rarer than 1 in 1000 normal words"
-    return Text("; ".join([rarity, *(reason.text for reason in reasons[:3] if reason.weight >= 0.1)]))
+    return Text(visible("; ".join([rarity, *(reason.text for reason in reasons[:3] if reason.weight >= 0.1)])))
 
 
 def _bar(value: float) -> str:

@@ -1,12 +1,14 @@
 """Inputs -> pieces of work, each of which any machine can read by itself.
 
-Files of lines are cut at bytes, and a line belongs to the piece in which it begins; Parquet files are cut at rows. Newlines are
-counted once beforehand, so that each piece knows the number of its first line and ids stay `file:line`, as without Ray.
+Files of lines are cut at bytes, and a line belongs to the piece in which it begins; Parquet files are cut at rows, text tables
+between rows. Newlines are counted, and rows found, once beforehand, so that each piece knows the number of its first line and ids
+stay `file:line`, as without Ray.
 """
 
 from __future__ import annotations
 
 import glob
+import io
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -16,11 +18,16 @@ from typing import Any
 
 from difa.engines.ray.storage import below, is_address, locate
 from difa.errors import InputError
+from difa.formats.delimited import Piece as Rows
+from difa.formats.delimited import cut_rows, read_header
+from difa.formats.folders import files_below, matches
+from difa.formats.parquet import open_parquet, read_schema
 from difa.formats.sources import LINES
+from difa.formats.tables import TABLES, Columns, Table
 
 PARQUET = ".parquet"
-COLUMNS = ("id", "text", "tokens")
-KINDS = (*LINES, PARQUET)
+KINDS = (*LINES, *TABLES)
+_IN_FOLDERS = (*LINES, PARQUET)
 
 _BLOCK = 1 << 20  # bytes read at a time
 _LARGEST = 4 << 20  # bytes of a piece: a few minutes of work, which is what a dead worker costs
@@ -28,23 +35,30 @@ _SMALLEST = 16 << 10
 _PIECES_PER_WORKER = 16  # so that workers end at about the same time
 
 Span = tuple[str, int, int]
+Numbered = tuple[int, int, int]  # start, end, number of the first line or row
 Count = Callable[[Sequence[Span]], list[int]]
+Cut = Callable[[Sequence["File"], int], list[list[Rows]]]
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """An input file: `source` as ids name it, `place` as any machine opens it; `rows` of a Parquet file, 0 for others."""
+    """An input file: `source` as ids name it, `location` as any machine opens it; `rows` of a Parquet file, 0 for others."""
 
     source: str
     location: str
     kind: str
     size: int  # bytes of text, about, for Parquet
+    modified: int = 0
     rows: int = 0
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes (of Parquet: rows) `start` to `end` of a file; `first` is the number of the line that begins there, from 1."""
+    """Bytes (of Parquet: rows) `start` to `end` of a file; `first` is the number of the line that begins there, from 1.
+
+    `file` is the location of its file in the list of all.
+    """
 
     index: int
     source: str
@@ -53,13 +67,23 @@ class Piece:
     start: int
     end: int
     first: int
+    file: int = 0
 
 
-def find_files(inputs: Sequence[str]) -> list[File]:
-    """All files of the inputs, in order; folders stand for the readable files in them, sorted by path."""
+def find_files(inputs: Sequence[str], columns: Columns | None = None) -> list[File]:
+    """All files of the inputs, in order; folders stand for the lines and Parquet files in them, sorted by path.
+
+    Args:
+        inputs: files, folders and patterns, as paths or addresses.
+        columns: the columns of tables that hold text and ids; without it they are guessed.
+    """
+    asked = columns or Columns()
     files = [file for name in inputs for match in _matches(name) for file in _files_of(match)]
     with ThreadPoolExecutor(16) as pool:  # the footers of many Parquet files lie far away
-        return list(pool.map(lambda file: _measure(file) if file.kind == PARQUET else file, files))
+        found = list(pool.map(lambda file: _look_into(file, asked) if file.kind in TABLES else file, files))
+    if not asked.is_open and not any(file.kind in TABLES for file in found):
+        raise InputError(f"text or id column: expected a table ({', '.join(TABLES)}) among the inputs, got none")
+    return found
 
 
 def piece_size(files: Sequence[File], workers: int) -> int:
@@ -68,20 +92,56 @@ def piece_size(files: Sequence[File], workers: int) -> int:
     return max(_SMALLEST, min(_LARGEST, total // (_PIECES_PER_WORKER * workers)))
 
 
-def plan(files: Sequence[File], size: int, count: Count) -> list[Piece]:
-    """Pieces of about `size` bytes, in the order of the input; `count` gives the lines that begin in each span."""
-    cuts = [_cuts(file, size) for file in files]
-    spans = [(file.location, *cut) for file, ends in zip(files, cuts, strict=True) if file.kind != PARQUET for cut in ends[:-1]]
+def plan(files: Sequence[File], size: int, count: Count, cut: Cut | None = None) -> list[Piece]:
+    """Pieces of about `size` bytes, in the order of the input.
+
+    Args:
+        files: the input.
+        size: bytes of a piece.
+        count: gives the lines that begin in each span.
+        cut: gives the pieces of text tables.
+    """
+    tables = [file for file in files if is_text_table(file)]
+    rows = iter((cut or cut_tables)(tables, size))
+    cuts = [[] if is_text_table(file) else _cuts(file, size) for file in files]
+    spans = [(f.location, *part) for f, ends in zip(files, cuts, strict=True) if f.kind in LINES for part in ends[:-1]]
     lines = iter(count(spans))
     pieces: list[Piece] = []
-    for file, ends in zip(files, cuts, strict=True):
-        first = 1
-        for start, end in ends:
-            first = start + 1 if file.kind == PARQUET else first
-            pieces.append(Piece(len(pieces), file.source, file.location, file.kind, start, end, first))
-            if file.kind != PARQUET and (start, end) != ends[-1]:
-                first += next(lines)
+    for at, (file, ends) in enumerate(zip(files, cuts, strict=True)):
+        parts = _row_parts(next(rows), file) if is_text_table(file) else _numbered(file, ends, lines)
+        for start, end, first in parts:
+            pieces.append(Piece(len(pieces), file.source, file.location, file.kind, start, end, first, at))
     return pieces
+
+
+def is_text_table(file: File) -> bool:
+    """Whether its rows can only be found by reading all of it."""
+    return file.kind in TABLES and file.kind != PARQUET
+
+
+def cut_tables(files: Sequence[File], size: int) -> list[list[Rows]]:
+    """The pieces of text tables."""
+    found = []
+    for file in files:
+        system, path = locate(file.location)
+        with system.open_input_file(path) as handle, io.BufferedReader(handle, _BLOCK) as content:
+            found.append(cut_rows(content, file.table or Table((), ""), size))
+    return found
+
+
+def _row_parts(parts: Sequence[Rows], file: File) -> list[Numbered]:
+    return [(part.start, part.start + (file.size if part.size is None else part.size), part.first) for part in parts]
+
+
+def _numbered(file: File, ends: Sequence[tuple[int, int]], lines: Iterator[int]) -> list[Numbered]:
+    """Spans with the number of their first line or row."""
+    found, first = [], 1
+    for start, end in ends:
+        first = start + 1 if file.kind == PARQUET else first
+        found.append((start, end, first))
+        if file.kind != PARQUET and (start, end) != ends[-1]:
+            first += next(lines)
+    return found
 
 
 def count_lines(location: str, start: int, end: int) -> int:
@@ -102,12 +162,7 @@ def count_lines(location: str, start: int, end: int) -> int:
 
 def _matches(name: str) -> list[str]:
     """What a pattern stands for; anything else stands for itself."""
-    if is_address(name) or not glob.has_magic(name) or Path(name).exists():
-        return [name]
-    matches = sorted(glob.glob(name, recursive=True))
-    if not matches:
-        raise InputError(f"{name}: expected files that match this pattern, found none: check the folder and the pattern")
-    return matches
+    return [name] if is_address(name) or not glob.has_magic(name) or Path(name).exists() else matches(name)
 
 
 def _files_of(name: str) -> Iterator[File]:
@@ -122,18 +177,31 @@ def _files_of(name: str) -> Iterator[File]:
             raise InputError(f"{name}: cannot be read: No such file or directory")
         if info.type != fs.FileType.Directory:
             source = name if is_address(name) else str(Path(name))
-            yield File(source, name if is_address(name) else path, _kind(source, path), info.size)
+            yield File(source, name if is_address(name) else path, _kind(source, path), info.size, info.mtime_ns or 0)
             return
-        inside = [entry for entry in system.get_file_info(fs.FileSelector(path, recursive=True)) if entry.is_file]
+        inside = _inside(name, system, path)
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror or error}") from None
-    inside = [entry for entry in inside if PurePosixPath(entry.path).suffix.lower() in KINDS]
     if not inside:
-        raise InputError(f"{name}: expected {', '.join(KINDS)} files in this folder, found none")
+        raise InputError(f"{name}: expected {', '.join(_IN_FOLDERS)} files in this folder, found none")
     for entry in sorted(inside, key=lambda entry: PurePosixPath(entry.path).parts):
-        relative = entry.path.removeprefix(path).lstrip("/")
-        source = below(name, relative)
-        yield File(source, source if is_address(name) else entry.path, _kind(source, entry.path), entry.size)
+        source = below(name, entry.path.removeprefix(path).lstrip("/"))
+        location = source if is_address(name) else entry.path
+        yield File(source, location, _kind(source, entry.path), entry.size, entry.mtime_ns or 0)
+
+
+def _inside(name: str, system: Any, path: str) -> list[Any]:
+    """What can be scored in a folder; on this machine, what cannot be looked into is named."""
+    from pyarrow import fs
+
+    if is_address(name):
+        found = [entry for entry in system.get_file_info(fs.FileSelector(path, recursive=True)) if entry.is_file]
+        return [entry for entry in found if PurePosixPath(entry.path).suffix.lower() in _IN_FOLDERS]
+    local = files_below(Path(path), lambda file: file.suffix.lower() in _IN_FOLDERS)
+    if local.unreadable:
+        location, why = local.unreadable[0]
+        raise InputError(f"{location}: cannot be read: {why}")
+    return list(system.get_file_info([str(file) for file in local.files]))
 
 
 def _kind(source: str, path: str) -> str:
@@ -143,24 +211,26 @@ def _kind(source: str, path: str) -> str:
     return kind
 
 
-def _measure(file: File) -> File:
-    """Rows and bytes of text of a Parquet file, from its footer."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
+def _look_into(file: File, asked: Columns) -> File:
+    """A table with its columns; of Parquet also rows and bytes of text, from its footer."""
     system, path = locate(file.location)
     try:
         with system.open_input_file(path) as handle:
-            footer: Any = parquet.ParquetFile(handle).metadata
+            if file.kind != PARQUET:
+                with io.BufferedReader(handle, _BLOCK) as content:
+                    separator = "\t" if file.kind == ".tsv" else None
+                    return replace(file, table=read_header(content, file.source, asked, separator))
+            footer: Any = open_parquet(handle, file.source).metadata
             names = footer.schema.to_arrow_schema().names
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{file.source}: cannot be read as Parquet: {error}") from None
-    if not {"text", "tokens"} & set(names):
-        raise InputError(f'{file.source}: expected a column "text" or "tokens", got {", ".join(map(repr, names)) or "none"}')
+            only_words = asked.text is None and "tokens" in names and "text" not in names
+            table = None if only_words else read_schema(handle, asked, file.source)
+    except OSError as error:
+        raise InputError(f"{file.source}: cannot be read: {error.strerror or error}") from None
     groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
     columns = [group.column(at) for group in groups for at in range(group.num_columns)]
-    size = sum(column.total_uncompressed_size for column in columns if column.path_in_schema.split(".")[0] in COLUMNS)
-    return replace(file, size=size, rows=footer.num_rows)
+    read = ("tokens",) if table is None else (table.text, "tokens")
+    size = sum(column.total_uncompressed_size for column in columns if column.path_in_schema.split(".")[0] in read)
+    return replace(file, size=size, rows=footer.num_rows, table=table)
 
 
 def _cuts(file: File, size: int) -> list[tuple[int, int]]:

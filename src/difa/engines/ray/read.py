@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from difa.document import Document
-from difa.engines.ray.plan import COLUMNS, PARQUET, Piece
+from difa.engines.ray.plan import PARQUET, Piece
 from difa.engines.ray.storage import locate
 from difa.errors import InputError
 from difa.formats import PARSERS
+from difa.formats.bounds import bounded_lines, skip_line
+from difa.formats.delimited import Piece as Rows
+from difa.formats.delimited import read_cells
 from difa.formats.lines import parse_record
+from difa.formats.parquet import read_rows
+from difa.formats.rows import parse_row
+from difa.formats.sources import LINES
+from difa.formats.tables import Table
 
-Parse = Callable[[int], Document | None]  # the number of the line -> its document
+Parse = tuple[int, Callable[[], Document | None]]  # the number of a line or row, and what makes its document
 
 _BUFFER = 1 << 20  # bytes fetched at a time
-_ROWS = 256  # rows of Parquet decoded at a time
 
 
-def read_piece(piece: Piece, bad: list[str] | None = None) -> Iterator[Document]:
+def read_piece(piece: Piece, bad: list[str] | None = None, table: Table | None = None) -> Iterator[Document]:
     """Documents in order.
 
     Args:
         piece: where to read.
+        table: its columns, if it is a piece of a table.
         bad: if given, bad lines are added to it and skipped; otherwise the first one raises `InputError`.
     """
     try:
-        for number, parse in enumerate(_rows(piece) if piece.kind == PARQUET else _lines(piece), piece.first):
+        for number, parse in _lines(piece) if piece.kind in LINES else _rows(piece, table):
             try:
-                document = parse(number)
+                document = parse()
             except InputError as error:
                 message = f"{piece.source}:{number}: {error}"
                 if bad is None:
@@ -50,45 +57,47 @@ def _lines(piece: Piece) -> Iterator[Parse]:
     parse = PARSERS[piece.kind]
     system, path = locate(piece.location)
     with io.BufferedReader(system.open_input_file(path), _BUFFER) as file:
-        at = piece.start
-        if at > 0:
-            file.seek(at - 1)
-            at += len(file.readline()) - 1  # the rest of a line that began before
-        while at < piece.end and (line := file.readline()):
-            at += len(line)
-            yield partial(parse, line, piece.source)
+        counted = _Counted(file, piece.start)
+        if piece.start > 0:
+            file.seek(piece.start - 1)
+            counted.at -= 1
+            skip_line(counted)  # the rest of a line that began before
+        lines, number = bounded_lines(counted), piece.first
+        while counted.at < piece.end and (line := next(lines, None)) is not None:
+            yield number, partial(parse, line, piece.source, number)
+            number += 1
 
 
-def _rows(piece: Piece) -> Iterator[Parse]:
-    from pyarrow import parquet
+class _Counted:
+    """A file that knows where it is."""
 
+    def __init__(self, file: io.BufferedReader, at: int) -> None:
+        self._file, self.at = file, at
+
+    def readline(self, size: int = -1, /) -> bytes:
+        line = self._file.readline(size)
+        self.at += len(line)
+        return line
+
+
+def _rows(piece: Piece, table: Table | None) -> Iterator[Parse]:
     system, path = locate(piece.location)
     with system.open_input_file(path) as handle:
-        file = parquet.ParquetFile(handle)
-        groups, before = _groups(file.metadata, piece)
-        columns = [name for name in COLUMNS if name in file.schema_arrow.names]
-        at = before
-        for batch in file.iter_batches(_ROWS, row_groups=groups, columns=columns):
-            wanted = batch.slice(max(0, piece.start - at), max(0, piece.end - max(at, piece.start)))
-            for record in wanted.to_pylist():
-                yield partial(_parse_row, record, piece.source)
-            at += len(batch)
-            if at >= piece.end:
-                return
+        if piece.kind != PARQUET and table is not None:
+            with io.BufferedReader(handle, _BUFFER) as file:
+                file.seek(piece.start)
+                for number, cells in read_cells(file, table, Rows(piece.start, piece.end - piece.start, piece.first)):
+                    yield number, partial(parse_row, table, cells, piece.source, number)
+            return
+        for number, row in read_rows(handle, piece.start, piece.end, label=piece.source):
+            if table is not None:
+                yield number, partial(parse_row, table, row, piece.source, number)
+            else:
+                yield number, partial(_parse_words, row, piece.source, number)
 
 
-def _groups(footer: Any, piece: Piece) -> tuple[list[int], int]:
-    """The row groups that the piece touches, and the rows before them."""
-    groups, before, at = [], 0, 0
-    for group in range(footer.num_row_groups):
-        rows = footer.row_group(group).num_rows
-        if at + rows <= piece.start:
-            before = at + rows
-        elif at < piece.end:
-            groups.append(group)
-        at += rows
-    return groups, before
-
-
-def _parse_row(record: dict[str, Any], source: str, number: int) -> Document:
-    return parse_record(record, f"{source}:{number}")
+def _parse_words(row: Mapping[str, Any] | str, source: str, number: int) -> Document:
+    """A row of a Parquet file that has words and no text."""
+    if isinstance(row, str):
+        raise InputError(row)
+    return parse_record({key: row[key] for key in ("id", "tokens") if key in row}, f"{source}:{number}")

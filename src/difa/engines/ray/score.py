@@ -9,55 +9,35 @@ from __future__ import annotations
 
 import json
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from difa import __version__
 from difa.config import check_threads
-from difa.decide import flag
+from difa.engines.output_files import Layout, alone
 from difa.engines.ray.cluster import check_installed, cluster, run_pool, start_attempts
-from difa.engines.ray.plan import Piece, Span, count_lines, find_files, piece_size, plan
-from difa.engines.ray.read import read_piece
-from difa.engines.ray.storage import OutputFolder
-from difa.engines.ray.write import FORMATS, part_name, part_writer
-from difa.errors import ConfigError, DifaError, EngineError, InputError
+from difa.engines.ray.plan import File, Piece, Span, count_lines, cut_tables, find_files, piece_size, plan
+from difa.engines.ray.storage import OutputFolder, is_address
+from difa.engines.ray.worker import Done, Scorer, WorkerOptions, pack_model
+from difa.engines.ray.write import part_name
+from difa.errors import ConfigError, EngineError, InputError
 from difa.estimator import DiFA
-from difa.prefetch import chunk_documents
+from difa.formats.delimited import Piece as Rows
+from difa.formats.shape import Shape
+from difa.formats.table_output import FORMATS
+from difa.formats.tables import Columns
 
-_ATTEMPTS = 5  # at one piece
 _SPANS = 64  # spans whose lines one task counts
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerOptions:
-    """What every worker must know beside the model."""
-
-    folder: str
-    format: str = "jsonl"
-    fpr: float | None = None
-    threads: int = 1
-    skip_bad: bool = False
-    version: str = __version__
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """A worker's notice about one piece; `began` and `ended` are seconds of its clock."""
-
-    documents: int = 0
-    words: int = 0
-    flagged: int = 0
-    bad: list[str] = field(default_factory=list)
-    error: str = ""
-    began: float = 0.0
-    ended: float = 0.0
-
-
 @dataclass(slots=True)
-class RunSummary:
+class Summary:
     """What a whole run did."""
 
     parts: int = 0
@@ -65,11 +45,13 @@ class RunSummary:
     words: int = 0
     flagged: int = 0
     skipped: int = 0
+    empty: int = 0
+    """Documents without any word."""
     seconds: float = 0.0
     """From the start of the first piece to the end of the last, without starting Ray and loading the model."""
 
 
-ReportDone = Callable[[Done, float], None]
+Report = Callable[[Done, float], None]
 """Called with every notice and the share of all pieces that is done."""
 
 
@@ -85,8 +67,11 @@ def score_files(
     format: str = "jsonl",
     skip_bad: bool = False,
     piece_bytes: int | None = None,
-    report: ReportDone | None = None,
-) -> RunSummary:
+    report: Report | None = None,
+    columns: Columns | None = None,
+    resume: bool = False,
+    force: bool = False,
+) -> Summary:
     """Score all documents of the inputs into the folder `out`, which appears when it is complete.
 
     Args:
@@ -97,103 +82,102 @@ def score_files(
         workers: worker processes; as many as there are cores by default.
         threads: threads, and cores, of one worker; 1 by default.
         address: a running cluster; without it Ray starts on this machine.
-        format: `jsonl` or `parquet`.
+        format: `jsonl`, `csv`, `tsv` or `parquet`.
         skip_bad: go on without lines that cannot be read.
         piece_bytes: bytes of input per piece; by default from the input's size.
         report: called with the notice of every piece.
+        columns: the columns of tables that hold text and ids; guessed where not given.
+        resume: go on with what an earlier run with the same inputs, model and rate left there.
+        force: replace what an earlier run left there.
     """
     check_installed()
+    if resume and force:
+        raise ConfigError("expected one of resume and force, got both")
     options = _checked_options(format, fpr, workers, threads, skip_bad)
     content = _checked_model(model, fpr)
-    files = find_files(inputs)
-    output = OutputFolder.prepare(out)
+    files = find_files(inputs, columns)
+    with _alone(out):
+        output = OutputFolder.prepare(out, _asked(content, options, files), resume, force)
+        if output.summary is not None:
+            return Summary(**output.summary)
+        tables = tuple(file.table for file in files)
+        options = replace(options, folder=output.staging, tables=tables, shape=Shape.of(tables))
+        with _kept(output), cluster(address, workers, options.threads, sum(map(len, content.values()))) as (ray, count):
+            size = output.piece_bytes or piece_bytes or piece_size(files, count)
+            pieces = plan(files, size, partial(_count, ray), partial(_cut, ray))
+            output.begin(size)
+            summary = _run(ray, count, pieces, output, content, options, report)
+            _check_parts(output, pieces, format)
+            output.finish(asdict(summary))
+        return summary
+
+
+@contextmanager
+def _kept(output: OutputFolder) -> Iterator[None]:
+    """Keep complete parts of a run that fails for one that goes on, and remove the rest."""
     try:
-        with cluster(address, workers, options.threads, sum(map(len, content.values()))) as (ray, count):
-            pieces = plan(files, piece_bytes or piece_size(files, count), lambda spans: _count(ray, spans))
-            options = WorkerOptions(**(asdict(options) | {"folder": output.staging}))
-            shared = ([ray.put(content)], start_attempts(ray), options)
-            rows = run_pool([asdict(piece) for piece in pieces], Scorer, shared, count, options.threads)
-            summary = _collect((Done(**json.loads(row["done"])) for row in rows), len(pieces), report)
-        _check_parts(output, [part_name(piece.index, format) for piece in pieces])
-        output.finish(asdict(summary))
-    except BaseException:
-        output.abandon()
+        yield
+    except BaseException as error:
+        kept = output.abandon()
+        if kept and isinstance(error, (EngineError, InputError)):
+            raise type(error)(f"{error}; {kept} finished parts are kept: resume goes on with the others") from None
         raise
-    return summary
 
 
-def _check_parts(output: OutputFolder, names: list[str]) -> None:
-    missing = output.missing(names)
+def _run(
+    ray: Any,
+    count: int,
+    pieces: Sequence[Piece],
+    output: OutputFolder,
+    content: dict[str, bytes],
+    options: WorkerOptions,
+    report: Report | None,
+) -> Summary:
+    """Have all pieces scored that no earlier run has."""
+    known = {index: Done(**done) for index, done in output.notices().items()}
+    gone = set(output.missing([part_name(index, options.format) for index in known]))
+    complete = {index: done for index, done in known.items() if part_name(index, options.format) not in gone}
+    earlier, rest = list(complete.values()), [piece for piece in pieces if piece.index not in complete]
+    if not rest:
+        return _collect(iter(()), len(pieces), None, earlier)
+    shared = ([ray.put(content)], start_attempts(ray), options)
+    rows = run_pool([asdict(piece) for piece in rest], Scorer, shared, count, options.threads)
+    return _collect((Done(**json.loads(row["done"])) for row in rows), len(pieces), report, earlier)
+
+
+@contextmanager
+def _alone(out: str) -> Iterator[None]:
+    """Hold a location on this machine against other runs."""
+    with ExitStack() as stack:
+        if not is_address(out):
+            location = Path(out).absolute()
+            try:
+                location.parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(alone(Layout.file(location)))
+            except OSError as error:
+                raise InputError(f"{out}: cannot be written: {error.strerror}") from None
+        yield
+
+
+def _asked(content: dict[str, bytes], options: WorkerOptions, files: Sequence[File]) -> dict[str, Any]:
+    """Everything that decides the results."""
+    return {
+        "version": f"difa {__version__}",
+        "model": sha256(content["config.json"]).hexdigest(),
+        "rate": "the model's" if options.fpr is None else f"fpr {options.fpr}",
+        "format": options.format,
+        "inputs": [{"name": file.source, "bytes": file.size, "modified": file.modified} for file in files],
+        "columns": "; ".join(f"text {f.table.text!r}, ids {f.table.id!r}" for f in files if f.table),
+    }
+
+
+def _check_parts(output: OutputFolder, pieces: Sequence[Piece], format: str) -> None:
+    missing = output.missing([part_name(piece.index, format) for piece in pieces])
     if missing:
         raise EngineError(
-            f"{output.location}: expected {len(names)} parts, but {len(missing)} are not there, as {missing[0]}: workers on "
-            "other machines wrote to their own disks; give a folder that all share, or object storage"
+            f"{output.location}: expected {len(pieces)} parts, but {len(missing)} are missing, as {missing[0]}: workers on other "
+            "machines wrote to their own disks; give a folder that all share, or object storage"
         )
-
-
-class Scorer:
-    """A worker: holds the model, turns pieces into parts."""
-
-    def __init__(self, content: list[Any], attempts: Any, options: WorkerOptions) -> None:
-        import ray
-
-        self._options = options
-        self._attempts = attempts
-        self._detector = None
-        if options.version == __version__:
-            self._detector = unpack_model(ray.get(content)[0], options.threads)
-
-    def __call__(self, row: dict[str, Any]) -> dict[str, str]:
-        """Score one piece; what a user can mend comes back as a notice rather than as a trace from another machine."""
-        began = time.time()
-        try:
-            done = self._score(Piece(**row), began)
-        except DifaError as error:
-            done = Done(error=str(error), began=began, ended=time.time())
-        except OSError as error:
-            done = Done(error=f"{self._options.folder}: a worker cannot write there: {error}", began=began, ended=time.time())
-        return {"done": json.dumps(asdict(done))}
-
-    def _score(self, piece: Piece, began: float) -> Done:
-        if self._detector is None:
-            raise EngineError(
-                f"expected difa {self._options.version} on every machine, a worker has {__version__}: install the same"
-            )
-        self._check_attempts(piece)
-        documents = words = flagged = 0
-        bad: list[str] | None = [] if self._options.skip_bad else None
-        rule = self._detector.rule(self._options.fpr, warn=False)  # said once, before there were workers
-        with part_writer(self._options.folder, piece.index, self._options.format) as write:
-            for _, ranked in self._detector.score_chunks(chunk_documents(read_piece(piece, bad))):
-                results = flag(ranked, rule)
-                write(results)
-                documents += len(results)
-                words += sum(len(result.words) for result in results)
-                flagged += sum(result.is_anomaly for result in results)
-        return Done(documents, words, flagged, bad or [], "", began, time.time())
-
-    def _check_attempts(self, piece: Piece) -> None:
-        import ray
-
-        begun = ray.get(self._attempts.begin.remote(piece.index))
-        if begun > _ATTEMPTS:
-            raise EngineError(
-                f"{piece.source}: {begun - 1} workers died over the piece that begins at line {piece.first}: "
-                "give workers more memory, or look for an extremely long line"
-            )
-
-
-def pack_model(folder: Path) -> dict[str, bytes]:
-    """The files of a model folder."""
-    return {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
-
-
-def unpack_model(content: dict[str, bytes], threads: int) -> DiFA:
-    """A detector from the files of a model folder; the folder is needed only while they are read and checked."""
-    with tempfile.TemporaryDirectory(prefix="difa-model-") as name:
-        for file, data in content.items():
-            (Path(name) / file).write_bytes(data)
-        return DiFA.load(name, threads=threads)
 
 
 def measure_ray(model: Path, documents: Sequence[str], workers: int) -> float:
@@ -237,9 +221,18 @@ def _count_group(spans: Sequence[Span]) -> list[int]:
     return [count_lines(*span) for span in spans]
 
 
-def _collect(notices: Iterator[Done], total: int, report: ReportDone | None) -> RunSummary:
-    summary, began, ended = RunSummary(), float("inf"), 0.0
-    for done in notices:
+def _cut(ray: Any, files: Sequence[File], size: int) -> list[list[Rows]]:
+    """The pieces of text tables; several are read side by side."""
+    if len(files) <= 1:
+        return cut_tables(files, size)
+    task = ray.remote(cut_tables)
+    return [pieces for found in ray.get([task.remote([file], size) for file in files]) for pieces in found]
+
+
+def _collect(notices: Iterator[Done], total: int, report: Report | None, earlier: Sequence[Done] = ()) -> Summary:
+    """What all workers did, those of an earlier run included, which are not reported again."""
+    summary, began, ended = Summary(), float("inf"), 0.0
+    for at, done in enumerate(chain(earlier, notices)):
         if done.error:
             raise EngineError(done.error)
         summary.parts += 1
@@ -247,6 +240,9 @@ def _collect(notices: Iterator[Done], total: int, report: ReportDone | None) -> 
         summary.words += done.words
         summary.flagged += done.flagged
         summary.skipped += len(done.bad)
+        summary.empty += done.empty
+        if at < len(earlier):
+            continue
         began, ended = min(began, done.began), max(ended, done.ended)
         if report is not None:
             report(done, summary.parts / total)

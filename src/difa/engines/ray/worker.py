@@ -1,0 +1,123 @@
+"""A worker of the pool: holds the model, turns pieces into parts, and sends a notice of each."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from difa import __version__
+from difa.decide import flag
+from difa.engines.ray.plan import Piece
+from difa.engines.ray.read import read_piece
+from difa.engines.ray.storage import write_notice
+from difa.engines.ray.write import part_writer
+from difa.errors import DifaError, EngineError
+from difa.estimator import DiFA
+from difa.formats.shape import Shape
+from difa.formats.tables import Table
+from difa.prefetch import chunk_documents
+
+_ATTEMPTS = 5  # at one piece
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """What every worker must know beside the model."""
+
+    folder: str
+    format: str = "jsonl"
+    fpr: float | None = None
+    threads: int = 1
+    skip_bad: bool = False
+    version: str = __version__
+    tables: tuple[Table | None, ...] = ()
+    """The columns of every file that is a table."""
+    shape: Shape | None = None
+    """The columns of the parts, where they are tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A worker's notice about one piece; `began` and `ended` are seconds of its clock."""
+
+    documents: int = 0
+    words: int = 0
+    flagged: int = 0
+    bad: list[str] = field(default_factory=list)
+    empty: int = 0
+    error: str = ""
+    began: float = 0.0
+    ended: float = 0.0
+
+
+class Scorer:
+    """A worker: holds the model, turns pieces into parts."""
+
+    def __init__(self, content: list[Any], attempts: Any, options: WorkerOptions) -> None:
+        import ray
+
+        self._options = options
+        self._attempts = attempts
+        self._detector = None
+        if options.version == __version__:
+            self._detector = unpack_model(ray.get(content)[0], options.threads)
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, str]:
+        """Score one piece; what a user can mend comes back as a notice rather than as a trace from another machine."""
+        began = time.time()
+        try:
+            done = self._score(Piece(**row), began)
+        except DifaError as error:
+            done = Done(error=str(error), began=began, ended=time.time())
+        except OSError as error:
+            done = Done(error=f"{self._options.folder}: a worker cannot write there: {error}", began=began, ended=time.time())
+        return {"done": json.dumps(asdict(done))}
+
+    def _score(self, piece: Piece, began: float) -> Done:
+        if self._detector is None:
+            raise EngineError(
+                f"expected difa {self._options.version} on every machine, a worker has {__version__}: install the same"
+            )
+        self._check_attempts(piece)
+        documents = words = flagged = empty = 0
+        bad: list[str] | None = [] if self._options.skip_bad else None
+        rule = self._detector.rule(self._options.fpr, warn=False)  # said once, before there were workers
+        table = self._options.tables[piece.file]
+        with part_writer(self._options.folder, piece.index, self._options.format, self._options.shape) as write:
+            for _, ranked in self._detector.score_chunks(chunk_documents(read_piece(piece, bad, table))):
+                results = flag(ranked, rule)
+                write(results)
+                documents += len(results)
+                words += sum(len(result.words) for result in results)
+                flagged += sum(result.is_anomaly for result in results)
+                empty += sum(not result.words for result in results)
+        done = Done(documents, words, flagged, bad or [], empty, "", began, time.time())
+        write_notice(self._options.folder, piece.index, asdict(done))
+        return done
+
+    def _check_attempts(self, piece: Piece) -> None:
+        import ray
+
+        begun = ray.get(self._attempts.begin.remote(piece.index))
+        if begun > _ATTEMPTS:
+            raise EngineError(
+                f"{piece.source}: {begun - 1} workers died over the piece that begins at line {piece.first}: "
+                "give workers more memory, or look for an extremely long line"
+            )
+
+
+def pack_model(folder: Path) -> dict[str, bytes]:
+    """The files of a model folder."""
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
+
+
+def unpack_model(content: dict[str, bytes], threads: int) -> DiFA:
+    """A detector from the files of a model folder; the folder is needed only while they are read and checked."""
+    with tempfile.TemporaryDirectory(prefix="difa-model-") as name:
+        for file, data in content.items():
+            (Path(name) / file).write_bytes(data)
+        return DiFA.load(name, threads=threads)

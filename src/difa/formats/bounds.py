@@ -1,0 +1,65 @@
+"""How large a line, a row and a document may be, so that no input can take all memory.
+
+Lines are cut off while they are read, whatever a packed file expands to: what comes out has at most one byte more than the
+bound, by which a parser knows that there was more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from difa.document import Document
+from difa.errors import InputError
+
+MOST_BYTES = 64 << 20
+"""Bytes of a line, or characters of a table's row: a result of the longest document fits into it."""
+MOST_CHARACTERS = 2_000_000
+MOST_WORDS = 200_000
+"""Of a document, which is scored as a whole: some 5 MB of memory for every thousand words."""
+MOST_EXPORT = 256 << 20
+"""Bytes of a file that is read as a whole."""
+_BLOCK = 1 << 20
+
+
+class Reads(Protocol):
+    """A file of bytes."""
+
+    def readline(self, size: int = -1, /) -> bytes: ...
+
+
+def bounded_lines(file: Reads, most: int = MOST_BYTES) -> Iterator[bytes]:
+    """Lines of a file; of one that is too long only the beginning, one byte more than the bound."""
+    while line := file.readline(most + 1):
+        yield line
+        if len(line) > most and not line.endswith(b"\n"):
+            skip_line(file)
+
+
+def skip_line(file: Reads) -> int:
+    """Read over the rest of a line, and return its bytes."""
+    skipped, rest = 0, b" "
+    while rest and not rest.endswith(b"\n"):
+        rest = file.readline(_BLOCK)
+        skipped += len(rest)
+    return skipped
+
+
+def check_line(line: bytes) -> None:
+    """Refuse a line that was cut off."""
+    if len(line) > MOST_BYTES:
+        raise InputError(f"expected a line of at most {MOST_BYTES >> 20} MB, got a longer one: put line breaks into it")
+
+
+def check_text(text: str) -> None:
+    """Refuse a text that is too long, before it is split into words."""
+    if len(text) > MOST_CHARACTERS:
+        raise InputError(f"expected at most {MOST_CHARACTERS:,} characters in a document, got {len(text):,}: split it")
+
+
+def check_document(document: Document) -> Document:
+    """Refuse a document with too many words or characters."""
+    check_text(document.text)
+    if len(document.words) > MOST_WORDS:
+        raise InputError(f"expected at most {MOST_WORDS:,} words in a document, got {len(document.words):,}: split it")
+    return document
