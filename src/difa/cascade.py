@@ -46,7 +46,8 @@ class Cascade:
         if rate > self.rate:
             raise ConfigError(f"fpr: expected at most the rate of the screen, {self.rate:g}, got {rate:g}: raise that one")
         documents = [as_document(text, position) for position, text in enumerate(texts)]
-        results = [replace(result, judged_by=SCREEN) for result in self.screen.score(documents, fpr=rate)]
+        screened = self.screen.score(documents, fpr=rate, allow=self.model.allowed_)  # both allow what the model allows
+        results = [replace(result, judged_by=SCREEN) for result in screened]
         suspicious = [at for at, result in enumerate(results) if result.p_value <= self.rate]
         for at, result in zip(suspicious, self.model.score([documents[at] for at in suspicious], fpr=rate), strict=True):
             results[at] = replace(result, judged_by=MODEL)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from difa import __version__
-from difa.cli import bench, evaluate, explain, export, fit, mcp, monitor, report, score, serve, set_rate, threshold
+from difa.cli import allow, bench, evaluate, explain, export, fit, mcp, monitor, report, score, serve, set_rate, threshold, update
 from difa.cli.options import say
 from difa.errors import DifaError
 
@@ -51,6 +51,8 @@ app.command(epilog=mcp.EXAMPLES)(mcp.mcp)
 app.command(epilog=monitor.EXAMPLES)(monitor.monitor)
 app.command(epilog=threshold.EXAMPLES)(threshold.threshold)
 app.command("set", epilog=set_rate.EXAMPLES)(set_rate.set_)
+app.command(epilog=allow.EXAMPLES)(allow.allow)
+app.command(epilog=update.EXAMPLES)(update.update)
 app.add_typer(export.app)
 app.add_typer(bench.app)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from difa.cli.options import Fpr, ModelFolder
+from difa.cli.options import Allow, Fpr, ModelFolder, allowed_words
 
 EXAMPLES = """Examples:
 
@@ -24,6 +24,7 @@ def explain(
     model: ModelFolder,
     text: Annotated[str, typer.Argument(help="The text, or - for stdin.")],
     fpr: Fpr = None,
+    allow: Allow = None,
     most: Annotated[int, typer.Option(help="Words to explain at most.", min=1)] = 6,
     details: Annotated[bool, typer.Option("--details", help="Add the evidence of each view, and its reasons.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
@@ -43,7 +44,7 @@ def explain(
             raise InputError(f"-: expected UTF-8 text, got something else at byte {error.start}") from None
     if not text.strip():
         raise InputError("expected a text, got an empty one")
-    explained = DiFA.load(model).explain(text.rstrip("\n"), fpr=fpr)
+    explained = DiFA.load(model).explain(text.rstrip("\n"), fpr=fpr, allow=allowed_words(allow))
     if json:
         typer.echo(jsonlib.dumps(explanation_record(explained), ensure_ascii=False, indent=2))
     else:

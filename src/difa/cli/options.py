@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,8 +38,37 @@ InputFormat = Annotated[
     str | None,
     typer.Option(help="What standard input holds: text, jsonl, json, csv, tsv or parquet; lines of text or JSON by default."),
 ]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WORDS_OR_FILE",
+        help="A word or phrase that is normal this time, or a file of them, one a line; may be given several times.",
+    ),
+]
 Cache = Annotated[Path | None, typer.Option(help="Folder that keeps word vectors between runs.")]
 Threads = Annotated[int | None, typer.Option(help="Threads; all cores by default.")]
+
+
+def allowed_words(given: list[str] | None) -> list[str]:
+    """Words and phrases from what was given: each itself, or the lines of a file; - is standard input."""
+    from difa.errors import InputError
+
+    words: list[str] = []
+    for name in given or ():
+        path = Path(name)
+        if name != "-" and not path.is_file():
+            if path.suffix.lower() == ".txt" or path.is_dir():
+                raise InputError(f"{name}: expected a word, or a file of words, one a line, found no such file")
+            words.append(name)
+            continue
+        try:
+            content = (sys.stdin.buffer.read() if name == "-" else path.read_bytes()).decode("utf-8-sig")
+        except OSError as error:
+            raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name}: expected UTF-8 text, got something else at byte {error.start}") from None
+        words += [line.strip() for line in content.splitlines() if line.strip()]
+    return words
 
 
 def say(message: str, quiet: bool = False) -> None:
@@ -76,8 +105,10 @@ def stream_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool 
     yield from stream_sources(find_inputs(inputs, columns, quiet, skip_bad), skip_bad)
 
 
-def stream_sources(sources: Sequence[Source], skip_bad: bool) -> Iterator[Document]:
-    """The same from files that were looked up before."""
+def stream_sources(
+    sources: Sequence[Source], skip_bad: bool, wanted: Callable[[Source, Document], bool] = lambda source, document: True
+) -> Iterator[Document]:
+    """The same from files that were looked up before; of their documents those that are wanted."""
     from difa.formats import bad_line, read_entries
 
     skipped = 0
@@ -87,7 +118,7 @@ def stream_sources(sources: Sequence[Source], skip_bad: bool) -> Iterator[Docume
                 raise bad_line(entry.bad)
             say(f"difa: skipped {entry.bad}")
             skipped += 1
-        elif entry.document is not None:
+        elif entry.document is not None and wanted(sources[entry.position.file], entry.document):
             yield entry.document
     say_skipped(skipped)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from difa import __version__
+from difa.allow import AllowList
 from difa.atomic import is_stream
 from difa.cascade import Cascade
 from difa.decide import Rule, flag, rank
@@ -50,6 +51,8 @@ class Job:
     shard_size: int | None = None
     fpr: float | None = None
     fdr: float | None = None
+    allow: Sequence[str] = ()
+    """Words that are normal, beside those that the model allows."""
     resume: bool = False
     force: bool = False
     skip_bad: bool = False
@@ -104,6 +107,7 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
         return _score_to_stream(model, job, watch, job.out)
     sources = find_sources(job.inputs, job.columns, job.skip_bad)
     _check(job, sources)
+    model = model.allowing(job.allow)
     rule = model.rule(job.fpr, job.fdr)  # an impossible rate is refused before anything is read
     cascade = Cascade(model, DiFA.load(job.screen, threads=model.threads), job.screen_rate) if job.screen else None
     if cascade is not None:
@@ -233,6 +237,7 @@ class _Run:
             "model": _checksum(self.job.model),
             **({"screen": f"{self.job.screen_rate!r} {_checksum(self.job.screen)}"} if self.job.screen else {}),
             "rate": str(self.rule),
+            "allowed words": ", ".join(AllowList.of(self.job.allow).entries),
             "shard size": self.job.shard_size,
             "inputs": [{"name": s.label, "bytes": s.size, "modified": s.modified} for s in self.sources],
             "format": self.job.format,

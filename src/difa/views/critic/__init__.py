@@ -74,6 +74,10 @@ class CriticView:
             )
         return cls(statistics, networks)
 
+    def extended(self, documents: Sequence[Encoded], config: CriticConfig, least: int = 1) -> CriticView:
+        """The same networks, beside counts that know further documents."""
+        return CriticView(self.statistics.extended(documents, config.vocabulary, least), self.networks)
+
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray], language: str | None) -> CriticView:
         networks = {}
@@ -153,6 +157,7 @@ def _fit(lesson: Lesson) -> CriticView:
 VIEW = ViewKind(
     fit=_fit,
     restore=lambda saved: CriticView.restore(saved.tensors, saved.language),
+    extend=lambda view, further: view.extended(further.documents, further.config.critic, further.config.privacy.least_documents),
     knowledge=("words", "trigrams"),
     learnt_from=("valence",),
     needs_errors=True,
