@@ -37,7 +37,7 @@ class Server(uvicorn.Server):
             ws="none",
             server_header=False,
             access_log=False,  # requests are counted in /metrics; a line each would cost more than some of them
-            log_level="warning",
+            log_level="error",  # strangers must not fill the log with a line for each request that is none
             backlog=1024,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=int(settings.timeout) + 1,
