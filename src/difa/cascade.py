@@ -1,7 +1,7 @@
-"""Two models in a row: one that is fast reads every document, and one that sees more reads the most suspicious ones.
+"""Two models in a row: a fast one reads every document, and another one reads the most suspicious ones.
 
-A document goes on to the second model where the first gives it a p-value of at most `rate`. Otherwise the first one's word is the
-last. A normal document is flagged only if the second model flags it, so at rates up to `rate` there are no more false alarms
+A document goes on to the second model if the first gives it a p-value of at most `rate`. Otherwise the first model's result
+stands. A normal document is flagged only if the second model flags it, so at rates up to `rate` there are no more false alarms
 than the second model would raise alone. Above, p-values of two models would be mixed: that is refused.
 """
 
@@ -28,7 +28,7 @@ class Cascade:
     Args:
         model: reads what is suspicious.
         screen: reads everything.
-        rate: share of normal documents that the screen lets through to the model.
+        rate: share of normal documents that the screen passes on to the model.
     """
 
     model: DiFA

@@ -44,13 +44,13 @@ class DiFA(Feedback, OnHub, Parameters):
     Args:
         preset: `full` (default), `fast` (no encoder) or `paper`.
         encoder: `minilm` (embedded), a Hugging Face hub name or a local folder.
-        layer: hidden layer to read; None takes the encoder's default.
+        layer: hidden layer to read; None uses the encoder's default.
         fpr: share of normal documents, and of normal words, that may be flagged.
         fdr: if given, flags are set over each scored batch by Benjamini–Hochberg at this rate instead.
-        seed: same seed, same data, same machine: same model.
+        seed: the same seed and data give the same model on the same machine.
         cache: folder for word vectors, shared between fits and scorings.
-        threads: threads of the encoder; None takes all cores.
-        max_words: words to fit on at most: of a larger corpus a uniform sample of documents is used.
+        threads: threads of the encoder; None uses all cores.
+        max_words: maximum words to fit on; a larger corpus is sampled uniformly by documents.
         stages: settings of single stages, as in `Config`: `{"semantic": {"epochs": 3}}`.
     """
 
@@ -139,12 +139,12 @@ class DiFA(Feedback, OnHub, Parameters):
         return flag(self.score_unflagged(texts, allow=allow), rule)
 
     def score_unflagged(self, texts: Iterable[Any], *, allow: Iterable[str] = ()) -> list[Result]:
-        """Scores and p-values without flags, for those who flag later: by `difa.decide.flag`, over other batches."""
+        """Scores and p-values without flags; `difa.decide.flag` sets flags later, over any batch."""
         fitted, documents = self._fitted(allow), list(as_documents(texts))
         return rank(fitted, documents, fitted.score(documents))
 
     def score_chunks(self, chunks: Iterator[C], ready: Callable[[], C | None] | None = None) -> Generator[tuple[C, list[Result]]]:
-        """The door for streams: each chunk of documents and its results, without flags, in order and in bounded memory.
+        """Score a stream: each chunk of documents with its results, without flags, in order and in bounded memory.
 
         Args:
             chunks: waits for the next chunk.

@@ -58,7 +58,7 @@ app.add_typer(bench.app)
 
 
 def _as_options(message: str) -> str:
-    """A message of the library, with the parameters that it names as the options that they are here."""
+    """A message of the library, with its parameter names written as command-line options."""
     return re.sub(r"\b(skip_bad|shard_size|max_words)\b", lambda found: "--" + found[0].replace("_", "-"), message)
 
 

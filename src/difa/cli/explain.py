@@ -22,11 +22,11 @@ echo "some text" | difa explain model - --json
 
 def explain(
     model: ModelFolder,
-    text: Annotated[str, typer.Argument(help="The text, or - for stdin.")],
+    text: Annotated[str, typer.Argument(help="The text, or - for standard input.")],
     fpr: Fpr = None,
     allow: Allow = None,
-    most: Annotated[int, typer.Option(help="Words to explain at most.", min=1)] = 6,
-    details: Annotated[bool, typer.Option("--details", help="Add the evidence of each view, and its reasons.")] = False,
+    most: Annotated[int, typer.Option(help="Maximum number of words to explain.", min=1)] = 6,
+    details: Annotated[bool, typer.Option("--details", help="Also show the evidence and the reasons of each view.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Say in plain words what is unusual about a text."""

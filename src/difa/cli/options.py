@@ -22,18 +22,17 @@ Inputs = Annotated[
     ),
 ]
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder, as `difa fit --out` writes it.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no summary on stderr.")]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Go on without lines that cannot be read, and list them on stderr.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bars and no summary on stderr.")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip lines that cannot be read, and list them on stderr.")]
 Fpr = Annotated[
-    float | None, typer.Option(help="Flag this share of normal documents (and words) at most; the model's own by default.")
+    float | None, typer.Option(help="Flag at most this share of normal documents (and words). Default: the model's own rate.")
 ]
 Fdr = Annotated[
-    float | None, typer.Option(help="Instead: at most this share of the flagged documents may be normal (Benjamini–Hochberg).")
+    float | None,
+    typer.Option(help="Instead of --fpr: at most this share of the flagged documents is normal (Benjamini–Hochberg)."),
 ]
-TextColumn = Annotated[
-    str | None, typer.Option(help="Column of a table that holds the text; the one obvious candidate by default.")
-]
-IdColumn = Annotated[str | None, typer.Option(help="Column of a table that holds the documents' ids; `id` if there is one.")]
+TextColumn = Annotated[str | None, typer.Option(help="Column of a table with the text. Default: the one obvious candidate.")]
+IdColumn = Annotated[str | None, typer.Option(help="Column of a table with the ids. Default: `id`, if there is one.")]
 InputFormat = Annotated[
     str | None,
     typer.Option(help="What standard input holds: text, jsonl, json, csv, tsv or parquet; lines of text or JSON by default."),
@@ -45,8 +44,8 @@ Allow = Annotated[
         help="A word or phrase that is normal this time, or a file of them, one a line; may be given several times.",
     ),
 ]
-Cache = Annotated[Path | None, typer.Option(help="Folder that keeps word vectors between runs.")]
-Threads = Annotated[int | None, typer.Option(help="Threads; all cores by default.")]
+Cache = Annotated[Path | None, typer.Option(help="Folder that stores word vectors between runs.")]
+Threads = Annotated[int | None, typer.Option(help="Number of threads. Default: all cores.")]
 
 
 def allowed_words(given: list[str] | None) -> list[str]:

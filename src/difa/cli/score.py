@@ -67,24 +67,26 @@ def score(
     inputs: Inputs,
     out: Annotated[
         str | None,
-        typer.Option(help="File for the results (.jsonl, .csv, .tsv, .parquet), or with --shard-size a folder; else stdout."),
+        typer.Option(help="File for the results (.jsonl, .csv, .tsv, .parquet), or a folder with --shard-size. Default: stdout."),
     ] = None,
-    shard_size: Annotated[int | None, typer.Option(help="Write files of this many documents into the folder --out.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where the same command was interrupted.")] = False,
+    shard_size: Annotated[
+        int | None, typer.Option(help="Write files of this many documents into the folder given by --out.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue where the same command was interrupted.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what an earlier run left at --out.")] = False,
     screen: Annotated[
         float | None,
-        typer.Option(help="Let --screen-model read everything and MODEL only what is among this share of normal documents."),
+        typer.Option(help="Let --screen-model read everything, and MODEL only documents with at most this p-value."),
     ] = None,
     screen_model: Annotated[
-        Path | None, typer.Option(help="With --screen: the folder of a fast model, fitted on the same documents.")
+        Path | None, typer.Option(help="With --screen: folder of a fast model, fitted on the same documents.")
     ] = None,
     fpr: Fpr = None,
     fdr: Fdr = None,
     allow: Allow = None,
-    top: Annotated[int | None, typer.Option(help="Give only this many documents, the most unusual first.")] = None,
+    top: Annotated[int | None, typer.Option(help="Write only this many documents, the most unusual first.")] = None,
     fail_if_flagged: Annotated[
-        bool, typer.Option("--fail-if-flagged", help="End with exit code 1 if any document is flagged.")
+        bool, typer.Option("--fail-if-flagged", help="Exit with code 1 if any document is flagged.")
     ] = False,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
@@ -189,7 +191,7 @@ def _print(results: Sequence[Result]) -> None:
     from difa.formats.write import to_json_line
 
     sys.stdout.buffer.write("".join(map(to_json_line, results)).encode())
-    sys.stdout.buffer.flush()  # whoever reads along gets what is there
+    sys.stdout.buffer.flush()  # a reader of the pipe gets each result at once
 
 
 def _show(results: Sequence[Result]) -> None:

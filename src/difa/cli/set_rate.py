@@ -20,7 +20,7 @@ def set_(
     fpr: Annotated[float, typer.Option(help="Share of normal documents, and words, that may be flagged from now on.")],
     quiet: Quiet = False,
 ) -> None:
-    """Change the false-alarm rate of a model, without fitting anew."""
+    """Change the false-alarm rate of a model, without a new fit."""
     from difa.calibrate import check_rate
     from difa.estimator import DiFA
     from difa.persist import set_rate

@@ -42,7 +42,7 @@ from difa.formats.write import read_lines
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be scored, how, and where the results go."""
+    """What to score, how, and where the results go."""
 
     model: Path
     inputs: Sequence[str]
@@ -57,26 +57,26 @@ class Job:
     force: bool = False
     skip_bad: bool = False
     screen: Path | None = None
-    """Folder of a model that reads everything first, where there is one."""
+    """Folder of a fast model that reads everything first, if there is one."""
     screen_rate: float = 0.1
-    """Share of normal documents that it lets through."""
+    """Share of normal documents that the fast model passes on."""
     columns: Columns | None = None
-    """The columns of tables that hold text and ids; guessed where not given."""
+    """The columns of tables that hold text and ids; guessed if not given."""
     format: str | None = None
-    """`jsonl`, `csv`, `tsv` or `parquet`; by the ending of `out` where not given."""
+    """`jsonl`, `csv`, `tsv` or `parquet`; by the ending of `out` if not given."""
     top: int | None = None
-    """Keep only so many documents, the most unusual first."""
+    """Keep only this many documents, the most unusual first."""
 
 
 class Watch(Protocol):
-    """Someone who looks on."""
+    """Receives the progress of a run."""
 
     def begin(self, total: int | None) -> None:
-        """Reading begins; so many bytes are to be read, if that is known."""
+        """Called when reading begins, with the total number of bytes if that is known."""
         ...
 
     def advance(self, documents: int, read: int) -> None:
-        """Some more documents are scored, and so many bytes have been read in all."""
+        """Called when more documents are scored, with the bytes read so far."""
         ...
 
     def skip(self, complaint: str) -> None:
@@ -85,7 +85,7 @@ class Watch(Protocol):
 
 
 class Silent:
-    """Nobody looks on."""
+    """Shows no progress."""
 
     def begin(self, total: int | None) -> None: ...
 

@@ -137,7 +137,7 @@ _NO_REASON = Reason("looks like no error", 0.0)
 
 
 def _within(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list[int]:
-    """Documents, drawn at random, that together have at most so many words; at least one."""
+    """Documents, drawn at random, up to a total number of words; at least one."""
     chosen: list[int] = []
     words = 0
     for index in rng.permutation(len(lengths)).tolist():
