@@ -96,5 +96,5 @@ def test_the_commands_of_the_readme_follow_from_each_other(corpus, tmp_path, mon
     for words in run:
         done = CliRunner().invoke(app, words + (["--preset", "fast"] if words[0] == "fit" else []))
         assert done.exit_code == 0, (words, done.output)
-    assert [words[0] for words in run] == ["fit", "score", "score", "report", "explain", "score"]
+    assert [words[0] for words in run] == ["fit", "score", "score", "report", "explain", "score", "allow", "monitor"]
     assert "wpdlkrt" in (tmp_path / "report.html").read_text(encoding="utf-8")
