@@ -103,16 +103,30 @@ def score_files(
         output = OutputFolder.prepare(out, _asked(content, options, files), resume, force)
         if output.summary is not None:
             return Summary(**output.summary)
-        tables = tuple(file.table for file in files)
-        options = replace(options, folder=output.staging, tables=tables, shape=Shape.of(tables))
         with _kept(output), cluster(address, workers, options.threads, sum(map(len, content.values()))) as (ray, count):
             size = output.piece_bytes or piece_bytes or piece_size(files, count)
-            pieces = plan(files, size, partial(_count, ray), partial(_cut, ray))
-            output.begin(size)
-            summary = _run(ray, count, pieces, output, content, options, report)
-            _check_parts(output, pieces, format)
-            output.finish(asdict(summary))
-        return summary
+            return _score_pieces(ray, count, size, files, output, content, options, report)
+
+
+def _score_pieces(
+    ray: Any,
+    count: int,
+    size: int,
+    files: Sequence[File],
+    output: OutputFolder,
+    content: dict[str, bytes],
+    options: WorkerOptions,
+    report: Report | None,
+) -> Summary:
+    """Have the files scored in pieces of so many bytes, by so many workers."""
+    tables = tuple(file.table for file in files)
+    options = replace(options, folder=output.staging, tables=tables, shape=Shape.of(tables))
+    pieces = plan(files, size, partial(_count, ray), partial(_cut, ray))
+    output.begin(size)
+    summary = _run(ray, count, pieces, output, content, options, report)
+    _check_parts(output, pieces, options.format)
+    output.finish(asdict(summary))
+    return summary
 
 
 @contextmanager
