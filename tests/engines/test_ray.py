@@ -51,7 +51,7 @@ def processes(mark):
 
 
 def nothing_left(mark):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + LIMIT
     while processes(mark) and time.monotonic() < deadline:
         time.sleep(0.2)
     return not processes(mark)

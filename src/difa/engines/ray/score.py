@@ -100,12 +100,11 @@ def score_files(
         output = OutputFolder.prepare(out, _asked(content, options, files), resume, force)
         if output.summary is not None:
             return Summary(**output.summary)
-        options = replace(options, folder=output.staging)
         with _kept(output), cluster(address, workers, options.threads, sum(map(len, content.values()))) as (ray, count):
             size = output.piece_bytes or piece_bytes or piece_size(files, count)
             pieces = plan(files, size, partial(_count, ray), partial(_cut, ray))
             output.begin(size)
-            return _run(ray, count, pieces, output, content, options, report)
+            return _run(ray, count, pieces, output, content, replace(options, folder=output.staging), report)
 
 
 @contextmanager
