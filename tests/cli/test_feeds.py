@@ -11,18 +11,18 @@ from difa.cli import app
 from difa.errors import DifaError
 
 
-@pytest.fixture(scope="module")
-def model(corpus, tmp_path_factory):
-    place = tmp_path_factory.mktemp("feeds") / "model"
-    DiFA("fast", seed=1, fpr=0.05).fit(corpus[:200]).save(place)
-    return place
+@pytest.fixture
+def saved(fast_model, tmp_path):
+    """The folder of a model of the first 80 documents."""
+    fast_model.save(tmp_path / "model")
+    return tmp_path / "model"
 
 
 @pytest.fixture
 def feed(corpus, tmp_path):
     """Two quiet days and a loud one, in a table whose last day comes first."""
     loud = [f"Please fax the invoice zxqv{number} wpdlkrt to our vvqzz bureau." for number in range(60)]
-    days = {"2026-05-03": loud, "2026-05-01": corpus[200:260], "2026-05-02": corpus[260:320]}
+    days = {"2026-05-03": loud, "2026-05-01": corpus[300:350], "2026-05-02": corpus[350:400]}
     path = tmp_path / "feed.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("body", "day"), *((text, day) for day, texts in days.items() for text in texts)])
@@ -36,57 +36,57 @@ def run(*words):
     return done
 
 
-def test_a_table_is_cut_into_days_and_the_alarm_is_the_exit_code(model, feed, tmp_path):
+def test_a_table_is_cut_into_days_and_the_alarm_is_the_exit_code(saved, feed, tmp_path):
     figures = tmp_path / "difa.prom"
-    done = run("monitor", model, feed, "--by", "day", "--quiet", "--prometheus", figures)
+    done = run("monitor", saved, feed, "--by", "day", "--quiet", "--prometheus", figures)
     assert done.exit_code == 1, done.output
-    assert done.stdout.index("2026-05-01: ") < done.stdout.index("2026-05-02: ") < done.stdout.index("2026-05-03: 60 of 60")
+    assert done.stdout.index("2026-05-01: ") < done.stdout.index("2026-05-02: ") < done.stdout.index("2026-05-03: ")
     assert "'invoice' appears in 100 % of documents" in done.stdout
     assert done.stdout.endswith("ALARM since 2026-05-03: the feed is no longer as before (chance of a false alarm, ever: 5 %)\n")
     assert "difa_monitor_alarm{" in figures.read_text()
 
 
-def test_nightly_runs_share_a_state(model, corpus, tmp_path):
+def test_nightly_runs_share_a_state(saved, corpus, tmp_path):
     state, today = tmp_path / "state.json", tmp_path / "today.txt"
-    for number, texts in enumerate((corpus[200:260], corpus[260:320]), 1):
+    for number, texts in enumerate((corpus[300:350], corpus[350:400]), 1):
         today.write_text("\n".join(texts), encoding="utf-8")
-        done = run("monitor", model, today, "--state", state, "--json", "--quiet")
+        done = run("monitor", saved, today, "--state", state, "--json", "--quiet")
         assert done.exit_code == 0, done.output
         record = json.loads(done.stdout)
-        assert (record["alarm"], record["documents"]) == (False, 60 * number)
+        assert (record["alarm"], record["documents"]) == (False, 50 * number)
         assert record["batches"][0]["name"] == str(today)
     state.write_text("{}")
     with pytest.raises(DifaError, match="expected the state of a monitor"):
-        run("monitor", model, today, "--state", state)
-    assert run("monitor", model, today, "--state", state, "--reset", "--quiet").exit_code == 0
-    assert json.loads(state.read_text())["documents"] == 60
+        run("monitor", saved, today, "--state", state)
+    assert run("monitor", saved, today, "--state", state, "--reset", "--quiet").exit_code == 0
+    assert json.loads(state.read_text())["documents"] == 50
 
 
-def test_impossible_questions_are_refused(model, feed, tmp_path):
+def test_impossible_questions_are_refused(saved, feed, tmp_path):
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(DifaError, match="expected documents, got none"):
-        run("monitor", model, tmp_path / "empty.txt", "--quiet")
+        run("monitor", saved, tmp_path / "empty.txt", "--quiet")
     with pytest.raises(DifaError, match="--alarm: expected a number between 0 and 1"):
-        run("monitor", model, feed, "--alarm", "2")
+        run("monitor", saved, feed, "--alarm", "2")
     with pytest.raises(DifaError, match="by week: expected a column"):
-        run("monitor", model, feed, "--by", "week", "--quiet")
+        run("monitor", saved, feed, "--by", "week", "--quiet")
     with pytest.raises(DifaError, match="budget: expected documents to review"):
-        run("threshold", model, feed, "--budget", "many")
+        run("threshold", saved, feed, "--budget", "many")
     with pytest.raises(DifaError, match="expected recent documents, got none"):
-        run("threshold", model, tmp_path / "empty.txt", "--budget", "1/2")
+        run("threshold", saved, tmp_path / "empty.txt", "--budget", "1/2")
 
 
-def test_a_budget_becomes_a_rate(model, corpus, tmp_path):
+def test_a_budget_becomes_a_rate(saved, corpus, tmp_path):
     recent = tmp_path / "recent.txt"
-    recent.write_text("\n".join(corpus[200:400]), encoding="utf-8")
-    shown = run("threshold", model, recent, "--budget", "100/1000", "--quiet").stdout
-    found = json.loads(run("threshold", model, recent, "--budget", "100/1000", "--json", "--set", "--quiet").stdout)
-    assert f"rate {found['rate']!r}: flags {found['recent_flagged']} of the 200 recent documents" in shown
-    assert f"difa set {model} --fpr {found['rate']!r}" in shown
-    assert found["recent_flagged"] <= 20
-    changed = DiFA.load(model)
+    recent.write_text("\n".join(corpus[300:400]), encoding="utf-8")
+    shown = run("threshold", saved, recent, "--budget", "100/1000", "--quiet").stdout
+    found = json.loads(run("threshold", saved, recent, "--budget", "100/1000", "--json", "--set", "--quiet").stdout)
+    assert f"rate {found['rate']!r}: flags {found['recent_flagged']} of the 100 recent documents" in shown
+    assert f"difa set {saved} --fpr {found['rate']!r}" in shown
+    assert found["recent_flagged"] <= 10
+    changed = DiFA.load(saved)
     assert changed.fpr == found["rate"], "put in force"
-    assert sum(result.is_anomaly for result in changed.score(corpus[200:400])) == found["recent_flagged"]
+    assert sum(result.is_anomaly for result in changed.score(corpus[300:400])) == found["recent_flagged"]
 
 
 def test_fit_says_what_it_promises(corpus, tmp_path):

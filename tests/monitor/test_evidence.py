@@ -27,10 +27,10 @@ def test_later_batches_bring_more_capital_into_the_game():
 
 def test_ranks_among_reference_and_feed_by_hand():
     pool = Pool(np.array([1.0, 2.0, 3.0]), {})
-    assert pool.rank(np.array([2.5, 2.5, 0.0, 9.0])) == pytest.approx([2 / 4, 3 / 5, 6 / 6, 1 / 7])
+    assert pool.rank(np.array([2.5, 2.5, 0.0, 9.0]), np.ones(4)) == pytest.approx([2 / 4, 3 / 5, 6 / 6, 1 / 7])
     assert pool.feed == {0: 1, 250: 2, 900: 1}
-    assert Pool(np.array([1.0, 2.0, 3.0]), pool.feed).rank(np.array([2.5])) == pytest.approx([5 / 8])
-    assert Pool(np.array([1.0]), {}).rank(np.array([1e9])) == pytest.approx([1 / 2]), "scores of any height"
+    assert Pool(np.array([1.0, 2.0, 3.0]), pool.feed).rank(np.array([2.5]), np.array([0.5])) == pytest.approx([3.5 / 8])
+    assert Pool(np.array([1.0]), {}).rank(np.array([1e9]), np.ones(1)) == pytest.approx([1 / 2]), "scores of any height"
 
 
 def alarms(draw, rng, *, feeds, batches, references=100, change=lambda scores, batch: scores):
@@ -40,7 +40,7 @@ def alarms(draw, rng, *, feeds, batches, references=100, change=lambda scores, b
         reference, evidence, seen = draw(rng, references), Evidence(), {}
         for batch in range(batches):
             pool = Pool(reference, seen)
-            evidence = evidence.after(pool.rank(change(draw(rng, 25), batch)))
+            evidence = evidence.after(pool.rank(change(draw(rng, 25), batch), 1 - rng.random(25)))
             seen = pool.feed
             if evidence.is_alarm(0.1):
                 found += 1

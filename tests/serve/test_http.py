@@ -90,7 +90,8 @@ def test_slow_clients_are_cut_off(quick_model):
         half_a_body.sendall(head + b"\r\n{")
         huge_head.sendall(head + b"X: " + b"x" * 100_000)
         assert half_a_body.recv(1000).startswith(b"HTTP/1.1 408")
-        for cut_off in (silent, half_a_head, huge_head):
+        assert huge_head.recv(1000).startswith(b"HTTP/1.1 431")
+        for cut_off in (silent, half_a_head):
             with contextlib.suppress(ConnectionResetError):
                 assert cut_off.recv(1000) == b""
         for connection in (silent, half_a_head, half_a_body, huge_head):

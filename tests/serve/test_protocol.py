@@ -16,10 +16,9 @@ def plain(quick_model):
 
 
 def exchange(client, content):
-    """Everything that comes back for some bytes on a connection."""
+    """Everything that comes back for some bytes, until the service closes the connection."""
     with socket.create_connection(("127.0.0.1", client.port), timeout=20) as connection:
         connection.sendall(content)
-        connection.shutdown(socket.SHUT_WR)
         answer = b""
         while part := connection.recv(65536):
             answer += part

@@ -14,7 +14,7 @@ from difa.calibrate import discovery_cutoff
 from difa.confidence import future_interval
 from difa.document import Document, FloatArray, Result
 from difa.estimator import DiFA
-from difa.monitor.evidence import Evidence, Pool
+from difa.monitor.evidence import Evidence, Pool, draw_places
 from difa.monitor.watch import FALSE_ALARM
 
 RATES = (0.01, 0.05, 0.1)
@@ -103,7 +103,7 @@ class _Feed:
     def look(self, scores: FloatArray) -> bool:
         """Whether there is an alarm after one more batch."""
         pool = Pool(self.reference, self.seen)
-        self.evidence = self.evidence.after(pool.rank(scores))
+        self.evidence = self.evidence.after(pool.rank(scores, draw_places(len(scores), sum(self.seen.values()))))
         self.seen = pool.feed
         return self.evidence.is_alarm(FALSE_ALARM)
 

@@ -1,9 +1,9 @@
 """Document scores, batch after batch -> running evidence that the feed has changed, which may be looked at at any time.
 
 A conformal test martingale (Vovk et al., 2005). Each document is ranked among the reference of the model and all documents of the
-feed before it. As long as the feed is as the normal text was, these p-values are independent, and none is smaller than chance
-makes it, however small the reference: it is a part of what is compared, not the measure. (The p-values of results are ranks among
-the reference alone. In the long run a test of these finds out what is peculiar about that one sample.)
+feed before it, equals in a random order. As long as the feed is as the normal text was, these p-values are independent and uniform,
+however small the reference: it is a part of what is compared, not the measure. (The p-values of results are ranks among the
+reference alone. In the long run a test of these finds out what is peculiar about that one sample.)
 
 Then a game against "as before": a unit of capital is bet on small p-values, by bets ε·p^(ε−1), which are fair where p-values are
 uniform. Whoever plays a fair game reaches 1/α times the capital with a chance of at most α, ever (Ville's inequality). With batch
@@ -23,6 +23,7 @@ from difa.document import FloatArray, IntArray
 
 BETS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.98)
 """Exponents ε: small ones bet on few documents that are very unusual, large ones on many that are a little."""
+_SEED = 20050  # of places among equals
 _STEP, _STEPS = 0.01, 4096  # scores are kept in steps, so that a feed of any length takes little room
 
 
@@ -68,11 +69,17 @@ class Pool:
         self._all = self._feed + np.bincount(_steps(reference), minlength=_STEPS)
         self._count = int(self._all.sum())
 
-    def rank(self, scores: FloatArray) -> FloatArray:
-        """P-values of documents in their order, each ranked among all before it, which it then joins."""
+    def rank(self, scores: FloatArray, places: FloatArray) -> FloatArray:
+        """P-values of documents in their order, each ranked among all before it, which it then joins.
+
+        Args:
+            scores: of the documents.
+            places: for each, a random number in (0, 1]: its place among those of the same step, which makes p-values uniform.
+        """
         p_values = np.empty(len(scores))
-        for at, step in enumerate(_steps(scores).tolist()):
-            p_values[at] = (1 + self._all[step:].sum()) / (1 + self._count)
+        for at, (step, place) in enumerate(zip(_steps(scores).tolist(), places.tolist(), strict=True)):
+            above, alike = self._all[step + 1 :].sum(), self._all[step]
+            p_values[at] = (above + place * (alike + 1)) / (1 + self._count)
             self._all[step] += 1
             self._feed[step] += 1
             self._count += 1
@@ -82,6 +89,11 @@ class Pool:
     def feed(self) -> dict[int, int]:
         """How many documents of the feed have a score of each step."""
         return {step: int(self._feed[step]) for step in np.flatnonzero(self._feed).tolist()}
+
+
+def draw_places(count: int, seen: int) -> FloatArray:
+    """Places among equals for so many documents, the same whenever so many were seen before."""
+    return 1.0 - np.random.default_rng([_SEED, seen]).random(count)
 
 
 def is_step(value: int) -> bool:

@@ -18,7 +18,7 @@ from difa.document import Result
 from difa.errors import InputError
 from difa.estimator import DiFA
 from difa.monitor.compare import different, more_unusual
-from difa.monitor.evidence import Pool
+from difa.monitor.evidence import Pool, draw_places
 from difa.monitor.moved import Move, find_moves
 from difa.monitor.state import State, model_key
 from difa.monitor.tally import Tally, tally
@@ -123,7 +123,7 @@ class Monitor:
     def _count(self, name: str, batch: Tally) -> None:
         state = self.state
         pool = Pool(self.model.detector_.document_reference.values, state.feed)
-        evidence = state.evidence.after(pool.rank(batch.scores))
+        evidence = state.evidence.after(pool.rank(batch.scores, draw_places(batch.documents, state.documents)))
         self.state = replace(
             state,
             evidence=evidence,
