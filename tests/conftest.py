@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -122,11 +123,35 @@ def fast_model(corpus):
 
 
 @pytest.fixture(scope="session")
+def fast_large(corpus):
+    """A model without an encoder that knows most of the example corpus."""
+    from difa import DiFA
+
+    return DiFA("fast", seed=1).fit(corpus[:300])
+
+
+@pytest.fixture(scope="session")
 def model(corpus):
     """The real thing: embedded encoder, default settings, most of the example corpus."""
     from difa import DiFA
 
     return DiFA(seed=1).fit(corpus[:300])
+
+
+@pytest.fixture
+def difa(monkeypatch, capsys):
+    """The command line within this process: called with arguments, it gives exit code, output and errors."""
+    from difa.cli import main
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["difa", *map(str, arguments)])
+        monkeypatch.setattr("warnings.showwarning", None)  # which `main` sets
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        out = capsys.readouterr()
+        return SimpleNamespace(exit_code=stopped.value.code, stdout=out.out, stderr=out.err)
+
+    return run
 
 
 @pytest.fixture

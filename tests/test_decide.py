@@ -63,10 +63,6 @@ def test_a_false_discovery_rate_looks_at_all_results_together():
     assert flag([], Rule("fdr", 0.06)) == []
 
 
-def test_allowed_words_are_never_flagged():
-    assert flags(flag(RESULTS, Rule("fpr", 0.05), frozenset(["c", "e"]))) == [(True, ["a"]), (True, []), (False, [])]
-
-
 def test_flags_can_be_set_again_at_another_rate():
     again = flag(flag(RESULTS, Rule("fpr", 0.6)), Rule("fpr", 0.05))
     assert again == flag(RESULTS, Rule("fpr", 0.05))

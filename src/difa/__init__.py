@@ -1,6 +1,6 @@
 """DiFA: which words in a text do not belong, and which documents.
 
-Learned from normal documents alone. The stages, in the order in which the data walks through them:
+Learned from normal documents alone. The stages, in the order in which data passes through them:
 `words` text -> words · `encoders` words -> vectors · `views` words + vectors -> raw evidence · `calibrate` raw -> tail
 evidence and p-values · `fuse` evidence -> word scores · `document_score` (the paper's: `aggregate`) words -> document score.
 Beside them: `knowledge` of the language, `perturb` makes errors to learn from, `learn` trains the paper's gates, `fitting` learns

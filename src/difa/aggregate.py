@@ -74,7 +74,7 @@ def aggregate(word_scores: Sequence[FloatArray], weights: Weights, config: Aggre
         by_length[len(scores)].append(index)
     document_scores = np.zeros(len(word_scores))
     for length, members in by_length.items():
-        if length:  # rows of one length need no padding and stay the same in any company
+        if length:  # rows of one length need no padding, and do not depend on the batch
             stacked = np.stack([word_scores[index] for index in members])
             descriptor = pool(stacked, np.ones_like(stacked), weights["log_sharpness"], config)
             document_scores[members] = mix(descriptor, weights)

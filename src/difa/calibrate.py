@@ -56,6 +56,15 @@ class TailReference:
     def _at_least(self, scores: FloatArray) -> FloatArray:
         return np.asarray(len(self.values) - np.searchsorted(self.values, scores, side="left"), dtype=np.float64)
 
+    def why_too_small(self, rate: float) -> str:
+        """Why no document can be flagged at a rate; empty where some can."""
+        if self.least_p <= rate:
+            return ""
+        return (
+            f"no document can be flagged at a rate of {rate:g}: {len(self.values)} normal documents allow {self.least_p:.2g} at "
+            "best; fit on more documents or raise the rate"
+        )
+
     @property
     def least_p(self) -> float:
         """The smallest p-value it can give."""

@@ -1,7 +1,7 @@
-"""Two models in a row: one that is fast reads every document, and one that sees more reads the most suspicious ones.
+"""Two models in a row: a fast one reads every document, and another one reads the most suspicious ones.
 
-A document goes on to the second model where the first gives it a p-value of at most `rate`. Otherwise the first one's word is the
-last. A normal document is flagged only if the second model flags it, so at rates up to `rate` there are no more false alarms
+A document goes on to the second model if the first gives it a p-value of at most `rate`. Otherwise the first model's result
+stands. A normal document is flagged only if the second model flags it, so at rates up to `rate` there are no more false alarms
 than the second model would raise alone. Above, p-values of two models would be mixed: that is refused.
 """
 
@@ -28,7 +28,7 @@ class Cascade:
     Args:
         model: reads what is suspicious.
         screen: reads everything.
-        rate: share of normal documents that the screen lets through to the model.
+        rate: share of normal documents that the screen passes on to the model.
     """
 
     model: DiFA
@@ -46,7 +46,8 @@ class Cascade:
         if rate > self.rate:
             raise ConfigError(f"fpr: expected at most the rate of the screen, {self.rate:g}, got {rate:g}: raise that one")
         documents = [as_document(text, position) for position, text in enumerate(texts)]
-        results = [replace(result, judged_by=SCREEN) for result in self.screen.score(documents, fpr=rate)]
+        screened = self.screen.score(documents, fpr=rate, allow=self.model.allowed_)  # both allow what the model allows
+        results = [replace(result, judged_by=SCREEN) for result in screened]
         suspicious = [at for at, result in enumerate(results) if result.p_value <= self.rate]
         for at, result in zip(suspicious, self.model.score([documents[at] for at in suspicious], fpr=rate), strict=True):
             results[at] = replace(result, judged_by=MODEL)

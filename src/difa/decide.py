@@ -63,20 +63,20 @@ class Cutoff:
         words = np.array([word.p_value for result in results for word in result.words])
         return cls(discovery_cutoff(documents, rule.rate), discovery_cutoff(words, rule.rate))
 
-    def flag(self, result: Result, allowed: frozenset[str] = frozenset()) -> Result:
-        """The result with its flags, and those of its words; a word of `allowed` (case-folded) is never flagged."""
-        words = tuple(self._flag_word(word, allowed) for word in result.words)
+    def flag(self, result: Result) -> Result:
+        """The result with its flags, and those of its words."""
+        words = tuple(self._flag_word(word) for word in result.words)
         return replace(result, is_anomaly=result.p_value <= self.document, words=words)
 
-    def _flag_word(self, word: WordScore, allowed: frozenset[str]) -> WordScore:
-        is_anomaly = word.p_value <= self.word and not (allowed and word.text.casefold() in allowed)
+    def _flag_word(self, word: WordScore) -> WordScore:
+        is_anomaly = word.p_value <= self.word
         return word if word.is_anomaly == is_anomaly else replace(word, is_anomaly=is_anomaly)  # most stay as they are
 
 
-def flag(results: Sequence[Result], rule: Rule, allowed: frozenset[str] = frozenset()) -> list[Result]:
+def flag(results: Sequence[Result], rule: Rule) -> list[Result]:
     """Results with the flags of a rule; a false-discovery rate looks at all of them together."""
     cutoff = Cutoff.of(results, rule)
-    return [cutoff.flag(result, allowed) for result in results]
+    return [cutoff.flag(result) for result in results]
 
 
 def rank(detector: Detector, documents: Sequence[Document], scored: Sequence[Scored]) -> list[Result]:
@@ -102,7 +102,9 @@ def rank(detector: Detector, documents: Sequence[Document], scored: Sequence[Sco
 
 def _rank_words(detector: Detector, document: Document, scored: Scored, p_values: Sequence[float]) -> tuple[WordScore, ...]:
     names = [view.name for view in detector.views]
-    columns = zip(document.words, scored.word_scores.tolist(), p_values, scored.evidence.tolist(), strict=True)
+    columns = zip(
+        document.words, scored.word_scores.tolist(), p_values, scored.evidence.tolist(), scored.allowed.tolist(), strict=True
+    )
     return tuple(
         WordScore(
             word.text,
@@ -113,6 +115,7 @@ def _rank_words(detector: Detector, document: Document, scored: Scored, p_values
             False,
             dict(zip(names, evidence, strict=True)),
             detector.suggest(document, position) if p_value <= UNUSUAL else None,
+            allowed,
         )
-        for position, (word, score, p_value, evidence) in enumerate(columns)
+        for position, (word, score, p_value, evidence, allowed) in enumerate(columns)
     )

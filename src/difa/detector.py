@@ -6,15 +6,17 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextvars import copy_context
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difa.aggregate import aggregate
+from difa.allow import AllowList
 from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
-from difa.document import Document, Encoded, FloatArray, split_by
+from difa.document import Document, Encoded, FloatArray, IntArray, split_by
 from difa.document_score import DocumentScore, describe, trait_names
 from difa.encoders import Encoder
 from difa.fuse import gate, power_mean
@@ -35,9 +37,28 @@ class Scored:
     """What the pipeline says of one document, before any decision."""
 
     evidence: FloatArray  # (T, views)
-    word_scores: FloatArray  # (T,)
+    word_scores: FloatArray  # (T,), 0 for words that are allowed
     document_score: float
     document_evidence: FloatArray  # (traits,), none for the paper's mixture
+    allowed: NDArray[np.bool_]  # (T,)
+
+
+@dataclass(frozen=True)
+class Updates:
+    """What was added after fitting: how often, how much, when the last time, and by what the documents are known again."""
+
+    times: int = 0
+    documents: int = 0
+    words: int = 0
+    last: str = ""
+    fingerprints: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, without the fingerprints."""
+        return {name: value for name, value in vars(self).items() if name != "fingerprints"}
+
+    def __str__(self) -> str:
+        return f"{self.times} times, the last {self.last}, with {self.documents:,} documents, {self.words:,} words"
 
 
 @dataclass(frozen=True)
@@ -66,6 +87,10 @@ class Detector:
     seen_words: int = 0
     threads: int | None = None
     """Threads for scoring; None takes all cores."""
+    allow: AllowList = field(default_factory=AllowList)
+    """Words that are normal whatever the views say."""
+    updates: Updates = field(default_factory=Updates)
+    """Normal documents that were added after fitting."""
 
     @property
     def has_threads(self) -> bool:
@@ -123,14 +148,21 @@ class Detector:
         raw = stack_evidence(self.views, documents, self.threads if self.has_threads else 1)
         evidence = tail_evidence(raw, self.references, self.config.calibration.epsilon)
         fused = fuse_words(evidence, lengths, self.config, self.heads)
-        traits: FloatArray = np.zeros((len(documents), 0))
-        if self.document_score is not None:
-            traits = self.document_score.evidence(describe(fused, evidence, lengths, self.config.views.names))
-            document_scores = self.document_score.score(traits)
-        else:
-            document_scores = pool_words(fused, lengths, self.config, self.heads)
-        parts = zip(split_by(lengths, evidence), split_by(lengths, fused), document_scores.tolist(), traits, strict=True)
+        allowed = [self.allow.marks(document.words) if self.allow else np.zeros(len(document), bool) for document in documents]
+        others = ~np.concatenate(allowed)
+        # A document is scored as one that does not have the words that are allowed; what they do to their neighbours stays.
+        counts = [len(marks) - int(marks.sum()) for marks in allowed]
+        scores, traits = self._judge(fused[others], evidence[others], counts)
+        shown = split_by(lengths, np.where(others, fused, 0.0))
+        parts = zip(split_by(lengths, evidence), shown, scores.tolist(), traits, allowed, strict=True)
         return [Scored(*part) for part in parts]
+
+    def _judge(self, fused: FloatArray, evidence: FloatArray, lengths: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """Scores of documents, (documents,), and the evidence of their traits: (documents, traits)."""
+        if self.document_score is None:
+            return pool_words(fused, lengths, self.config, self.heads), np.zeros((len(lengths), 0))
+        traits = self.document_score.evidence(describe(fused, evidence, lengths, self.config.views.names))
+        return self.document_score.score(traits), traits
 
 
 def fuse_words(evidence: FloatArray, lengths: Sequence[int], config: Config, heads: Heads | None) -> FloatArray:

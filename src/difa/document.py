@@ -65,6 +65,8 @@ class WordScore:
     evidence: Mapping[str, float] = field(default_factory=dict)
     suggestion: str | None = None
     """What an unusual word may have been meant to be, if it looks like a slip."""
+    allowed: bool = False
+    """Whether someone said that it is normal: its score is then 0, and it plays no part in that of its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class Result:
     _repr_html_ = to_html  # what notebooks show
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields of the command line's JSON, in its order; `columns` only where there are some."""
+        """The fields of the command line's JSON, in its order; `columns` and `allowed` only where there are some."""
         return {
             "id": self.id,
             "text": self.text,
@@ -124,6 +126,7 @@ class Result:
                     "is_anomaly": word.is_anomaly,
                     "suggestion": word.suggestion,
                     "evidence": dict(word.evidence),
+                    **({"allowed": True} if word.allowed else {}),
                 }
                 for word in self.words
             ],

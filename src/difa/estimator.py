@@ -22,10 +22,11 @@ from difa.confidence import say_bound
 from difa.config import Config, check_seed
 from difa.cross_fit import Report
 from difa.decide import Rule, flag, rank
-from difa.detector import C, Detector
+from difa.detector import C
 from difa.document import Explanation, FloatArray, Result
 from difa.encoders import load_encoder
-from difa.errors import InputError, NotFittedError
+from difa.errors import InputError
+from difa.feedback import Feedback
 from difa.fitting import LEAST_DOCUMENTS
 from difa.on_hub import OnHub
 from difa.parameters import Parameters
@@ -37,19 +38,19 @@ DEFAULT_MAX_WORDS = 200_000
 _SAMPLING = 1  # beside the seed: the draw of the sample must not be the draw of anything else
 
 
-class DiFA(OnHub, Parameters):
+class DiFA(Feedback, OnHub, Parameters):
     """Detector of anomalous words and documents, learned from normal documents alone.
 
     Args:
         preset: `full` (default), `fast` (no encoder) or `paper`.
         encoder: `minilm` (embedded), a Hugging Face hub name or a local folder.
-        layer: hidden layer to read; None takes the encoder's default.
+        layer: hidden layer to read; None uses the encoder's default.
         fpr: share of normal documents, and of normal words, that may be flagged.
         fdr: if given, flags are set over each scored batch by Benjamini–Hochberg at this rate instead.
-        seed: same seed, same data, same machine: same model.
+        seed: the same seed and data give the same model on the same machine.
         cache: folder for word vectors, shared between fits and scorings.
-        threads: threads of the encoder; None takes all cores.
-        max_words: words to fit on at most: of a larger corpus a uniform sample of documents is used.
+        threads: threads of the encoder; None uses all cores.
+        max_words: maximum words to fit on; a larger corpus is sampled uniformly by documents.
         stages: settings of single stages, as in `Config`: `{"semantic": {"epochs": 3}}`.
     """
 
@@ -117,7 +118,13 @@ class DiFA(OnHub, Parameters):
     # Scoring
 
     def score(
-        self, texts: Iterable[Any], y: object = None, *, fpr: float | None = None, fdr: float | None = None
+        self,
+        texts: Iterable[Any],
+        y: object = None,
+        *,
+        fpr: float | None = None,
+        fdr: float | None = None,
+        allow: Iterable[str] = (),
     ) -> list[Result]:
         """Score documents and their words.
 
@@ -126,17 +133,18 @@ class DiFA(OnHub, Parameters):
             y: ignored; here for pipelines.
             fpr: false-alarm rate for this call, in place of the constructor's.
             fdr: false-discovery rate over this call's documents, in place of a false-alarm rate.
+            allow: words that are normal in this call, beside those that the model allows for good.
         """
         rule = self.rule(fpr, fdr)  # an impossible rate is refused before anything is scored
-        return flag(self.score_unflagged(texts), rule)
+        return flag(self.score_unflagged(texts, allow=allow), rule)
 
-    def score_unflagged(self, texts: Iterable[Any]) -> list[Result]:
-        """Scores and p-values without flags, for those who flag later: by `difa.decide.flag`, over other batches."""
-        documents = list(as_documents(texts))
-        return rank(self._fitted(), documents, self._fitted().score(documents))
+    def score_unflagged(self, texts: Iterable[Any], *, allow: Iterable[str] = ()) -> list[Result]:
+        """Scores and p-values without flags; `difa.decide.flag` sets flags later, over any batch."""
+        fitted, documents = self._fitted(allow), list(as_documents(texts))
+        return rank(fitted, documents, fitted.score(documents))
 
     def score_chunks(self, chunks: Iterator[C], ready: Callable[[], C | None] | None = None) -> Generator[tuple[C, list[Result]]]:
-        """The door for streams: each chunk of documents and its results, without flags, in order and in bounded memory.
+        """Score a stream: each chunk of documents with its results, without flags, in order and in bounded memory.
 
         Args:
             chunks: waits for the next chunk.
@@ -161,7 +169,14 @@ class DiFA(OnHub, Parameters):
         return rule
 
     def score_frame(
-        self, frame: Any, text: Any = None, *, missing: str = "empty", fpr: float | None = None, fdr: float | None = None
+        self,
+        frame: Any,
+        text: Any = None,
+        *,
+        missing: str = "empty",
+        fpr: float | None = None,
+        fdr: float | None = None,
+        allow: Iterable[str] = (),
     ) -> Any:
         """Score a column of a table; gives the same kind of table with more columns.
 
@@ -173,10 +188,11 @@ class DiFA(OnHub, Parameters):
             missing: `empty` scores rows without a text as no text and warns how many they are, `error` refuses them.
             fpr: as in `score`.
             fdr: as in `score`.
+            allow: as in `score`.
         """
         from difa.integrations.frames import score_frame
 
-        return score_frame(self, frame, text, missing=missing, fpr=fpr, fdr=fdr)
+        return score_frame(self, frame, text, missing=missing, fpr=fpr, fdr=fdr, allow=allow)
 
     def decision_function(self, texts: Iterable[Any]) -> FloatArray:
         """Document scores."""
@@ -196,16 +212,15 @@ class DiFA(OnHub, Parameters):
             )
         return self.labels_
 
-    def explain(self, text: Any, *, fpr: float | None = None) -> Explanation:
+    def explain(self, text: Any, *, fpr: float | None = None, allow: Iterable[str] = ()) -> Explanation:
         """Score one document and say, view by view, why each word stands out."""
         rule = self.rule(fpr)
-        explained = self.explain_unflagged(text)
+        explained = self.explain_unflagged(text, allow=allow)
         return replace(explained, result=flag([explained.result], rule)[0], rate=rule.rate, rule=rule.name)
 
-    def explain_unflagged(self, text: Any) -> Explanation:
+    def explain_unflagged(self, text: Any, *, allow: Iterable[str] = ()) -> Explanation:
         """The same without flags."""
-        fitted = self._fitted()
-        document = as_document(text)
+        fitted, document = self._fitted(allow), as_document(text)
         encoded = fitted.encoder.encode([document])
         by_view = {view.name: view.explain(encoded[0]) for view in fitted.views}
         reasons = tuple({name: tuple(lists[t]) for name, lists in by_view.items()} for t in range(len(document.words)))
@@ -282,18 +297,3 @@ class DiFA(OnHub, Parameters):
         model = cls(encoder=encoder.name, layer=encoder.layer, seed=fitted.seed, cache=cache, threads=threads, **parameters)
         model.detector_ = fitted
         return model
-
-    # Inside
-
-    def _fitted(self) -> Detector:
-        try:
-            return self.detector_
-        except AttributeError:
-            raise NotFittedError("expected a fitted detector: call fit(texts) or DiFA.load(folder) first") from None
-
-    def _warn_if_too_small(self, rate: float) -> None:
-        reference = self._fitted().document_reference
-        if reference.least_p > rate:
-            few = f"{len(reference.values)} normal documents allow {reference.least_p:.2g} at best"
-            remedy = "fit on more documents or raise the rate"
-            warnings.warn(f"no document can be flagged at a rate of {rate:g}: {few}; {remedy}", stacklevel=3)

@@ -1,4 +1,4 @@
-"""Results and labels -> how well words and documents are told apart.
+"""Results and labels -> how well normal and anomalous words and documents are separated.
 
 AUROC and average precision, at both levels; a document is anomalous if any of its words is.
 """

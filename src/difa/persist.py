@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from difa import __version__
+from difa.allow import AllowList
 from difa.atomic import fresh_folder, write_synced
 from difa.calibrate import TailReference
 from difa.confidence import say_bound
@@ -45,7 +46,7 @@ from difa.runtime.graph_check import refuse_unsafe
 from difa.stored_settings import Stored, check_scores
 from difa.views import SavedView, restore_view, view_kind
 
-__all__ = ["FORMAT", "check_place", "load", "save", "set_rate"]
+__all__ = ["FORMAT", "check_place", "load", "save", "set_allowed", "set_rate"]
 
 _CARD_RATES = (0.01, 0.05, 0.1)  # false-alarm rates whose bounds the card gives
 
@@ -111,6 +112,8 @@ def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None)
         seen_documents=training.get("seen_documents", training["documents"]),
         seen_words=training.get("seen_words", training["words"]),
         threads=threads,
+        allow=checked.allow,
+        updates=replace(checked.updates, fingerprints=tensors.get("updates", np.empty(0)).astype(np.int64)),
     )
 
 
@@ -119,6 +122,11 @@ def set_rate(folder: Path, fpr: float) -> None:
     config = read_config(folder)
     config["parameters"] = {**Stored.of(config).parameters, "fpr": fpr, "fdr": None}
     write_config(folder, config)
+
+
+def set_allowed(folder: Path, allow: AllowList) -> None:
+    """Change which words a stored model allows for good."""
+    write_config(folder, {**read_config(folder), "allowed": list(allow.entries)})
 
 
 def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
@@ -134,6 +142,8 @@ def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
         tensors |= {f"aggregation.{name}": value for name, value in detector.heads.aggregation.items()}
     if detector.document_score is not None:
         tensors |= {f"document.{name}": value for name, value in detector.document_score.tensors().items()}
+    if detector.updates.times:
+        tensors["updates"] = detector.updates.fingerprints
     files = stored.files_of(detector.encoder)
     for view, reference in zip(detector.views, detector.references, strict=True):
         tensors[f"reference.{view.name}"] = reference.values
@@ -162,6 +172,8 @@ def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, byt
             "seen_documents": detector.seen_documents,
             "seen_words": detector.seen_words,
         },
+        **({"updates": detector.updates.to_dict()} if detector.updates.times else {}),
+        **({"allowed": list(detector.allow.entries)} if detector.allow else {}),
         "parameters": parameters,
         "stages": detector.config.to_dict(),
         "files": {name: sha256(content).hexdigest() for name, content in sorted(files.items())},
@@ -182,6 +194,7 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         f"| encoder | {f'`{spec.name}`, layer {spec.layer}, {spec.dimension} dimensions' if spec.dimension else 'none'} |",
         f"| fitted on | {_extent(detector)} |",
         f"| left out | {detector.left_out} documents that do not belong among the others |",
+        *([f"| updated | {detector.updates} |"] if detector.updates.times else []),
         f"| language | {_language(detector)} |",
         f"| seed | {detector.seed} |",
         f"| smallest document p-value | {reference.least_p:.2g} |",

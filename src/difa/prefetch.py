@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class HasDocuments(Protocol):
-    """Documents that are scored together, and whatever else belongs to them."""
+    """Documents that are scored together, and what belongs to them."""
 
     @property
     def documents(self) -> Sequence[Document]: ...
@@ -34,7 +34,7 @@ class Chunk:
 
 
 def chunk_documents(documents: Iterable[Document]) -> Iterator[Chunk]:
-    """Documents in order, so many at most in a chunk; one with more words is by itself."""
+    """Chunks of documents in order; a document with too many words is a chunk of its own."""
     return map(Chunk, cut_chunks(documents, lambda document: len(document.words)))
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from difa.allow import AllowList
 from difa.calibrate import check_rate
 from difa.config import Config, check_seed
 from difa.decide import rank
-from difa.detector import Detector
+from difa.detector import Detector, Updates
 from difa.encoders import EncoderSpec
 from difa.knowledge.wordlist import check_language
 from difa.views import check_views
@@ -35,6 +36,8 @@ class Stored:
     training: Mapping[str, int]
     knowledge: Mapping[str, str]
     parameters: dict[str, Any]
+    allow: AllowList
+    updates: Updates
 
     @classmethod
     def of(cls, entries: Mapping[str, Any]) -> Stored:
@@ -56,6 +59,8 @@ class Stored:
             training=training,
             knowledge=knowledge,
             parameters=_parameters(_mapping(entries, "parameters")),
+            allow=AllowList.of(_list(entries, "allowed")),
+            updates=_updates(_mapping(entries, "updates")) if "updates" in entries else Updates(),
         )
 
 
@@ -93,6 +98,21 @@ def _parameters(entries: dict[str, Any]) -> dict[str, Any]:
     if "max_words" in entries:
         _count("parameters.max_words", entries["max_words"])
     return entries
+
+
+def _updates(entries: dict[str, Any]) -> Updates:
+    for name in ("times", "documents", "words"):
+        _count(f"updates.{name}", entries[name])
+    if not isinstance(entries["last"], str):
+        raise ValueError(f"updates.last: expected a time, got {type(entries['last']).__name__}")
+    return Updates(**entries)
+
+
+def _list(entries: Mapping[str, Any], name: str) -> list[Any]:
+    value = entries.get(name, [])
+    if not isinstance(value, list):
+        raise ValueError(f"{name}: expected a list, got {type(value).__name__}")
+    return value
 
 
 def _mapping(entries: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -51,4 +51,4 @@ def test_a_recipe_runs(place, monkeypatch, language, code):
 
 
 def test_no_block_is_left_out():
-    assert len(BLOCKS) == PAGE.count("```") // 2 == 13
+    assert len(BLOCKS) == PAGE.count("```") // 2 == 16

@@ -85,7 +85,7 @@ class SlowModel(DiFA):
         slow.gate, slow.begun, slow.seen = threading.Event(), threading.Event(), []
         return slow
 
-    def score_unflagged(self, texts):
+    def score_unflagged(self, texts, **more):
         texts = list(texts)
         self.seen.append([document.text for document in texts])
         if any("STOP" in document.text for document in texts):
@@ -93,7 +93,7 @@ class SlowModel(DiFA):
             assert self.gate.wait(30)
         if any("BROKEN" in document.text for document in texts):
             raise RuntimeError("secret text")
-        return super().score_unflagged(texts)
+        return super().score_unflagged(texts, **more)
 
 
 @pytest.fixture

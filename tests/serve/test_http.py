@@ -161,7 +161,7 @@ def test_health_openapi_and_page(client):
     document = client.get("/openapi.json")[1]
     score = document["paths"]["/v1/score"]["post"]
     body = score["requestBody"]["content"]["application/json"]
-    assert {"text", "texts", "fpr", "fdr", "return_words", "return_evidence", "allow_list"} <= set(body["schema"]["properties"])
+    assert {"text", "texts", "fpr", "fdr", "return_words", "return_evidence", "allow"} <= set(body["schema"]["properties"])
     for example in body["examples"].values():
         assert client.score(**example["value"])[0] == 200
     assert {"200", "413", "429", "503"} <= set(score["responses"])

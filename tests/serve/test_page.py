@@ -98,17 +98,47 @@ def test_the_slider_flags_anew_without_asking(opened, model):
     assert len(opened.asked) == asked
 
 
-def test_words_that_are_fine_are_never_flagged(opened, model):
+def test_words_that_are_fine_play_no_part(opened, model):
     check(opened, STRANGE)
-    set_rate(opened, 0.5)
-    verdict, before, asked = opened.inner_text("#verdict"), flagged(opened), len(opened.asked)
-    assert "xkcdqwrtplk" in before
-    opened.fill("#allowed", "Louise, XKCDQWRTPLK")
-    assert flagged(opened) == [word for word in before if word != "xkcdqwrtplk"]
-    assert opened.inner_text("#verdict") == verdict
-    assert len(opened.asked) == asked
+    set_rate(opened, 0.05)
+    expected = model.score([STRANGE], fpr=0.05, allow=["xkcdqwrtplk"])[0]
+    assert "xkcdqwrtplk" in flagged(opened)
+    assert opened.inner_text("#verdict") == "This text stands out"
+    opened.fill("#allowed", "Louise, XKCDQWRTPLK\nNew York")
+    expect(opened.locator("#words .allowed")).to_have_text(["xkcdqwrtplk"])
+    assert flagged(opened) == [word.text for word in expected.words if word.is_anomaly]
+    assert not expected.is_anomaly
+    assert opened.inner_text("#verdict") != "This text stands out"
     opened.reload()
-    assert opened.input_value("#allowed") == "Louise, XKCDQWRTPLK", "the browser remembers them"
+    expect(opened.locator("#about")).not_to_be_empty()
+    assert opened.input_value("#allowed") == "Louise, XKCDQWRTPLK\nNew York", "the browser remembers them"
+    check(opened, STRANGE)
+    assert "xkcdqwrtplk" not in flagged(opened)
+
+
+def test_a_word_is_allowed_from_its_explanation(opened):
+    check(opened, STRANGE)
+    word = opened.locator("#words .word", has_text="xkcdqwrtplk")
+    word.hover()
+    assert opened.locator("#popover .allow").count() == 0
+    word.click()
+    opened.keyboard.press("Tab")
+    assert opened.evaluate("document.activeElement.className") == "allow"
+    opened.keyboard.press("Enter")
+    expect(opened.locator("#words .allowed")).to_have_text(["xkcdqwrtplk"])
+    assert opened.input_value("#allowed") == "xkcdqwrtplk"
+    opened.locator("#words .allowed").click()
+    assert "judged without it" in opened.inner_text("#popover")
+    assert opened.locator("#popover .allow").count() == 0
+
+
+def test_a_file_is_judged_anew_when_a_word_is_allowed(opened):
+    open_file(opened, "lines.txt", f"Where is my order?\n{STRANGE}\nWhere is my lid?\n")
+    set_rate(opened, 0.05)
+    expect(opened.locator("#table-title")).to_have_text("1 of 3 documents stand out")
+    opened.fill("#allowed", "xkcdqwrtplk")
+    expect(opened.locator("#table-title")).to_have_text("0 of 3 documents stand out")
+    expect(opened.locator("#words")).to_have_text(STRANGE)
 
 
 def test_emoji_and_other_astral_characters_stay_in_place(opened, model):

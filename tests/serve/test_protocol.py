@@ -1,6 +1,7 @@
 """What is no HTTP, or too much of it, gets an error like any other."""
 
 import json
+import logging
 import socket
 
 import pytest
@@ -71,3 +72,17 @@ def test_the_bound_is_on_each_request_of_a_connection(plain):
     status, _, rest = exchange(plain, one + one + last)
     assert status == 200
     assert rest.count(b"HTTP/1.1 200") == 2
+
+
+def test_strangers_cannot_fill_the_log(plain):
+    written = []
+    handler = logging.Handler()
+    handler.emit = written.append
+    logging.getLogger("uvicorn.error").addHandler(handler)
+    try:
+        assert exchange(plain, b"hello\r\n\r\n")[0] == 400
+        upgrade = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade, close\r\nUpgrade: websocket\r\n\r\n"
+        assert exchange(plain, upgrade)[0] == 200
+    finally:
+        logging.getLogger("uvicorn.error").removeHandler(handler)
+    assert written == []

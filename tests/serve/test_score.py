@@ -6,13 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from difa.allow import AllowList
 from difa.formats.write import to_json_line
+from difa.serve.metrics import Metrics
+from difa.serve.models import Query, ServedModel
+from difa.serve.settings import Settings
+from difa.words import from_text
 
 TEXTS = ["Where is my xkcdqwrtplk order?", "Thank you 👍 for the 𝒻ast reply!", "", "The lid was broken."]
-
-
-def without_word_flags(record):
-    return {**record, "words": [{**word, "is_anomaly": None} for word in record["words"]]}
 
 
 def test_answers_are_the_command_line_s_json(client, model):
@@ -67,16 +68,28 @@ def test_reasons_for_unusual_words_only(client, model):
     assert any(evidence < -math.log(0.2) for evidence, _ in pairs)
 
 
-def test_allowed_words_are_never_flagged_in_capitals_or_not(client):
+def test_allowed_words_play_no_part_in_capitals_or_not(client, model):
     def flagged(result):
         return [word["text"] for word in result["words"] if word["is_anomaly"]]
 
     plain = client.score(text=TEXTS[0], fpr=0.05)[1]["results"][0]
     assert "xkcdqwrtplk" in flagged(plain)
-    allowed = client.score(text=TEXTS[0], fpr=0.05, allow_list=["XKCDqwrtplk"])[1]["results"][0]
-    assert flagged(allowed) == [text for text in flagged(plain) if text != "xkcdqwrtplk"]
-    assert "xkcdqwrtplk" not in allowed["summary"]
-    assert {**without_word_flags(allowed), "summary": ""} == {**without_word_flags(plain), "summary": ""}
+    allowed = client.score(text=TEXTS[0], fpr=0.05, allow=["XKCDqwrtplk"])[1]["results"][0]
+    assert allowed == model.score(TEXTS[:1], fpr=0.05, allow=["xkcdqwrtplk"])[0].to_dict()
+    assert "xkcdqwrtplk" not in flagged(allowed)
+    assert allowed["p_value"] > plain["p_value"]
+    assert [word["text"] for word in allowed["words"] if word.get("allowed")] == ["xkcdqwrtplk"]
+    reasons = client.score(text=TEXTS[0], allow=["xkcdqwrtplk"], return_reasons=True)[1]["results"][0]
+    assert reasons["score"] == allowed["score"]
+
+
+def test_a_batch_of_requests_with_different_words_allowed(model):
+    served = ServedModel("m", model, Settings(), Metrics())
+    document = from_text(TEXTS[0])
+    queries = [Query(document, 9), Query(document, 9, allow=AllowList.of(["xkcdqwrtplk"])), Query(document, 9)]
+    plain, allowed, again = served._work(queries)
+    assert plain == again == model.score_unflagged([document])[0]
+    assert allowed == model.score_unflagged([document], allow=["xkcdqwrtplk"])[0]
 
 
 def test_a_broken_document_costs_only_itself(client):
@@ -116,7 +129,8 @@ def test_another_model_by_name(client, quick_model):
         ({"text": "a", "return_words": 1}, "return_words: expected boolean, got a number"),
         ({"text": ["a"]}, "text: expected string, got a list"),
         ({"texts": "a"}, "texts: expected list, got a string"),
-        ({"text": "a", "allow_list": [1]}, "allow_list.0: expected string, got a number"),
+        ({"text": "a", "allow": ["b", " "]}, "allow: expected words as strings, got an empty one"),
+        ({"text": "a", "allow": [1]}, "allow.0: expected string, got a number"),
         ({"text": "a", "secret": 1}, "got another one: remove it"),
     ],
 )

@@ -96,7 +96,7 @@ def _lists(settings: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _torch_threads(threads: int | None) -> Iterator[None]:
-    """Keep torch to so many threads, or leave it alone."""
+    """Limit the threads of torch, or leave them as they are."""
     import torch
 
     before = torch.get_num_threads()

@@ -192,7 +192,7 @@ def run_difa(
 
 
 def fit_difa(model: DiFA, training: Sequence[Document], encoder: Encoder | None, bench: Workbench) -> None:
-    """Fit through the public door; or, where the training vectors are not the run's own, through the one behind it."""
+    """Fit through the public interface, or through the internal one if the training vectors are not the run's own."""
     if encoder is None:
         model.fit(training)
         return

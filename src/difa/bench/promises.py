@@ -110,6 +110,6 @@ def _some(documents: Sequence[Document], rng: np.random.Generator) -> list[Docum
 
 
 def join(documents: Sequence[Document], count: int) -> list[Document]:
-    """Documents, each made of so many one after the other."""
+    """Documents, each made of several in a row."""
     groups = [documents[at : at + count] for at in range(0, len(documents) - count + 1, count)]
     return [from_tokens([word.text for document in group for word in document.words]) for group in groups]

@@ -109,6 +109,6 @@ class _Feed:
 
 
 def _documents_until(feed: _Feed, batches: Sequence[FloatArray]) -> int | None:
-    """Documents of changed text up to the alarm, in a feed as it stands; None if there was none."""
+    """Documents of changed text up to the alarm, in an unchanged feed; None if there was none."""
     changed = copy(feed)
     return next((number * _BATCH for number, batch in enumerate(batches, 1) if changed.look(batch)), None)

@@ -198,7 +198,7 @@ def _check_packages() -> None:
 
 @contextmanager
 def _limit_threads(threads: int | None) -> Iterator[None]:
-    """Keep numerical libraries and torch to so many threads."""
+    """Limit the threads of numerical libraries and torch."""
     if threads is None:
         yield
         return

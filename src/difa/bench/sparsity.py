@@ -79,7 +79,7 @@ def make_groups(halves: Split, counts: Sequence[int], seed: int) -> dict[int, li
 
 
 def insert_words(document: Document, count: int, stock: Sequence[str], rng: np.random.Generator) -> Document:
-    """The document with so many words of the stock at random positions, labelled 1."""
+    """The document with words of the stock put in at random positions, labelled 1."""
     tokens, labels = [word.text for word in document.words], [0] * len(document.words)
     for _ in range(count):
         at = int(rng.integers(len(tokens) + 1))

@@ -125,7 +125,7 @@ def _medians(seconds: dict[str, dict[str, list[float]]], staged: Sequence[dict[s
 def _rounds(
     rounds: int, clocked: dict[str, Callable[[], object] | None], commands: dict[str, list[str]]
 ) -> dict[str, dict[str, list[float]]]:
-    """Every part in turn, so many times: what slows the machine for a while then slows all of them."""
+    """Every part in turn, several times: what slows the machine for a while then slows all of them."""
     seconds: dict[str, list[float]] = {part: [] for part in [*(part for part, work in clocked.items() if work), *commands]}
     peak: dict[str, list[float]] = {part: [] for part in commands}
     # What this process has loaded for the comparison is not DiFA's to search for garbage.

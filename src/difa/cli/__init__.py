@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from difa import __version__
-from difa.cli import bench, evaluate, explain, export, fit, mcp, monitor, report, score, serve, set_rate, threshold
+from difa.cli import allow, bench, evaluate, explain, export, fit, mcp, monitor, report, score, serve, set_rate, threshold, update
 from difa.cli.options import say
 from difa.errors import DifaError
 
@@ -51,12 +51,14 @@ app.command(epilog=mcp.EXAMPLES)(mcp.mcp)
 app.command(epilog=monitor.EXAMPLES)(monitor.monitor)
 app.command(epilog=threshold.EXAMPLES)(threshold.threshold)
 app.command("set", epilog=set_rate.EXAMPLES)(set_rate.set_)
+app.command(epilog=allow.EXAMPLES)(allow.allow)
+app.command(epilog=update.EXAMPLES)(update.update)
 app.add_typer(export.app)
 app.add_typer(bench.app)
 
 
 def _as_options(message: str) -> str:
-    """A message of the library, with the parameters that it names as the options that they are here."""
+    """A message of the library, with its parameter names written as command-line options."""
     return re.sub(r"\b(skip_bad|shard_size|max_words)\b", lambda found: "--" + found[0].replace("_", "-"), message)
 
 

@@ -26,7 +26,7 @@ difa bench table --data data --out bench
 
 difa bench table --seeds 0,1,2,3,4 --forms clean --methods tokencore,difa-full
 
-difa bench report bench --into docs/benchmark.md
+difa bench report bench --into docs/benchmark-tables.md
 """
 
 app = typer.Typer(
@@ -39,7 +39,7 @@ app = typer.Typer(
 
 DataFolder = Annotated[
     Path | None,
-    typer.Option(help="Folder with tokenad/, or with labelled files of your own; else DIFA_DATA, ../shared/data or the hub."),
+    typer.Option(help="Folder with tokenad/, or with your own labelled files. Default: DIFA_DATA, ../shared/data or the hub."),
 ]
 EncoderName = Annotated[str, typer.Option("--encoder", help="minilm (embedded), a Hugging Face hub name, or a local folder.")]
 Methods = Annotated[str, typer.Option(help="Methods, separated by commas. A wrong name lists the right ones.")]
@@ -48,14 +48,16 @@ PresetName = Annotated[str, typer.Option("--preset", help="Which preset of DiFA.
 
 
 def common(
-    out: Annotated[Path, typer.Option(help="Results folder; a run that was stopped goes on where it was.")] = Path("bench"),
+    out: Annotated[Path, typer.Option(help="Results folder; a stopped run continues where it was.")] = Path("bench"),
     data: DataFolder = None,
     sets: Annotated[str, typer.Option(help="Sets, separated by commas.")] = "",
-    forms: Annotated[str, typer.Option(help="original, clean or both, separated by a comma.")] = "",
-    seeds: Annotated[str, typer.Option(help="Seeds of split and methods; 42 is the published split.")] = "42",
+    forms: Annotated[str, typer.Option(help="Forms, separated by commas: original, clean. Default: both.")] = "",
+    seeds: Annotated[
+        str, typer.Option(help="Seeds of the split and of the methods, separated by commas; 42 is the published split.")
+    ] = "42",
     encoder: EncoderName = "minilm",
     layer: Annotated[int | None, typer.Option(help="Hidden layer to read: 0 is the embedding, −1 the last.")] = None,
-    draws: Annotated[int, typer.Option(help="Draws of the bootstrap over documents; 0 for no intervals.", min=0)] = 200,
+    draws: Annotated[int, typer.Option(help="Bootstrap draws over documents; 0 for no intervals.", min=0)] = 200,
     threads: Threads = None,
     cache: Cache = None,
     revision: Annotated[str | None, typer.Option(help="Commit of the original form on the hub.")] = None,
@@ -137,9 +139,11 @@ def table(
         bool,
         typer.Option("--grid", help="Also the best of the TokenCore authors' settings: on validation data, and by test AUROC."),
     ] = False,
-    peers: Annotated[bool, typer.Option("--peers", help="Also all detectors of PyTextAD; --methods takes single ones.")] = False,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Also all detectors of PyTextAD; --methods selects single ones.")
+    ] = False,
 ) -> None:
-    """Every method on every set: AUROC, average precision and false alarms at 95 % recall, for words and documents."""
+    """Measure every method on every set: AUROC, average precision, false alarms at 95 % recall; words and documents."""
     from difa.bench.table import run_table
 
     run_table(context.obj, _names(methods), grid=grid, with_peers=peers)
@@ -153,9 +157,11 @@ def table(
 def ablation(
     context: typer.Context,
     preset: PresetName = "full",
-    judge: Annotated[str, typer.Option(help="labels, or pseudo for made-up anomalies of held-out normal documents.")] = "labels",
+    judge: Annotated[
+        str, typer.Option(help="Judge by `labels`, or by `pseudo` anomalies made in held-out normal documents.")
+    ] = "labels",
 ) -> None:
-    """What each view, the fusion, the aggregation and the calibration of DiFA are worth."""
+    """Measure what each view, the fusion, the aggregation and the calibration of DiFA contribute."""
     from difa.bench.ablation import run_ablation
 
     run_ablation(context.obj, preset, judge)
@@ -163,7 +169,7 @@ def ablation(
 
 @command("efficiency.md", examples=("", "--methods tokencore,lunar,difa-full"), sets="grammar,review", forms="clean")
 def efficiency(context: typer.Context, methods: Methods = "") -> None:
-    """Accuracy against time to fit, time to score and memory."""
+    """Measure accuracy against time to fit, time to score and memory."""
     from difa.bench.efficiency import run_efficiency
 
     run_efficiency(context.obj, _names(methods))
@@ -172,11 +178,11 @@ def efficiency(context: typer.Context, methods: Methods = "") -> None:
 @command("speed.md", examples=("", "--many 200000"), sets="review", forms="clean")
 def speed(
     context: typer.Context,
-    docs: Annotated[int, typer.Option(help="Documents that are scored; four times as many to see growth.", min=4)] = 200,
-    rounds: Annotated[int, typer.Option(help="How often each part runs; medians are compared.", min=1)] = 3,
-    many: Annotated[int, typer.Option(help="Also the memory of so many short documents, such as 200000.", min=0)] = 0,
+    docs: Annotated[int, typer.Option(help="Documents to score; four times as many are scored to see growth.", min=4)] = 200,
+    rounds: Annotated[int, typer.Option(help="Number of times each part runs; medians are compared.", min=1)] = 3,
+    many: Annotated[int, typer.Option(help="Also measure the memory for this many short documents, such as 200000.", min=0)] = 0,
 ) -> None:
-    """How fast scoring is beside its encoder, bare matrix products, a peer library and a cold start."""
+    """Measure the speed of scoring, compared with its encoder, matrix products, a peer library and a cold start."""
     from difa.bench.speed import run_speed
 
     run_speed(context.obj, docs, rounds, many)
@@ -184,7 +190,7 @@ def speed(
 
 @command("contamination.md", examples=("", "--data labelled --sets mine --methods difa-full"), sets="spam", forms="clean")
 def contamination(context: typer.Context, methods: Methods = "difa-full,difa-paper,tokencore,iforest") -> None:
-    """Document AUROC as the training data is spoilt by noise and by real anomalies."""
+    """Measure document AUROC with noise and real anomalies in the training data."""
     from difa.bench.contamination import run_contamination
 
     run_contamination(context.obj, _names(methods))
@@ -192,7 +198,7 @@ def contamination(context: typer.Context, methods: Methods = "difa-full,difa-pap
 
 @command("sparsity.md", examples=("", "--sets review --methods trigram,difa-full"), sets="spam", forms="clean")
 def sparsity(context: typer.Context, methods: Methods = "difa-full,difa-paper,tokencore,iforest,trigram") -> None:
-    """Document AUROC by the number of anomalous words in a document."""
+    """Measure document AUROC by the number of anomalous words in a document."""
     from difa.bench.sparsity import run_sparsity
 
     run_sparsity(context.obj, _names(methods))
@@ -200,7 +206,7 @@ def sparsity(context: typer.Context, methods: Methods = "difa-full,difa-paper,to
 
 @command("promises.md", examples=("", "--sets review --seeds 0,1,2", "--preset full"), forms="clean", seeds=_RESAMPLES)
 def promises(context: typer.Context, preset: PresetName = "fast") -> None:
-    """Whether false-alarm and false-discovery rates hold, and when they do not."""
+    """Measure whether false-alarm and false-discovery rates hold, and when they do not."""
     from difa.bench.promises import run_promises
 
     run_promises(context.obj, preset)
@@ -210,9 +216,9 @@ def promises(context: typer.Context, preset: PresetName = "fast") -> None:
 def examples(
     context: typer.Context,
     preset: PresetName = "full",
-    count: Annotated[int, typer.Option(help="Documents drawn by chance from each set.", min=0)] = 3,
+    count: Annotated[int, typer.Option(help="Documents drawn at random from each set.", min=0)] = 3,
 ) -> None:
-    """Scored documents with their words coloured, as HTML and PNG."""
+    """Draw scored documents with coloured words, as HTML and PNG."""
     from difa.bench.examples import run_examples
 
     run_examples(context.obj, preset, count)
@@ -221,7 +227,7 @@ def examples(
 @app.command()
 def report(
     results: Annotated[Path, typer.Argument(help="A results folder, as the other commands write it.")],
-    into: Annotated[Path, typer.Option(help="Markdown page with marks to fill in.")],
+    into: Annotated[Path, typer.Option(help="Markdown page with the marks to fill in.")],
     quiet: Quiet = False,
 ) -> None:
     """Fill the tables and pictures of a Markdown page from a results folder."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from difa.cli.options import (
+    Allow,
     Cache,
     Fdr,
     Fpr,
@@ -19,6 +20,7 @@ from difa.cli.options import (
     SkipBad,
     TextColumn,
     Threads,
+    allowed_words,
     columns_of,
     read_all,
 )
@@ -37,6 +39,7 @@ def evaluate(
     json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     fpr: Fpr = None,
     fdr: Fdr = None,
+    allow: Allow = None,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
     input_format: InputFormat = None,
@@ -50,7 +53,7 @@ def evaluate(
     from difa.estimator import DiFA
     from difa.evaluate import evaluate as measure
 
-    detector = DiFA.load(model, cache=cache, threads=threads)
+    detector = DiFA.load(model, cache=cache, threads=threads).allow(allowed_words(allow))
     documents = read_all(labelled, skip_bad, columns_of(text_column, id_column, input_format), quiet)
     figures = measure(score_all(detector, documents, fpr, fdr, quiet), documents)
     if json:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from difa.cli.options import Fpr, ModelFolder
+from difa.cli.options import Allow, Fpr, ModelFolder, allowed_words
 
 EXAMPLES = """Examples:
 
@@ -22,10 +22,11 @@ echo "some text" | difa explain model - --json
 
 def explain(
     model: ModelFolder,
-    text: Annotated[str, typer.Argument(help="The text, or - for stdin.")],
+    text: Annotated[str, typer.Argument(help="The text, or - for standard input.")],
     fpr: Fpr = None,
-    most: Annotated[int, typer.Option(help="Words to explain at most.", min=1)] = 6,
-    details: Annotated[bool, typer.Option("--details", help="Add the evidence of each view, and its reasons.")] = False,
+    allow: Allow = None,
+    most: Annotated[int, typer.Option(help="Maximum number of words to explain.", min=1)] = 6,
+    details: Annotated[bool, typer.Option("--details", help="Also show the evidence and the reasons of each view.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Say in plain words what is unusual about a text."""
@@ -43,7 +44,7 @@ def explain(
             raise InputError(f"-: expected UTF-8 text, got something else at byte {error.start}") from None
     if not text.strip():
         raise InputError("expected a text, got an empty one")
-    explained = DiFA.load(model).explain(text.rstrip("\n"), fpr=fpr)
+    explained = DiFA.load(model).explain(text.rstrip("\n"), fpr=fpr, allow=allowed_words(allow))
     if json:
         typer.echo(jsonlib.dumps(explanation_record(explained), ensure_ascii=False, indent=2))
     else:

@@ -20,19 +20,19 @@ difa export label-studio scores.jsonl --out tasks.json --config labelling.xml
 difa export label-studio scores.jsonl --out tasks.json --only-flagged --model-version reviews-3
 """
 
-app = typer.Typer(name="export", help="Give scores to other tools.", no_args_is_help=True)
+app = typer.Typer(name="export", help="Export scores for other tools.", no_args_is_help=True)
 
 
 @app.command("label-studio", epilog=EXAMPLES)
 def label_studio(
     scores: Annotated[list[str], typer.Argument(help="What `difa score` wrote: .jsonl, .parquet, packed or not, or folders.")],
-    out: Annotated[Path, typer.Option(help="The file of tasks, to be imported into Label Studio.")],
-    config: Annotated[Path | None, typer.Option(help="Also write the labelling configuration (XML) there.")] = None,
-    model_version: Annotated[str | None, typer.Option(help="Model version to show; the version of difa by default.")] = None,
+    out: Annotated[Path, typer.Option(help="File of tasks, for import into Label Studio.")],
+    config: Annotated[Path | None, typer.Option(help="File for the labelling configuration (XML).")] = None,
+    model_version: Annotated[str | None, typer.Option(help="Model version to show. Default: the version of difa.")] = None,
     only_flagged: Annotated[bool, typer.Option("--only-flagged", help="Leave out documents that are not flagged.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write tasks for Label Studio, with flagged words marked beforehand."""
+    """Write tasks for Label Studio, with the flagged words already marked."""
     from difa import __version__
     from difa.atomic import fresh_text
     from difa.formats.labelstudio_export import CONFIGURATION, write_tasks

@@ -44,21 +44,17 @@ def fit(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="full (default), fast without an encoder, or paper as published; fast as well where full is not installed."
+            help="full (default), fast (no encoder) or paper (as published). Without the packages of full, fast is taken."
         ),
     ] = None,
     fpr: Annotated[
-        float, typer.Option(help="Share of normal documents that the model may flag; can be changed when scoring.")
+        float, typer.Option(help="Share of normal documents that may be flagged; can be changed when scoring.")
     ] = 0.01,
-    seed: Annotated[int, typer.Option(help="Same seed, same data, same machine: same model.")] = 0,
-    max_words: Annotated[
-        int, typer.Option(help="Words to fit on at most: of a larger corpus a uniform sample of documents is used.")
-    ] = 200_000,
+    seed: Annotated[int, typer.Option(help="Random seed. The same seed and data give the same model on the same machine.")] = 0,
+    max_words: Annotated[int, typer.Option(help="Maximum words to fit on; a larger corpus is sampled uniformly.")] = 200_000,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="STAGE.KEY=VALUE", help="Change a single setting of the preset; may be given several times."
-        ),
+        typer.Option("--set", metavar="STAGE.KEY=VALUE", help="Change one setting of the preset; can be repeated."),
     ] = None,
     text_column: TextColumn = None,
     input_format: InputFormat = None,
@@ -99,7 +95,7 @@ def fit(
 
 
 def _preset(encoder: str | None) -> str:
-    """What to fit where nobody said: without the packages that `full` needs, `fast`, and a line that says so."""
+    """The preset if none is given: `full`, or `fast` with a note if the packages of `full` are missing."""
     missing = next((name for name in _FULL_NEEDS if find_spec(name) is None), None)
     if missing is None or encoder is not None:
         return "full"
@@ -108,7 +104,7 @@ def _preset(encoder: str | None) -> str:
 
 
 def settings_of(changes: Sequence[str]) -> dict[str, dict[str, Any]] | None:
-    """Settings by stage from `stage.key=value`; values are JSON, and words that are not JSON are taken as they stand."""
+    """Settings by stage from `stage.key=value`; values are JSON; anything else is a string."""
     from difa.errors import ConfigError
 
     stages: dict[str, dict[str, Any]] = {}

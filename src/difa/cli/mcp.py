@@ -11,7 +11,7 @@ difa mcp model
 
 
 def mcp(model: ModelFolder, threads: Threads = None) -> None:
-    """Serve a model to assistants by the Model Context Protocol (stdin and stdout, local only)."""
+    """Serve a model to assistants over the Model Context Protocol (stdin and stdout, local only)."""
     from difa.estimator import DiFA
     from difa.integrations.mcp import make_server
 

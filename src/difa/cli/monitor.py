@@ -43,16 +43,14 @@ def monitor(
     inputs: Inputs,
     by: Annotated[
         str | None,
-        typer.Option(help="Cut the input into batches by this column, or by `day`; otherwise each file is a batch."),
+        typer.Option(help="Split the input into batches by this column, or by `day`. Default: each file is a batch."),
     ] = None,
-    state: Annotated[
-        Path | None, typer.Option(help="File that keeps the running evidence, so that the next run goes on with it.")
-    ] = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Start anew, whatever --state says.")] = False,
+    state: Annotated[Path | None, typer.Option(help="File that keeps the running evidence for the next run.")] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Ignore the content of --state and start over.")] = False,
     alarm: Annotated[
-        float, typer.Option(help="Chance that there is ever a false alarm while the feed is as the normal text was.")
+        float, typer.Option(help="Probability of ever raising a false alarm while the feed is like the normal text.")
     ] = 0.05,
-    prometheus: Annotated[Path | None, typer.Option(help="Also write the figures as Prometheus text, for a collector.")] = None,
+    prometheus: Annotated[Path | None, typer.Option(help="File for the figures as Prometheus text.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     fpr: Fpr = None,
     text_column: TextColumn = None,
@@ -62,7 +60,7 @@ def monitor(
     skip_bad: SkipBad = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say whether a feed is still like the normal text; exit code 1 on alarm."""
+    """Check whether a feed is still like the normal text; exit code 1 on alarm."""
     from difa.atomic import fresh_text
     from difa.calibrate import check_rate
     from difa.estimator import DiFA

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,24 +22,52 @@ Inputs = Annotated[
     ),
 ]
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder, as `difa fit --out` writes it.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no summary on stderr.")]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Go on without lines that cannot be read, and list them on stderr.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bars and no summary on stderr.")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip lines that cannot be read, and list them on stderr.")]
 Fpr = Annotated[
-    float | None, typer.Option(help="Flag this share of normal documents (and words) at most; the model's own by default.")
+    float | None, typer.Option(help="Flag at most this share of normal documents (and words). Default: the model's own rate.")
 ]
 Fdr = Annotated[
-    float | None, typer.Option(help="Instead: at most this share of the flagged documents may be normal (Benjamini–Hochberg).")
+    float | None,
+    typer.Option(help="Instead of --fpr: at most this share of the flagged documents is normal (Benjamini–Hochberg)."),
 ]
-TextColumn = Annotated[
-    str | None, typer.Option(help="Column of a table that holds the text; the one obvious candidate by default.")
-]
-IdColumn = Annotated[str | None, typer.Option(help="Column of a table that holds the documents' ids; `id` if there is one.")]
+TextColumn = Annotated[str | None, typer.Option(help="Column of a table with the text. Default: the one obvious candidate.")]
+IdColumn = Annotated[str | None, typer.Option(help="Column of a table with the ids. Default: `id`, if there is one.")]
 InputFormat = Annotated[
     str | None,
     typer.Option(help="What standard input holds: text, jsonl, json, csv, tsv or parquet; lines of text or JSON by default."),
 ]
-Cache = Annotated[Path | None, typer.Option(help="Folder that keeps word vectors between runs.")]
-Threads = Annotated[int | None, typer.Option(help="Threads; all cores by default.")]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WORDS_OR_FILE",
+        help="A word or phrase that is normal this time, or a file of them, one a line; may be given several times.",
+    ),
+]
+Cache = Annotated[Path | None, typer.Option(help="Folder that stores word vectors between runs.")]
+Threads = Annotated[int | None, typer.Option(help="Number of threads. Default: all cores.")]
+
+
+def allowed_words(given: list[str] | None) -> list[str]:
+    """Words and phrases from what was given: each itself, or the lines of a file; - is standard input."""
+    from difa.errors import InputError
+
+    words: list[str] = []
+    for name in given or ():
+        path = Path(name)
+        if name != "-" and not path.is_file():
+            if path.suffix.lower() == ".txt" or path.is_dir():
+                raise InputError(f"{name}: expected a word, or a file of words, one a line, found no such file")
+            words.append(name)
+            continue
+        try:
+            content = (sys.stdin.buffer.read() if name == "-" else path.read_bytes()).decode("utf-8-sig")
+        except OSError as error:
+            raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise InputError(f"{name}: expected UTF-8 text, got something else at byte {error.start}") from None
+        words += [line.strip() for line in content.splitlines() if line.strip()]
+    return words
 
 
 def say(message: str, quiet: bool = False) -> None:
@@ -76,8 +104,10 @@ def stream_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool 
     yield from stream_sources(find_inputs(inputs, columns, quiet, skip_bad), skip_bad)
 
 
-def stream_sources(sources: Sequence[Source], skip_bad: bool) -> Iterator[Document]:
-    """The same from files that were looked up before."""
+def stream_sources(
+    sources: Sequence[Source], skip_bad: bool, wanted: Callable[[Source, Document], bool] = lambda source, document: True
+) -> Iterator[Document]:
+    """The same from files that were looked up before; of their documents those that are wanted."""
     from difa.formats import bad_line, read_entries
 
     skipped = 0
@@ -87,7 +117,7 @@ def stream_sources(sources: Sequence[Source], skip_bad: bool) -> Iterator[Docume
                 raise bad_line(entry.bad)
             say(f"difa: skipped {entry.bad}")
             skipped += 1
-        elif entry.document is not None:
+        elif entry.document is not None and wanted(sources[entry.position.file], entry.document):
             yield entry.document
     say_skipped(skipped)
 

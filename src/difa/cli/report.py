@@ -21,17 +21,17 @@ difa report scores/ --out report.html --png pictures
 
 def report(
     scores: Annotated[list[str], typer.Argument(help="What `difa score` wrote: .jsonl, .parquet, packed or not, or folders.")],
-    out: Annotated[Path, typer.Option(help="The HTML file.")],
+    out: Annotated[Path, typer.Option(help="HTML file to write.")],
     by: Annotated[
         list[str] | None,
-        typer.Option(help="Share flagged by `file`, `day` or a column of the input; may be repeated."),
+        typer.Option(help="Show the share flagged by `file`, `day` or a column of the input; can be repeated."),
     ] = None,
-    title: Annotated[str, typer.Option(help="Headline.")] = "What stands out",
-    most: Annotated[int, typer.Option(help="Unusual documents to show.", min=1)] = 30,
-    png: Annotated[Path | None, typer.Option(help="Folder for single pictures as well.")] = None,
+    title: Annotated[str, typer.Option(help="Title of the report.")] = "What stands out",
+    most: Annotated[int, typer.Option(help="Number of unusual documents to show.", min=1)] = 30,
+    png: Annotated[Path | None, typer.Option(help="Also write single pictures to this folder.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write a report on scored documents, as one file to send to others."""
+    """Write a report on scored documents: one HTML file to send to others."""
     from difa.atomic import fresh_text
     from difa.formats.results import read_results
     from difa.report.page import report_html

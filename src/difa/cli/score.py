@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difa.cli.options import (
+    Allow,
     Cache,
     Fdr,
     Fpr,
@@ -25,6 +26,7 @@ from difa.cli.options import (
     SkipBad,
     TextColumn,
     Threads,
+    allowed_words,
     columns_of,
     find_inputs,
     say,
@@ -52,6 +54,8 @@ difa score model new.jsonl --screen 0.1 --screen-model fast-model --out scores.j
 
 difa score model today.csv --top 30 --out worst.csv
 
+difa score model new.txt --allow product-names.txt --allow "Gigaset E560"
+
 tail -f log.txt | difa score model - > scores.jsonl
 
 difa score model texts/ --engine ray --out scores
@@ -63,23 +67,26 @@ def score(
     inputs: Inputs,
     out: Annotated[
         str | None,
-        typer.Option(help="File for the results (.jsonl, .csv, .tsv, .parquet), or with --shard-size a folder; else stdout."),
+        typer.Option(help="File for the results (.jsonl, .csv, .tsv, .parquet), or a folder with --shard-size. Default: stdout."),
     ] = None,
-    shard_size: Annotated[int | None, typer.Option(help="Write files of this many documents into the folder --out.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where the same command was interrupted.")] = False,
+    shard_size: Annotated[
+        int | None, typer.Option(help="Write files of this many documents into the folder given by --out.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue where the same command was interrupted.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace what an earlier run left at --out.")] = False,
     screen: Annotated[
         float | None,
-        typer.Option(help="Let --screen-model read everything and MODEL only what is among this share of normal documents."),
+        typer.Option(help="Let --screen-model read everything, and MODEL only documents with at most this p-value."),
     ] = None,
     screen_model: Annotated[
-        Path | None, typer.Option(help="With --screen: the folder of a fast model, fitted on the same documents.")
+        Path | None, typer.Option(help="With --screen: folder of a fast model, fitted on the same documents.")
     ] = None,
     fpr: Fpr = None,
     fdr: Fdr = None,
-    top: Annotated[int | None, typer.Option(help="Give only this many documents, the most unusual first.")] = None,
+    allow: Allow = None,
+    top: Annotated[int | None, typer.Option(help="Write only this many documents, the most unusual first.")] = None,
     fail_if_flagged: Annotated[
-        bool, typer.Option("--fail-if-flagged", help="End with exit code 1 if any document is flagged.")
+        bool, typer.Option("--fail-if-flagged", help="Exit with code 1 if any document is flagged.")
     ] = False,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
@@ -96,14 +103,15 @@ def score(
     """Score every word and every document."""
     only_ray = {"workers": workers, "address": address}
     only_local: dict[str, object] = {"fdr": fdr, "cache": cache, "input-format": input_format}
-    only_local |= {"top": top, "fail-if-flagged": fail_if_flagged or None, "screen": screen}
-    only_local |= {"shard-size": shard_size}
+    only_local |= {"top": top, "fail-if-flagged": fail_if_flagged or None, "screen": screen, "shard-size": shard_size}
+    words = allowed_words(allow)
     if uses_ray(engine, only_ray, only_local):
         score_by_ray(
             model,
             inputs,
             out,
             fpr=fpr,
+            allow=words,
             threads=threads,
             skip_bad=skip_bad,
             quiet=quiet,
@@ -130,6 +138,7 @@ def score(
         shard_size=shard_size,
         fpr=fpr,
         fdr=fdr,
+        allow=words,
         resume=resume,
         force=force,
         skip_bad=skip_bad,
@@ -139,8 +148,7 @@ def score(
         screen=screen_model,
         screen_rate=screen or 0.1,
     )
-    flagged = _score_here(DiFA.load(model, cache=cache, threads=threads), job, quiet)
-    if fail_if_flagged and flagged:
+    if _score_here(DiFA.load(model, cache=cache, threads=threads), job, quiet) and fail_if_flagged:
         raise typer.Exit(1)
 
 
@@ -183,7 +191,7 @@ def _print(results: Sequence[Result]) -> None:
     from difa.formats.write import to_json_line
 
     sys.stdout.buffer.write("".join(map(to_json_line, results)).encode())
-    sys.stdout.buffer.flush()  # whoever reads along gets what is there
+    sys.stdout.buffer.flush()  # a reader of the pipe gets each result at once
 
 
 def _show(results: Sequence[Result]) -> None:

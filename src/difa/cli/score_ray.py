@@ -20,10 +20,10 @@ ENGINES = ("local", "ray")
 EngineName = Annotated[
     str,
     typer.Option(
-        help="`local`, or `ray` for many cores and machines: --out is then a folder of parts, and --fdr is not offered."
+        help="`local`, or `ray` for many cores and machines. With ray, --out is a folder of parts, and --fdr is refused."
     ),
 ]
-WorkerCount = Annotated[int | None, typer.Option(help="With --engine ray: worker processes; one per core by default.")]
+WorkerCount = Annotated[int | None, typer.Option(help="With --engine ray: number of worker processes. Default: one per core.")]
 Address = Annotated[str | None, typer.Option(help="With --engine ray: a running cluster, `auto` or host:port.")]
 Format = Annotated[
     str | None,
@@ -32,7 +32,7 @@ Format = Annotated[
 
 
 def uses_ray(engine: str, only_ray: Mapping[str, object], only_local: Mapping[str, object]) -> bool:
-    """Whether Ray was chosen; options of the other engine are refused rather than ignored."""
+    """Whether Ray was chosen; options of the other engine are refused, not ignored."""
     if engine not in ENGINES:
         raise ConfigError(f"engine: expected one of {', '.join(ENGINES)}, got {engine!r}")
     for name, value in (only_local if engine == "ray" else only_ray).items():
@@ -49,6 +49,7 @@ def score_by_ray(
     out: str | None,
     *,
     fpr: float | None,
+    allow: list[str],
     threads: int | None,
     skip_bad: bool,
     quiet: bool,
@@ -76,6 +77,7 @@ def score_by_ray(
             inputs,
             out,
             fpr=fpr,
+            allow=allow,
             workers=workers,
             threads=threads,
             address=address,

@@ -24,26 +24,30 @@ def serve(
     models: Annotated[
         list[Path], typer.Argument(help="Model folders; the name of a folder is its model's name.", metavar="MODEL...")
     ],
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is every one that this machine has.")] = Settings.host,
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = Settings.port,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 listens on all addresses of this machine.")
+    ] = Settings.host,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = Settings.port,
     api_key: Annotated[
         str | None,
-        typer.Option(envvar="DIFA_API_KEY", help="Key that every /v1 request must bring; better given by DIFA_API_KEY."),
+        typer.Option(envvar="DIFA_API_KEY", help="Key that every /v1 request must send; safer in the variable DIFA_API_KEY."),
     ] = None,
     batch_words: Annotated[
-        int, typer.Option(help="Words that share a batch; a long or odd one counts as several.")
+        int, typer.Option(help="Maximum words in a batch; a long or odd word counts as several.")
     ] = Settings.batch_words,
     batch_documents: Annotated[
-        int, typer.Option(help="Documents that share a batch; 1 turns micro-batching off.")
+        int, typer.Option(help="Maximum documents in a batch; 1 turns micro-batching off.")
     ] = Settings.batch_documents,
-    batch_wait: Annotated[float, typer.Option(help="Seconds that an idle service waits for company.")] = Settings.batch_wait,
-    queue: Annotated[int, typer.Option(help="Requests that may wait or be under way; more get 429 at once.")] = Settings.queue,
-    timeout: Annotated[float, typer.Option(help="Seconds that a request may take.")] = Settings.timeout,
-    max_body: Annotated[int, typer.Option(help="Bytes that a request may have.")] = Settings.max_body,
-    max_texts: Annotated[int, typer.Option(help="Documents that a request may have.")] = Settings.max_texts,
-    max_characters: Annotated[int, typer.Option(help="Characters that a document may have.")] = Settings.max_characters,
+    batch_wait: Annotated[
+        float, typer.Option(help="Seconds that an idle service waits for more documents.")
+    ] = Settings.batch_wait,
+    queue: Annotated[int, typer.Option(help="Maximum requests queued or running; further ones get 429.")] = Settings.queue,
+    timeout: Annotated[float, typer.Option(help="Maximum seconds for one request.")] = Settings.timeout,
+    max_body: Annotated[int, typer.Option(help="Maximum bytes of a request.")] = Settings.max_body,
+    max_texts: Annotated[int, typer.Option(help="Maximum documents of a request.")] = Settings.max_texts,
+    max_characters: Annotated[int, typer.Option(help="Maximum characters of a document.")] = Settings.max_characters,
     max_words: Annotated[
-        int, typer.Option(help="Words that a document may have; a long or odd one counts as several.")
+        int, typer.Option(help="Maximum words of a document; a long or odd word counts as several.")
     ] = Settings.max_words,
     threads: Threads = None,
 ) -> None:

@@ -20,22 +20,13 @@ def set_(
     fpr: Annotated[float, typer.Option(help="Share of normal documents, and words, that may be flagged from now on.")],
     quiet: Quiet = False,
 ) -> None:
-    """Change the false-alarm rate of a model, without fitting anew."""
+    """Change the false-alarm rate of a model, without a new fit."""
     from difa.calibrate import check_rate
-    from difa.errors import ModelError
     from difa.estimator import DiFA
     from difa.persist import set_rate
 
     check_rate("--fpr", fpr)
-    reference = DiFA.load(model).detector_.document_reference
-    if reference.least_p > fpr:
-        warnings.warn(
-            f"no document can be flagged at a rate of {fpr:g}: {len(reference.values)} normal documents allow "
-            f"{reference.least_p:.2g} at best",
-            stacklevel=1,
-        )
-    try:
-        set_rate(model, fpr)
-    except OSError as error:
-        raise ModelError(f"{model}: cannot be written: {error.strerror}") from None
+    if why := DiFA.load(model).detector_.document_reference.why_too_small(fpr):
+        warnings.warn(why, stacklevel=1)
+    set_rate(model, fpr)
     say(f"{model}: flags {fpr:g} of normal documents from now on", quiet)

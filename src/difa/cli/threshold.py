@@ -32,9 +32,9 @@ def threshold(
     model: ModelFolder,
     inputs: Inputs,
     budget: Annotated[
-        str, typer.Option(help="Documents to review out of all, such as 30/2000; 30 alone is out of as many as the inputs have.")
+        str, typer.Option(help="Documents to review, such as 30/2000; 30 alone means 30 of all documents in the inputs.")
     ],
-    set_: Annotated[bool, typer.Option("--set", help="Also put the rate in force, as `difa set` does.")] = False,
+    set_: Annotated[bool, typer.Option("--set", help="Also store the rate in the model, as `difa set` does.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
@@ -43,7 +43,7 @@ def threshold(
     skip_bad: SkipBad = False,
     quiet: Quiet = False,
 ) -> None:
-    """Find the rate that keeps what is flagged within a budget, from recent documents."""
+    """Find the rate that keeps the number of flagged documents within a budget, from recent documents."""
     import numpy as np
 
     from difa.cli.scoring import score_all

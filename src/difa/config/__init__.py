@@ -81,7 +81,7 @@ _OLD_KEYS = {("calibration", "trim"): "leave_out_outliers"}  # names that older 
 
 @dataclass(frozen=True)
 class Config:
-    """All stages, in the order in which the data walks through them."""
+    """All stages, in the order in which data passes through them."""
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     views: ViewsConfig = field(default_factory=ViewsConfig)

@@ -32,7 +32,7 @@ class CalibrationConfig:
     epsilon: float = 1e-12
     """ε of e = −log(p + ε)."""
     leave_out_outliers: bool = True
-    """Whether training documents that do not belong among the others are left out, where there are too many to be chance."""
+    """Whether training documents that do not belong among the others are left out, if there are more than chance allows."""
 
     def __post_init__(self) -> None:
         check(self.reference in get_args(Reference), self, "reference", f"one of {', '.join(get_args(Reference))}")
@@ -76,7 +76,7 @@ class FusionConfig:
     rule: FusionRule = "mean"
     """`mean`: the power mean of any number of views. `gates`: the learned gates of the paper, for two views."""
     power: float = 2.0
-    """Power of the mean. At 1 one certain view is drowned by those that see nothing; above 3, chance in any view is heard."""
+    """Power of the mean. At 1, views that see nothing hide one that is certain; above 3, chance in any view shows."""
     half: tuple[str, ...] = ("form", "neighbour")
     """Views that count half in the mean: what is merely new in its form or meaning alarms them more often than the others."""
     hidden: int = 8

@@ -119,7 +119,7 @@ class SemanticConfig:
 
 @dataclass(frozen=True)
 class LanguageConfig:
-    """Language view: how rare a word is, here and in its language, and how strangely it is spelled."""
+    """Language view: how rare a word is, here and in its language, and how oddly it is spelt."""
 
     order: int = 4
     """Longest run of characters in the model, the predicted one included; 3 and 5 do as well."""

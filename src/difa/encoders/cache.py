@@ -1,4 +1,4 @@
-"""Vectors on disk, keyed by encoder, layer and words: a document is encoded once, whoever asks again.
+"""Vectors on disk, keyed by encoder, layer and words: a document is encoded once.
 
 One small file per document; several processes can share a folder.
 """

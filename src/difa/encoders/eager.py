@@ -1,7 +1,7 @@
 """An encoder that cannot be exported, on torch itself: slower, and it needs the encoder's own files.
 
 Sequences run one by one: torch's arithmetic depends on the size of a batch, and a document must have the same vectors alone or in
-any company.
+any batch.
 """
 
 from __future__ import annotations

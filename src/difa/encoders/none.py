@@ -1,4 +1,4 @@
-"""In the place of an encoder: words as they stand, without vectors. Nothing is loaded and nothing is computed."""
+"""No encoder: words without vectors. Nothing is loaded and nothing is computed."""
 
 from __future__ import annotations
 

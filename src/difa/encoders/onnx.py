@@ -1,7 +1,7 @@
 """The encoder on ONNX Runtime, with the Rust tokenizer: no torch, no transformers.
 
 A sequence is padded to a length that depends on itself alone, and batches hold sequences of one padded length: so a
-document has bit for bit the same vectors alone or in any company.
+document has the same vectors, bit for bit, alone or in any batch.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from difa.decide import UNUSUAL, Rule, flag, rank
 from difa.detector import Detector, Scored
 from difa.document import Document
 from difa.engines.output import ResultLines
-from difa.formats.write import columns_json, number_json, ranks_json, text_json, to_json_line, traits_json
+from difa.formats.write import ALLOWED_JSON, columns_json, number_json, ranks_json, text_json, to_json_line, traits_json
 
 _FLAGS = ("false", "true")
 
@@ -61,6 +61,7 @@ def _words_json(detector: Detector, documents: Sequence[Document], scored: Seque
         [_FLAGS[flag] for flag in (word_p <= fpr).tolist()],
         suggestions,
         *(ranks_json(column) for column in evidence.T.tolist()),
+        [ALLOWED_JSON[mark] for item in scored for mark in item.allowed.tolist()],
         strict=True,
     )
     return list(map(_pattern(tuple(view.name for view in detector.views)).__mod__, columns))
@@ -71,5 +72,5 @@ def _pattern(views: tuple[str, ...]) -> str:
     evidence = ", ".join(f'"{view}": %s' for view in views)
     return (
         '{"text": %s, "start": %d, "end": %d, "score": %s, "p_value": %s, "is_anomaly": %s, "suggestion": %s, '
-        f'"evidence": {{{evidence}}}}}'
+        f'"evidence": {{{evidence}}}%s}}'
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from difa import __version__
+from difa.allow import AllowList
 from difa.atomic import is_stream
 from difa.cascade import Cascade
 from difa.decide import Rule, flag, rank
@@ -41,7 +42,7 @@ from difa.formats.write import read_lines
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be scored, how, and where the results go."""
+    """What to score, how, and where the results go."""
 
     model: Path
     inputs: Sequence[str]
@@ -50,30 +51,32 @@ class Job:
     shard_size: int | None = None
     fpr: float | None = None
     fdr: float | None = None
+    allow: Sequence[str] = ()
+    """Words that are normal, beside those that the model allows."""
     resume: bool = False
     force: bool = False
     skip_bad: bool = False
     screen: Path | None = None
-    """Folder of a model that reads everything first, where there is one."""
+    """Folder of a fast model that reads everything first, if there is one."""
     screen_rate: float = 0.1
-    """Share of normal documents that it lets through."""
+    """Share of normal documents that the fast model passes on."""
     columns: Columns | None = None
-    """The columns of tables that hold text and ids; guessed where not given."""
+    """The columns of tables that hold text and ids; guessed if not given."""
     format: str | None = None
-    """`jsonl`, `csv`, `tsv` or `parquet`; by the ending of `out` where not given."""
+    """`jsonl`, `csv`, `tsv` or `parquet`; by the ending of `out` if not given."""
     top: int | None = None
-    """Keep only so many documents, the most unusual first."""
+    """Keep only this many documents, the most unusual first."""
 
 
 class Watch(Protocol):
-    """Someone who looks on."""
+    """Receives the progress of a run."""
 
     def begin(self, total: int | None) -> None:
-        """Reading begins; so many bytes are to be read, if that is known."""
+        """Called when reading begins, with the total number of bytes if that is known."""
         ...
 
     def advance(self, documents: int, read: int) -> None:
-        """Some more documents are scored, and so many bytes have been read in all."""
+        """Called when more documents are scored, with the bytes read so far."""
         ...
 
     def skip(self, complaint: str) -> None:
@@ -82,7 +85,7 @@ class Watch(Protocol):
 
 
 class Silent:
-    """Nobody looks on."""
+    """Shows no progress."""
 
     def begin(self, total: int | None) -> None: ...
 
@@ -104,6 +107,7 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
         return _score_to_stream(model, job, watch, job.out)
     sources = find_sources(job.inputs, job.columns, job.skip_bad)
     _check(job, sources)
+    model = model.allowing(job.allow)
     rule = model.rule(job.fpr, job.fdr)  # an impossible rate is refused before anything is read
     cascade = Cascade(model, DiFA.load(job.screen, threads=model.threads), job.screen_rate) if job.screen else None
     if cascade is not None:
@@ -233,6 +237,7 @@ class _Run:
             "model": _checksum(self.job.model),
             **({"screen": f"{self.job.screen_rate!r} {_checksum(self.job.screen)}"} if self.job.screen else {}),
             "rate": str(self.rule),
+            "allowed words": ", ".join(AllowList.of(self.job.allow).entries),
             "shard size": self.job.shard_size,
             "inputs": [{"name": s.label, "bytes": s.size, "modified": s.modified} for s in self.sources],
             "format": self.job.format,

@@ -255,8 +255,8 @@ def _refuse_missing(layout: Layout, stored: State) -> None:
         if found is None or (path.suffix == ".jsonl" and found != shard.get("bytes", found)):
             got = "found none" if found is None else f"got {found} bytes instead of {shard['bytes']}"
             raise InputError(
-                f"{path}: expected the results of {shard['documents']} documents, which an earlier run wrote, {got}: put the file "
-                "back, or force starts anew"
+                f"{path}: expected the results of {shard['documents']} documents, which an earlier run wrote, {got}: put "
+                "the file back, or force starts anew"
             )
 
 

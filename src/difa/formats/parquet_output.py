@@ -45,7 +45,7 @@ def result_fields() -> dict[str, Any]:
     evidence = pa.map_(pa.string(), pa.float64())
     judged = {"score": pa.float64(), "p_value": pa.float64(), "is_anomaly": pa.bool_()}
     span = {"text": pa.string(), "start": pa.int64(), "end": pa.int64()}
-    word = pa.struct({**span, **judged, "suggestion": pa.string(), "evidence": evidence})
+    word = pa.struct({**span, **judged, "suggestion": pa.string(), "evidence": evidence, "allowed": pa.bool_()})
     flagged = {"flagged_words": pa.list_(pa.string())}
     return {**judged, "summary": pa.string(), **flagged, "evidence": evidence, "words": pa.list_(word)}
 

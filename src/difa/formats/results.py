@@ -66,7 +66,7 @@ def _from_parquet(path: Path) -> Iterator[Result]:
 
 
 def _result(row: Mapping[str, Any], shape: Mapping[str, Any], own: Mapping[str, str]) -> Result:
-    words = tuple(WordScore(**word | {"evidence": dict(word["evidence"] or ())}) for word in row[own["words"]] or ())
+    words = tuple(_word(word) for word in row[own["words"]] or ())
     kept = {name: as_json(row[name]) for name in shape["columns"] if name not in (shape["text"], shape["id"])}
     return Result(
         row[shape["text"]],
@@ -78,3 +78,8 @@ def _result(row: Mapping[str, Any], shape: Mapping[str, Any], own: Mapping[str, 
         dict(row[own["evidence"]] or ()),
         columns=kept,
     )
+
+
+def _word(cell: Mapping[str, Any]) -> WordScore:
+    # Files of older versions do not say which words are allowed.
+    return WordScore(**{**cell, "evidence": dict(cell["evidence"] or ()), "allowed": bool(cell.get("allowed"))})

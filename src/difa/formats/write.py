@@ -34,6 +34,8 @@ def number_json(number: float) -> str:
 
 _NUMBERS = _Numbers()
 _FLAGS = {True: "true", False: "false"}
+ALLOWED_JSON = ("", ', "allowed": true')
+"""What is said at the end of a word that is not allowed, and of one that is."""
 _quote: Callable[[str], str] = json.encoder.encode_basestring
 
 
@@ -53,7 +55,7 @@ def _word_json(word: WordScore) -> str:
     return (
         f'{{"text": {_quote(word.text)}, "start": {word.start}, "end": {word.end}, "score": {number_json(word.score)}, '
         f'"p_value": {_NUMBERS[word.p_value]}, "is_anomaly": {_FLAGS[word.is_anomaly]}, '
-        f'"suggestion": {text_json(word.suggestion)}, "evidence": {traits_json(word.evidence)}}}'
+        f'"suggestion": {text_json(word.suggestion)}, "evidence": {traits_json(word.evidence)}{ALLOWED_JSON[word.allowed]}}}'
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from difa.allow import AllowList
 from difa.document import Document, Result
 from difa.errors import ConfigError, InputError
 from difa.formats.shape import flagged_words, free_name
@@ -38,7 +39,14 @@ class Frame:
 
 
 def score_frame(
-    model: DiFA, frame: Any, text: Any = None, *, missing: str = "empty", fpr: float | None = None, fdr: float | None = None
+    model: DiFA,
+    frame: Any,
+    text: Any = None,
+    *,
+    missing: str = "empty",
+    fpr: float | None = None,
+    fdr: float | None = None,
+    allow: Iterable[str] = (),
 ) -> Any:
     """The frame with a score, p-value, flag, flagged words and summary for each row; see `DiFA.score_frame`."""
     if missing not in MISSING:
@@ -56,7 +64,7 @@ def score_frame(
         documents.append(from_text("") if is_missing else _document(cell, row, column))
     if empty:
         warnings.warn(f"{empty} of {len(documents)} rows have no text in {column!r}: they are scored as no text", stacklevel=3)
-    added = _added(model, documents, fpr, fdr)
+    added = _added(model, documents, fpr, fdr, AllowList.of(allow))
     return table.extend({free_name(name, map(str, table.names)): added[name] for name in ADDED})
 
 
@@ -120,13 +128,15 @@ def _document(cell: Any, row: int, column: Any) -> Document:
         raise InputError(f"expected a string or a list of words in row {row} of {column!r}, got {type(cell).__name__}") from None
 
 
-def _added(model: DiFA, documents: Sequence[Document], fpr: float | None, fdr: float | None) -> dict[str, list[Any]]:
+def _added(
+    model: DiFA, documents: Sequence[Document], fpr: float | None, fdr: float | None, allow: AllowList
+) -> dict[str, list[Any]]:
     """Our columns; a false-discovery rate looks at all rows at once, anything else goes chunk by chunk."""
     over_all = fdr is not None or (fpr is None and model.fdr is not None)
     size = max(1, len(documents)) if over_all else _CHUNK
     added: dict[str, list[Any]] = {name: [] for name in ADDED}
     for start in range(0, len(documents), size):
-        for result in model.score(documents[start : start + size], fpr=fpr, fdr=fdr):
+        for result in model.score(documents[start : start + size], fpr=fpr, fdr=fdr, allow=allow.entries):
             for name, cell in zip(ADDED, _cells(result), strict=True):
                 added[name].append(cell)
     return added

@@ -162,7 +162,7 @@ def _remembered(documents: tuple[tuple[str, ...], ...]) -> FloatArray:
 
 
 def _blocks(documents: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """Documents in order, so many words at most together; a longer one is by itself."""
+    """Groups of documents in order, up to a number of words; a longer document is a group of its own."""
     block: list[tuple[str, ...]] = []
     words = 0
     for document in documents:

@@ -1,7 +1,7 @@
 """Document scores, batch after batch -> running evidence that the feed has changed, which may be looked at at any time.
 
 A conformal test martingale (Vovk et al., 2005). Each document is ranked among the reference of the model and all documents of the
-feed before it, equals in a random order. As long as the feed is as the normal text was, these p-values are independent and uniform,
+feed before it, equals in a random order. While the feed is as the normal text was, these p-values are independent and uniform,
 however small the reference: it is a part of what is compared, not the measure. (The p-values of results are ranks among the
 reference alone. In the long run a test of these finds out what is peculiar about that one sample.)
 

@@ -20,7 +20,7 @@ class Excerpt:
 
 
 def excerpt(result: Result, longest: int = LONGEST) -> Excerpt:
-    """The result itself if it is short; otherwise about so many characters, cut between words."""
+    """The result itself if it is short; otherwise an excerpt of about `longest` characters, cut between words."""
     if len(result.text) <= longest:
         return Excerpt(result)
     unusual = unusual_words(result, 1)

@@ -1,6 +1,6 @@
 """Results -> HTML with their words shaded, for notebooks and reports: self-contained, escaped, on light and dark ground.
 
-Shades are see-through, so that they are readable on whatever ground they stand; flagged words are underlined, too.
+Shades are transparent, so that they are readable on any background; flagged words are underlined, too.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def result_html(result: Result) -> str:
 
 
 def explanation_html(explained: Explanation) -> str:
-    """An explanation likewise: a sentence for each unusual word, and the numbers folded away."""
+    """An explanation as a fragment: a sentence for each unusual word, and the numbers folded away."""
     result, reasons = explained.result, explained.reasons
     shown = unusual_words(result, _VIEWS_SHOWN)
     items = "".join(f"<li>{safe(word_sentence(result.words[t], reasons[t]))}</li>" for t in shown)

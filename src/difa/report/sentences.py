@@ -15,7 +15,7 @@ from difa.report.marks import unusual_words, visible
 
 Reasons = Mapping[str, Sequence[Reason]]
 
-_RARE = -math.log(0.05)  # evidence from which a view is worth a word
+_RARE = -math.log(0.05)  # evidence from which a view is mentioned
 _SHARE = 0.2  # of a view's evidence, from which a reason is
 _CAUSES = 2  # said of a word at most
 
@@ -90,7 +90,7 @@ def word_sentence(word: WordScore, reasons: Reasons | None = None) -> str:
 
 
 def document_sentence(result: Result, reasons: Sequence[Reasons] | None = None) -> str:
-    """The first thing to say of a document: its most unusual word, or that none stands out."""
+    """A sentence for a document: its most unusual word, or that none stands out."""
     flagged = [t for t in unusual_words(result) if result.words[t].is_anomaly]
     if flagged:
         first = word_sentence(result.words[flagged[0]], reasons[flagged[0]] if reasons else None)
@@ -120,7 +120,7 @@ def rarity(p_value: float) -> str:
 
 
 def _causes(word: WordScore, reasons: Reasons | None) -> list[str]:
-    """The most telling things to say, each once: those that a person would name first, then by evidence."""
+    """The most telling phrases, each once: by importance to a reader, then by evidence."""
     strongest = sorted(((value, view) for view, value in word.evidence.items() if value >= _RARE), reverse=True)
     found = dict.fromkeys(phrase for _, view in strongest for phrase in _phrases(view, (reasons or {}).get(view, ())))
     said = [spoken for _, spoken in sorted(found, key=lambda pair: pair[0])]

@@ -20,7 +20,7 @@ def core_count() -> int:
 
 
 def bound_tokenizer(threads: int | None) -> None:
-    """Keep the Rust tokenizer to so many threads; its pool is made once per process, at first use."""
+    """Limit the threads of the Rust tokenizer; its pool is made once per process, at first use."""
     if threads is not None or core_count() < (os.cpu_count() or 1):
         os.environ.setdefault("RAYON_NUM_THREADS", str(threads or core_count()))
 

@@ -102,7 +102,7 @@ class Lane(Generic[Payload, Outcome]):
         work: takes the payloads of a batch, returns one outcome or exception per payload; runs in the lane's thread.
         budget: cost of a batch at most; an item above it runs alone.
         most: items of a batch at most.
-        wait: seconds that an idle lane waits for company, unless the last batch found none.
+        wait: seconds that an idle lane waits for more documents, unless the last wait brought none.
         speed: what is known of its speed; it learns from every batch.
         observe: called on the event loop after each batch.
     """

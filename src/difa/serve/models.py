@@ -11,12 +11,13 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from difa.allow import AllowList
 from difa.document import Document, Explanation, Result
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
@@ -37,11 +38,12 @@ _RATES = tuple(round(10 ** (-3 + step / 20), 5) for step in range(55))  # 0.001 
 
 @dataclass(frozen=True)
 class Query:
-    """A document, its cost, and whether its reasons are wanted."""
+    """A document, its cost, whether its reasons are wanted, and which words are normal in it."""
 
     document: Document
     cost: int
     reasons: bool = False
+    allow: AllowList = field(default_factory=AllowList)
 
 
 class ServedModel:
@@ -128,7 +130,7 @@ class ServedModel:
         """Results without flags: batches mix requests of different rates, and each request flags its own."""
         if not any(query.reasons for query in queries):
             try:
-                return self.model.score_unflagged([query.document for query in queries])
+                return self._score(queries)
             except Abandoned:
                 raise
             except Exception as error:  # one document must not take its batch-mates down with it
@@ -136,11 +138,22 @@ class ServedModel:
                 _log.warning("a batch of %d documents failed (%s): each is scored by itself", len(queries), type(error).__name__)
         return [self._alone(query) for query in queries]
 
+    def _score(self, queries: Sequence[Query]) -> list[Result]:
+        """All at once where they allow the same words, as most do."""
+        places: dict[AllowList, list[int]] = {}
+        for at, query in enumerate(queries):
+            places.setdefault(query.allow, []).append(at)
+        scored: dict[int, Result] = {}
+        for allow, members in places.items():
+            documents = [queries[at].document for at in members]
+            scored.update(zip(members, self.model.score_unflagged(documents, allow=allow.entries), strict=True))
+        return [scored[at] for at in range(len(queries))]
+
     def _alone(self, query: Query) -> Result | Explanation | Exception:
         try:
             if query.reasons:
-                return self.model.explain_unflagged(query.document)
-            return self.model.score_unflagged([query.document])[0]
+                return self.model.explain_unflagged(query.document, allow=query.allow.entries)
+            return self._score([query])[0]
         except Abandoned:
             raise
         except Exception as error:

@@ -1,7 +1,7 @@
 """A checked request -> documents, and their results -> the JSON that goes back.
 
-Flags are set here, per request: at its false-alarm rate, or by Benjamini–Hochberg over its own documents, and never on a
-word of its allow list. The fields are those of `Result.to_dict`, with `words` and `evidence` left out on request.
+Flags are set here, per request: at its false-alarm rate, or by Benjamini–Hochberg over its own documents. The fields are
+those of `Result.to_dict`, with `words` and `evidence` left out on request.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from difa.allow import AllowList
 from difa.decide import Rule, flag
 from difa.document import Document, Explanation, Reason, Result
 from difa.errors import InputError
@@ -45,9 +46,9 @@ def queries_of(request: ScoreRequest, settings: Settings) -> list[Query | Failur
     """The request's documents in order, with a `Failure` in the place of each that cannot be scored."""
     alone = request.text if request.text is not None else request.tokens
     queries: list[Query | Failure] = []
-    cost = 0
+    cost, allow = 0, _allowed_by(request)
     for item in [alone] if alone is not None else request.texts or ():
-        query = _query(item, settings, request.return_reasons)
+        query = _query(item, settings, request.return_reasons, allow)
         cost += query.cost if isinstance(query, Query) else 0
         if cost > settings.queue_words:  # found out on the way: all of them together may be more than fits into memory
             raise Refusal(
@@ -57,11 +58,18 @@ def queries_of(request: ScoreRequest, settings: Settings) -> list[Query | Failur
     return queries
 
 
+def _allowed_by(request: ScoreRequest) -> AllowList:
+    """The words that the request calls normal."""
+    try:
+        return AllowList.of(request.allow)
+    except InputError as error:
+        raise Refusal(422, str(error)) from None
+
+
 def respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Result | Explanation | Failure]) -> bytes:
     """The body of the answer."""
-    allowed = frozenset(word.casefold() for word in request.allow_list)
     results = [outcome.result if isinstance(outcome, Explanation) else outcome for outcome in outcomes]
-    flagged = iter(flag([result for result in results if isinstance(result, Result)], rule, allowed))
+    flagged = iter(flag([result for result in results if isinstance(result, Result)], rule))
     records: list[dict[str, Any]] = []
     for outcome in outcomes:
         if isinstance(outcome, Failure):
@@ -73,7 +81,7 @@ def respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Re
     return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def _query(item: Any, settings: Settings, reasons: bool) -> Query | Failure:
+def _query(item: Any, settings: Settings, reasons: bool, allow: AllowList) -> Query | Failure:
     given = item.get("id") if isinstance(item, dict) else None
     document_id = str(given) if isinstance(given, (str, int)) and _is_unicode(str(given)) else None
     try:
@@ -82,7 +90,7 @@ def _query(item: Any, settings: Settings, reasons: bool) -> Query | Failure:
         document = _parse(item)
         if (cost := cost_of(document)) > settings.max_words:
             return _too_large(f"words {COUNTED}", settings.max_words, cost, document_id)
-        return Query(replace(document, id=document_id), cost, reasons)
+        return Query(replace(document, id=document_id), cost, reasons, allow)
     except InputError as error:
         return Failure(str(error), document_id)
 

@@ -42,8 +42,8 @@ EXAMPLES = {
         },
     },
     "reasons": {
-        "summary": "why, in words, and two words that are never flagged",
-        "value": {"text": "Your order was h4ck3d", "return_reasons": True, "allow_list": ["LK-48213", "h4ck3d"]},
+        "summary": "why, in words, and two words that are normal",
+        "value": {"text": "Your order was h4ck3d", "return_reasons": True, "allow": ["LK-48213", "h4ck3d"]},
     },
 }
 
@@ -69,8 +69,9 @@ class ScoreRequest(BaseModel):
         bool, Field(description="Whether documents carry the evidence of each trait, and words that of each view.")
     ] = True
     return_reasons: Annotated[bool, Field(description="Whether words carry the reasons, in words; slower.")] = False
-    allow_list: Annotated[
-        list[str], Field(max_length=10_000, description="Words that are never flagged, in capitals or not.")
+    allow: Annotated[
+        list[str],
+        Field(max_length=10_000, description="Words, and phrases, that are normal, in capitals or not: scored as if not there."),
     ] = Field(default_factory=list)
 
     @model_validator(mode="after")
@@ -101,6 +102,7 @@ class Word(BaseModel):
     is_anomaly: bool
     suggestion: Annotated[str | None, Field(description="What the word may have been meant to be.")] = None
     evidence: dict[str, float] | None = None
+    allowed: Annotated[bool | None, Field(description="True for a word that the request or the model allows.")] = None
     reasons: dict[str, list[Reason]] | None = None
     sentence: Annotated[str | None, Field(description="With reasons: what is unusual about the word, in plain words.")] = None
 

@@ -1,6 +1,6 @@
 """The process: a socket, and signals.
 
-uvicorn speaks HTTP, with the bounds of `protocol`. SIGTERM first closes the door (new requests get 503), then ends the process
+uvicorn speaks HTTP, with the bounds of `protocol`. SIGTERM first refuses new requests (503), then ends the process
 when the requests under way are answered or their time is up.
 """
 
@@ -37,7 +37,7 @@ class Server(uvicorn.Server):
             ws="none",
             server_header=False,
             access_log=False,  # requests are counted in /metrics; a line each would cost more than some of them
-            log_level="warning",
+            log_level="error",  # strangers must not fill the log with a line for each request that is none
             backlog=1024,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=int(settings.timeout) + 1,
@@ -51,7 +51,7 @@ class Server(uvicorn.Server):
         self._on_start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Close the door; a second signal does not wait for anybody."""
+        """Refuse new requests; a second signal ends the process at once."""
         self._service.is_draining = True
         self.force_exit = self.should_exit
         self.should_exit = True

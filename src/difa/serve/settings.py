@@ -25,7 +25,7 @@ class Settings:
     batch_words: int = 96
     """Words per batch: the encoder gains little from more, and nobody waits much more than 50 ms for the batch before."""
     batch_wait: float = 0.002
-    """Seconds that a batch waits for company when the service was idle; a busy one collects while it works."""
+    """Seconds that an idle service waits for more documents before it starts a batch; a busy one collects while it works."""
     batch_documents: int = 64
     """Documents per batch at most; 1 turns micro-batching off."""
     long_words: int = 128

@@ -11,9 +11,21 @@ from importlib import import_module
 
 from difa.config import NO_ENCODER, VIEW_NAMES, Config
 from difa.errors import ConfigError
-from difa.views.view import Lesson, SavedView, View, ViewKind
+from difa.views.view import Further, Lesson, SavedView, View, ViewKind
 
-__all__ = ["Lesson", "SavedView", "View", "ViewKind", "check_views", "fit_view", "prepare_views", "restore_view", "view_kind"]
+__all__ = [
+    "Further",
+    "Lesson",
+    "SavedView",
+    "View",
+    "ViewKind",
+    "check_views",
+    "extend_view",
+    "fit_view",
+    "prepare_views",
+    "restore_view",
+    "view_kind",
+]
 
 
 def view_kind(name: str) -> ViewKind:
@@ -43,6 +55,14 @@ def prepare_views(lesson: Lesson) -> None:
 def fit_view(name: str, lesson: Lesson) -> View:
     """Fit a view."""
     return view_kind(name).fit(lesson)
+
+
+def extend_view(view: View, further: Further) -> View:
+    """The view with what further documents add to its counts; what was trained stays as it is."""
+    extend = view_kind(view.name).extend
+    if extend is None:
+        raise ConfigError(f"the view {view.name} is trained as a whole and cannot take further documents: fit anew")
+    return extend(view, further)
 
 
 def restore_view(name: str, saved: SavedView) -> View:

@@ -139,4 +139,8 @@ def _fit(lesson: Lesson) -> CollocationView:
     return CollocationView.fit(lesson.documents, config.collocation, lesson.language, config.privacy.least_documents)
 
 
-VIEW = ViewKind(fit=_fit, restore=lambda saved: CollocationView.restore(saved.config.collocation, saved.tensors))
+VIEW = ViewKind(
+    fit=_fit,
+    restore=lambda saved: CollocationView.restore(saved.config.collocation, saved.tensors),
+    extend=lambda view, further: view,  # pairs that few documents have are not kept: they cannot be counted on
+)

@@ -70,6 +70,17 @@ class LanguageView:
         runs = shared_runs(documents, rare, config.order, least)
         return cls(config, list(kept), np.array(list(kept.values()), dtype=np.int64), language, mask, runs)
 
+    def extended(self, documents: Sequence[Encoded], least: int) -> LanguageView:
+        """The same with the words of further documents; new ones are readable if `least` of these have them."""
+        counted = Counter(fold(word) for document in documents for word in document.words)
+        rare = rare_words(documents, least, self._known.language)
+        mask = self._mask if self._mask.key or not rare else Mask.of(counted)
+        kept = most_frequent(mask.add(self._counts, counted, rare), self.config.vocabulary)
+        new = {word for word in rare if not self._count(word)}
+        runs = Counter(self._runs) + Counter(shared_runs(documents, new, self.config.order, least))
+        counts = np.array(list(kept.values()), dtype=np.int64)
+        return LanguageView(self.config, list(kept), counts, self._known.language, mask, dict(sorted(runs.items())))
+
     @classmethod
     def restore(cls, config: LanguageConfig, tensors: Mapping[str, FloatArray], language: str | None) -> LanguageView:
         counts = unpack_values(tensors)
@@ -159,5 +170,6 @@ VIEW = ViewKind(
         lesson.documents, lesson.config.language, lesson.language, lesson.config.privacy.least_documents
     ),
     restore=lambda saved: LanguageView.restore(saved.config.language, saved.tensors, saved.language),
+    extend=lambda view, further: view.extended(further.documents, further.config.privacy.least_documents),
     knowledge=("words",),
 )

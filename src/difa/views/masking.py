@@ -52,6 +52,15 @@ class Mask:
         named = [(self.hidden(word) if word in rare else word, count) for word, count in counts.items()]
         return dict(sorted(named, key=lambda item: (-item[1], item[0])))
 
+    def add(self, counts: Mapping[str, int], further: Mapping[str, int], rare: Collection[str]) -> dict[str, int]:
+        """Counts with those of further words; of the new ones, behind the others, those that are rare have hidden names."""
+        together = dict(counts)
+        for word, count in most_frequent(further, len(further)).items():
+            name = self.name(word, counts)
+            name = word if name not in counts and word not in rare else name
+            together[name] = together.get(name, 0) + count
+        return together
+
     def tensors(self) -> dict[str, IntArray]:
         return {_KEY: np.frombuffer(self.key, dtype=np.uint8)} if self.key else {}
 

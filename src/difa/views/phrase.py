@@ -67,6 +67,7 @@ def _reason(words: Sequence[str], at: int, left: float, right: float, gain: floa
 VIEW = ViewKind(
     fit=lambda lesson: PhraseView(lesson.language),
     restore=lambda saved: PhraseView(saved.language),
+    extend=lambda view, further: view,
     knowledge=("trigrams",),
     english_only=True,
 )

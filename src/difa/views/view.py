@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from difa.config import Config
 from difa.document import Encoded, FloatArray, IntArray, Reason
@@ -62,6 +62,16 @@ class Lesson:
 
 
 @dataclass(frozen=True)
+class Further:
+    """What a fitted view takes over later: normal documents, and how many words it has learned from before."""
+
+    documents: Sequence[Encoded]
+    seen: int
+    config: Config
+    language: str | None
+
+
+@dataclass(frozen=True)
 class SavedView:
     """What a view is restored from: what its `tensors` and `graph` gave, and what the model knows beside that."""
 
@@ -78,6 +88,8 @@ class ViewKind:
 
     fit: Callable[[Lesson], View]
     restore: Callable[[SavedView], View]
+    extend: Callable[[Any, Further], View] | None = None
+    """The view with further documents; None where it would have to be trained anew."""
     knowledge: tuple[str, ...] = ()
     """Keys of `difa.knowledge.PACKAGES` that it needs when it scores: a model folder pins their versions."""
     learnt_from: tuple[str, ...] = ()

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from difa import __version__
+from difa.allow import AllowList
 from difa.config import check_threads
 from difa.engines.output_files import Layout, alone
 from difa.engines.ray.cluster import check_installed, cluster, run_pool, start_attempts
@@ -61,6 +62,7 @@ def score_files(
     out: str,
     *,
     fpr: float | None = None,
+    allow: Sequence[str] = (),
     workers: int | None = None,
     threads: int | None = None,
     address: str | None = None,
@@ -79,6 +81,7 @@ def score_files(
         inputs: files and folders, as paths or addresses that every worker can read.
         out: a new folder, as a path or an address that every worker can write.
         fpr: false-alarm rate, in place of the model's own.
+        allow: words that are normal, beside those that the model allows.
         workers: worker processes; as many as there are cores by default.
         threads: threads, and cores, of one worker; 1 by default.
         address: a running cluster; without it Ray starts on this machine.
@@ -95,7 +98,8 @@ def score_files(
     check_threads(threads)
     content, files = _checked_model(model, fpr), find_files(inputs, columns)
     tables = tuple(file.table for file in files)
-    options = WorkerOptions("", format, fpr, threads or 1, skip_bad, tables=tables, shape=Shape.of(tables))
+    allowed = AllowList.of(allow).entries
+    options = WorkerOptions("", format, fpr, allowed, threads or 1, skip_bad, tables=tables, shape=Shape.of(tables))
     with _alone(out):
         output = OutputFolder.prepare(out, _asked(content, options, files), resume, force)
         if output.summary is not None:
@@ -163,6 +167,7 @@ def _asked(content: dict[str, bytes], options: WorkerOptions, files: Sequence[Fi
         "version": f"difa {__version__}",
         "model": sha256(content["config.json"]).hexdigest(),
         "rate": "the model's" if options.fpr is None else f"fpr {options.fpr}",
+        "allowed words": ", ".join(options.allow),
         "format": options.format,
         "inputs": [{"name": file.source, "bytes": file.size, "modified": file.modified} for file in files],
         "columns": "; ".join(f"text {f.table.text!r}, ids {f.table.id!r}" for f in files if f.table),

@@ -31,6 +31,7 @@ class WorkerOptions:
     folder: str
     format: str = "jsonl"
     fpr: float | None = None
+    allow: tuple[str, ...] = ()
     threads: int = 1
     skip_bad: bool = False
     version: str = __version__
@@ -64,7 +65,7 @@ class Scorer:
         self._attempts = attempts
         self._detector = None
         if options.version == __version__:
-            self._detector = unpack_model(ray.get(content)[0], options.threads)
+            self._detector = unpack_model(ray.get(content)[0], options.threads).allow(options.allow)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, str]:
         """Score one piece; what a user can mend comes back as a notice rather than as a trace from another machine."""

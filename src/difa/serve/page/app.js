@@ -1,10 +1,12 @@
 // Puts the page together: what was asked, what came back, and the rate by which it is flagged.
 
+import { AllowedWords } from "./allowed.js";
 import { fetchModels, score, setKey } from "./api.js";
 import { byId, element, heat, percent, rarity } from "./dom.js";
 import { cutParts, save, toCsv, toJsonl, toTexts, withRows } from "./files.js";
-import { allow, isFlagged } from "./flags.js";
+import { isFlagged } from "./flags.js";
 import { drawHistogram } from "./histogram.js";
+import { keep } from "./memory.js";
 import { Opener } from "./opening.js";
 import { Popover, evidenceBar } from "./popover.js";
 import { DocumentTable } from "./table.js";
@@ -18,8 +20,9 @@ const EXAMPLES = [
 const REASONS_WORDS = 2000;
 const RANKED = 6;
 
-const state = { models: [], limits: {}, rate: 0.01, result: null, asking: null };
-const popover = new Popover(byId("popover"));
+const state = { models: [], limits: {}, rate: 0.01, result: null, asking: null, askAgain: () => {} };
+const allowed = new AllowedWords(byId("allowed"), () => state.askAgain());
+const popover = new Popover(byId("popover"), (word) => allowed.add(word));
 const panel = new WordsPanel(byId("words"), openWord, (force) => popover.close(force));
 const table = new DocumentTable(byId("table"), byId("more"), (result) => openRow(result));
 const opener = new Opener(byId("chooser"), byId("text-column"), byId("chooser-why"), (file, column) => checkFile(file, column));
@@ -80,10 +83,15 @@ function checkText() {
     byId("input").focus();
     return;
   }
+  askText(text);
+}
+
+function askText(text) {
+  state.askAgain = () => askText(text);
   ask(async (signal) => {
     say("Reading …");
     const wantsReasons = text.length < 6 * REASONS_WORDS;
-    const answer = await score({ model: model().name, text, return_reasons: wantsReasons }, signal);
+    const answer = await score({ model: model().name, text, return_reasons: wantsReasons, allow: allowed.words }, signal);
     byId("table-card").hidden = true;
     opener.hide();
     say("");
@@ -97,22 +105,29 @@ function checkFile(file, textColumn) {
     const documents = await opener.open(file, textColumn, state.limits.file_bytes, signal);
     byId("table-card").hidden = byId("result").hidden = true;
     say("");
-    if (!documents) return;
-    const results = [];
-    for (const part of cutParts(documents)) {
-      const texts = toTexts(part);
-      results.push(...withRows(part, texts.length ? (await score({ model: model().name, texts }, signal)).results : []));
-      say(`${results.length} of ${documents.length} documents …`);
-    }
-    say("");
-    state.results = results;
-    byId("table-card").hidden = false;
-    table.show(results, state.rate, opener.hasIds);
-    summarise();
-    byId("result").hidden = true;
-    const first = results.filter((result) => !result.error).sort((a, b) => a.p_value - b.p_value)[0];
-    if (first) openRow(first);
+    if (documents) await scoreList(documents, signal);
   });
+}
+
+// A list that is asked for again, since other words are allowed, shows the same document as before.
+async function scoreList(documents, signal, row = -1) {
+  state.askAgain = () => ask((again) => scoreList(documents, again, state.results?.indexOf(state.result)));
+  const results = [];
+  for (const part of cutParts(documents)) {
+    const texts = toTexts(part);
+    const request = { model: model().name, texts, allow: allowed.words };
+    results.push(...withRows(part, texts.length ? (await score(request, signal)).results : []));
+    say(`${results.length} of ${documents.length} documents …`);
+  }
+  say("");
+  state.results = results;
+  byId("table-card").hidden = false;
+  table.show(results, state.rate, opener.hasIds);
+  summarise();
+  byId("result").hidden = true;
+  const first = results.filter((result) => !result.error).sort((a, b) => a.p_value - b.p_value)[0];
+  const shown = results[row] ?? first;
+  if (shown && !shown.error) openRow(shown);
 }
 
 // A row is shown at once, and its reasons follow.
@@ -121,7 +136,7 @@ function openRow(result) {
   if (result.words.length > REASONS_WORDS || result.words.some((word) => word.reasons)) return;
   ask(async (signal) => {
     const tokens = result.words.map((word) => word.text);
-    const answer = await score({ model: model().name, texts: [{ text: result.text, tokens }], return_reasons: true }, signal);
+    const answer = await score({ model: model().name, texts: [{ text: result.text, tokens }], return_reasons: true, allow: allowed.words }, signal);
     answer.results[0].words?.forEach((word, index) => Object.assign(result.words[index], { reasons: word.reasons, sentence: word.sentence }));
     if (state.result === result) rank(result);
     const open = panel.spans.indexOf(popover.anchor);
@@ -201,24 +216,6 @@ function summarise() {
   byId("table-title").textContent = `${flagged} of ${scored.length} documents stand out${failed ? `, ${failed} could not be read` : ""}`;
 }
 
-// What this browser remembers, where it may.
-
-function keep(name, value) {
-  try {
-    localStorage.setItem(name, value);
-  } catch {
-    // Not kept, then.
-  }
-}
-
-function kept(name) {
-  try {
-    return localStorage.getItem(name) ?? "";
-  } catch {
-    return "";
-  }
-}
-
 // Wiring
 
 for (const text of EXAMPLES) {
@@ -237,11 +234,6 @@ byId("file").addEventListener("change", () => {
   byId("file").value = "";
 });
 byId("rate").addEventListener("input", () => setRate(Number((10 ** Number(byId("rate").value)).toPrecision(2))));
-byId("allowed").addEventListener("input", () => {
-  allow(byId("allowed").value);
-  keep("difa-allowed", byId("allowed").value);
-  setRate(state.rate);
-});
 byId("model").addEventListener("change", () => {
   chooseModel();
   if (byId("input").value.trim()) checkText();
@@ -274,8 +266,6 @@ document.addEventListener("drop", async (event) => {
     checkText();
   }
 });
-byId("allowed").value = kept("difa-allowed");
-allow(byId("allowed").value);
 addEventListener("resize", () => popover.place());
 
 start();

@@ -9,11 +9,13 @@ const UNUSUAL = -Math.log(0.2);
 const INVISIBLE = /[\p{Cf}\p{Cc}\p{Zl}\p{Zp}]/gu;
 
 export class Popover {
-  constructor(box) {
+  constructor(box, onAllow) {
     this.box = box;
+    this.onAllow = onAllow;
     this.pinned = false;
     this.anchor = null;
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.close(true));
+    document.addEventListener("keydown", (event) => this.enter(event));
     document.addEventListener("click", (event) => {
       if (!box.contains(event.target) && !event.target.closest?.(".word, .ranking")) this.close(true);
     });
@@ -26,7 +28,9 @@ export class Popover {
     this.anchor = anchor;
     anchor.classList.add("open");
     anchor.setAttribute("aria-describedby", this.box.id);
-    this.box.replaceChildren(...describe(word, rate));
+    this.box.setAttribute("role", pinned ? "dialog" : "tooltip");
+    this.box.setAttribute("aria-label", word.text);
+    this.box.replaceChildren(...describe(word, rate), ...(pinned && !word.allowed ? [this.allowButton(word)] : []));
     this.box.hidden = false;
     this.place();
   }
@@ -38,6 +42,18 @@ export class Popover {
     this.anchor = null;
     this.pinned = false;
     this.box.hidden = true;
+  }
+
+  allowButton(word) {
+    return element("button", { type: "button", class: "allow", onclick: () => this.onAllow(word.text) }, "Allow this word");
+  }
+
+  // From a word whose explanation stays open, the tab key leads into it.
+  enter(event) {
+    const button = this.pinned && this.box.querySelector(".allow");
+    if (!button || event.key !== "Tab" || event.shiftKey || document.activeElement !== this.anchor) return;
+    event.preventDefault();
+    button.focus();
   }
 
   // Reasons may come after the word was opened.
@@ -67,7 +83,8 @@ function describe(word, rate) {
   const name = element("bdi");
   name.textContent = word.text;
   const flagged = isFlagged(word, rate);
-  const line = `p = ${rarity(word.p_value)}: ${percent(word.p_value)} of normal words are as unusual. ${flagged ? "Flagged" : "Not flagged"} at ${percent(rate)}.`;
+  const rare = `p = ${rarity(word.p_value)}: ${percent(word.p_value)} of normal words are as unusual. ${flagged ? "Flagged" : "Not flagged"} at ${percent(rate)}.`;
+  const line = word.allowed ? "Allowed: it is never flagged, and the text is judged without it." : rare;
   const hidden = [...new Set(word.text.match(INVISIBLE) ?? [])].map((c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
   const views = Object.entries(word.evidence ?? {}).map(([view, evidence], index) => describeView(view, evidence, index, word.reasons?.[view]));
   return [

@@ -39,14 +39,14 @@ export class WordsPanel {
     this.box.scrollTop = 0;
   }
 
-  // Flags follow from p-values and the words allowed, so neither needs a new request.
+  // Flags follow from p-values, so another rate needs no new request.
   flag(rate) {
     let entered = false;
     this.words.forEach((word, index) => {
       const span = this.spans[index];
       const flagged = isFlagged(word, rate);
       const stop = flagged || word.p_value <= MARKED;
-      span.className = `word h${heat(word.p_value)}${flagged ? " flagged" : ""}`;
+      span.className = `word h${heat(word.p_value)}${flagged ? " flagged" : ""}${word.allowed ? " allowed" : ""}`;
       if (stop) {
         span.setAttribute("role", "button");
         span.setAttribute("aria-label", `${word.text}, ${flagged ? "flagged, " : ""}p ${rarity(word.p_value)}`);

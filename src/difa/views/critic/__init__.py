@@ -74,6 +74,10 @@ class CriticView:
             )
         return cls(statistics, networks)
 
+    def extended(self, documents: Sequence[Encoded], config: CriticConfig, least: int = 1) -> CriticView:
+        """The same networks, beside counts that know further documents."""
+        return CriticView(self.statistics.extended(documents, config.vocabulary, least), self.networks)
+
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray], language: str | None) -> CriticView:
         networks = {}
@@ -133,7 +137,7 @@ _NO_REASON = Reason("looks like no error", 0.0)
 
 
 def _within(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list[int]:
-    """Documents, drawn at random, that together have at most so many words; at least one."""
+    """Documents, drawn at random, up to a total number of words; at least one."""
     chosen: list[int] = []
     words = 0
     for index in rng.permutation(len(lengths)).tolist():
@@ -153,6 +157,7 @@ def _fit(lesson: Lesson) -> CriticView:
 VIEW = ViewKind(
     fit=_fit,
     restore=lambda saved: CriticView.restore(saved.tensors, saved.language),
+    extend=lambda view, further: view.extended(further.documents, further.config.critic, further.config.privacy.least_documents),
     knowledge=("words", "trigrams"),
     learnt_from=("valence",),
     needs_errors=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
@@ -59,6 +60,28 @@ class Counted:
         totals = count_neighbours(number_pairs(known, number), len(named) + 2) if least > 1 else None
         few = {shape for shape, count in with_shape.items() if count < least}
         return cls(named, mask.apply(dict(sorted(shapes.items())), few), number_pairs(told, number), totals, mask)
+
+    def extended(self, documents: Sequence[Encoded], vocabulary: int, language: str | None, least: int = 1) -> Counted:
+        """The same with the words and shapes of further documents; new words come behind the others while there is room.
+
+        Pairs stay: the networks were never shown a pair that the word's own document alone has, and take it for an error.
+        """
+        words: Counter[str] = Counter()
+        shapes: Counter[str] = Counter()
+        with_shape: Counter[str] = Counter()
+        for own in map(Own, documents):
+            words.update(own.words)
+            shapes.update(own.shapes)
+            with_shape.update(own.shapes.keys())
+        mask = self.mask if self.mask.key or least <= 1 else Mask.of(words)
+        named = mask.add(self.words, words, rare_words(documents, least, language))
+        named = dict(islice(named.items(), max(vocabulary, len(self.words))))
+        few = {shape for shape, count in with_shape.items() if count < least}
+        totals = self.totals
+        if totals is not None:  # the last row is that of all other words
+            new = np.zeros((len(named) - len(self.words), totals.shape[1]), dtype=totals.dtype)
+            totals = np.concatenate([totals[:-1], new, totals[-1:]])
+        return Counted(named, mask.add(self.shapes, shapes, few), self.pairs, totals, mask)
 
     def tensors(self) -> dict[str, FloatArray | IntArray]:
         """The counts as arrays."""

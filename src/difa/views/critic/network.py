@@ -35,7 +35,7 @@ class Network:
     b2: FloatArray  # ()
 
     def logits(self, inputs: FloatArray) -> FloatArray:
-        """(rows, inputs) -> (rows,), in double precision, so that company does not change a score."""
+        """(rows, inputs) -> (rows,), in double precision, so that other rows of a batch do not change a score."""
         size = _FEW_ROWS if self.w1.size <= _FEW_WEIGHTS else _ROWS
         parts = [self._run(inputs[start : start + size]) for start in range(0, len(inputs), size)]
         return np.concatenate([np.empty(0), *parts])

@@ -95,6 +95,11 @@ class Statistics:
         """Count normal documents, as `Counted.of` does."""
         return cls(Counted.of(documents, vocabulary, most_pairs, language, least), language)
 
+    def extended(self, documents: Sequence[Encoded], vocabulary: int, least: int = 1) -> Statistics:
+        """The same with further documents, as `Counted.extended` counts them."""
+        language = self._known.language
+        return Statistics(self._counted_in.extended(documents, vocabulary, language, least), language)
+
     def describe(self, documents: Sequence[Encoded], own: Sequence[Own] | None = None) -> FloatArray:
         """The numbers of STATISTICS for each word of all documents: (all words, 25).
 

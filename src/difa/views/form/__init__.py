@@ -59,9 +59,24 @@ class FormView:
         scale = np.maximum(centred.std(axis=0), config.min_scale)
         standard = centred / scale
         correlation = standard.T @ standard / len(standard)
-        # Shrinkage keeps collinear and constant entries invertible.
-        correlation = (1 - config.shrinkage) * correlation + config.shrinkage * np.eye(len(mean))
-        return cls(config, mean, scale, np.linalg.inv(correlation))
+        return cls(config, mean, scale, _invert(correlation, config.shrinkage))
+
+    def extended(self, documents: Sequence[Encoded], seen: int) -> FormView:
+        """The same with further words, beside the `seen` ones that it is made of."""
+        more = FormView.fit(documents, self.config)
+        share = np.array([seen, sum(map(len, documents))]) / (seen + sum(map(len, documents)))
+        mean = share @ np.stack([self.mean, more.mean])
+        spread = sum(
+            (part * (view._covariance() + np.outer(view.mean - mean, view.mean - mean)))
+            for part, view in zip(share, (self, more), strict=True)
+        )
+        scale = np.maximum(np.sqrt(np.diag(spread)), self.config.min_scale)
+        return FormView(self.config, mean, scale, _invert(spread / np.outer(scale, scale), self.config.shrinkage))
+
+    def _covariance(self) -> FloatArray:
+        shrinkage = self.config.shrinkage
+        correlation = (np.linalg.inv(self.precision) - shrinkage * np.eye(len(self.mean))) / (1 - shrinkage)
+        return np.asarray(correlation * np.outer(self.scale, self.scale))
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """Mahalanobis distances."""
@@ -102,6 +117,11 @@ class FormView:
         return (
             f"{'high' if deviation > 0 else 'low'} {name}: {value:.3g}, normal {self.mean[entry]:.2g} ± {self.scale[entry]:.2g}"
         )
+
+
+def _invert(correlation: FloatArray, shrinkage: float) -> FloatArray:
+    # Shrinkage keeps collinear and constant entries invertible.
+    return np.linalg.inv((1 - shrinkage) * correlation + shrinkage * np.eye(len(correlation)))
 
 
 def describe(documents: Sequence[Encoded], window: int) -> FloatArray:
@@ -146,4 +166,5 @@ def _longest(flags: object) -> int:
 VIEW = ViewKind(
     fit=lambda lesson: FormView.fit(lesson.documents, lesson.config.form),
     restore=lambda saved: FormView(config=saved.config.form, **saved.tensors),
+    extend=lambda view, further: view.extended(further.documents, further.seen),
 )

@@ -2,7 +2,7 @@
 
 All of them follow from dot products of vectors that stand close together: lengths, angles, gaps, and sums of neighbours. These
 are taken once, in double precision and a block of words at a time; the rest is arithmetic on one number per word, over many
-documents at once. A neighbour counts only within the word's own document, so company changes nothing, bit for bit.
+documents at once. A neighbour counts only within the word's own document, so a batch changes nothing, bit for bit.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ than by chance, and a bank drawn from part of a corpus is as dense as one drawn 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +15,15 @@ from functools import cached_property
 
 import numpy as np
 
-from difa.config import NeighbourConfig
+from difa.config import Config, NeighbourConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
 from difa.knowledge.letters import fold
 from difa.views.masking import rare_words
 from difa.views.neighbour.nearest_search import NearestSearch
 from difa.views.packed_strings import pack, unpack
-from difa.views.view import Lesson, ViewKind
+from difa.views.view import Further, Lesson, ViewKind
 
+_BLOCK = 512  # rows compared with all others at a time
 _SHARE = 0.75  # the power of a word's count with which its rows in the bank grow
 
 
@@ -50,10 +52,30 @@ class NeighbourView:
         words = [word for document in documents for word in document.words]
         vectors = np.concatenate([document.vectors for document in documents]).astype(np.float32)
         chosen = choose(words, config.bank, np.random.default_rng(seed)).tolist()
+        return cls._sorted(config, vectors[chosen], _shown([words[index] for index in chosen], rare), threads)
+
+    def extended(self, documents: Sequence[Encoded], seen: int, rare: Collection[str] | None = None) -> NeighbourView:
+        """The same with vectors of further documents, beside the `seen` words that it was chosen from.
+
+        The farthest from the bank come in, on free rows or on as large a share of all rows as they are of all words. Those
+        that leave have another vector close by.
+        """
+        words = [word for document in documents for word in document.words]
+        vectors = np.concatenate([document.vectors for document in documents]).astype(np.float32)
+        squares, _ = self._index.find(vectors)
+        share = math.ceil(self.config.bank * len(words) / (seen + len(words)))
+        room = max(share, self.config.bank - len(self.bank))
+        chosen = [index for index in np.argsort(-squares, kind="stable")[:room].tolist() if squares[index] > 0]
+        leave = set(crowded(self.bank, len(self.bank) + len(chosen) - self.config.bank))
+        stay = [index for index in range(len(self.bank)) if index not in leave]
+        together = [*(self.words[index] for index in stay), *_shown([words[index] for index in chosen], rare)]
+        return self._sorted(self.config, np.concatenate([self.bank[stay], vectors[chosen]]), together, self.threads)
+
+    @classmethod
+    def _sorted(cls, config: NeighbourConfig, vectors: FloatArray, words: Sequence[str], threads: int | None) -> NeighbourView:
         # In alphabetical order: that of the documents would let runs of their words be read from a saved model.
-        words = words if rare is None else [_shown(word, rare) for word in words]
-        chosen.sort(key=lambda index: (words[index], vectors[index].tobytes()))
-        return cls(config, np.ascontiguousarray(vectors[chosen]), tuple(words[index] for index in chosen), threads)
+        order = sorted(range(len(words)), key=lambda index: (words[index], vectors[index].tobytes()))
+        return cls(config, np.ascontiguousarray(vectors[order]), tuple(words[index] for index in order), threads)
 
     @classmethod
     def restore(cls, config: NeighbourConfig, tensors: Mapping[str, FloatArray], threads: int | None = None) -> NeighbourView:
@@ -88,8 +110,11 @@ class NeighbourView:
         return NearestSearch(self.bank, self.threads)
 
 
-def _shown(word: str, rare: Collection[str]) -> str:
-    return "" if fold(word) in rare else "".join("0" if character.isdigit() else character for character in word)
+def _shown(words: Sequence[str], rare: Collection[str] | None) -> list[str]:
+    """Words as the bank may name them: rare ones not at all, numbers without digits."""
+    if rare is None:
+        return list(words)
+    return ["" if fold(word) in rare else "".join("0" if c.isdigit() else c for c in word) for word in words]
 
 
 def _name(word: str) -> str:
@@ -109,14 +134,43 @@ def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArra
     return np.sort(np.argsort(turn, kind="stable")[:size])
 
 
+def crowded(bank: FloatArray, count: int) -> list[int]:
+    """Rows of a bank that are missed least: those closest to another row, which stays if it can."""
+    if count <= 0:
+        return []
+    squares = np.einsum("nd,nd->n", bank, bank)
+    least, nearest = np.empty(len(bank)), np.empty(len(bank), dtype=np.int64)
+    for start in range(0, len(bank), _BLOCK):
+        rows = np.arange(start, min(start + _BLOCK, len(bank)))
+        apart = squares[rows, None] + squares - 2 * bank[rows] @ bank.T
+        apart[np.arange(len(rows)), rows] = np.inf
+        nearest[rows] = apart.argmin(axis=1)
+        least[rows] = apart.min(axis=1)
+    order, leave = np.argsort(least, kind="stable").tolist(), dict[int, None]()
+    for index in order:
+        if nearest[index] not in leave:
+            leave[index] = None
+    return [*leave, *(index for index in order if index not in leave)][:count]
+
+
 def _fit(lesson: Lesson) -> NeighbourView:
-    config, least = lesson.config, lesson.config.privacy.least_documents
-    rare = rare_words(lesson.documents, least, lesson.language) if least > 1 else None
+    config = lesson.config
+    rare = _rare(lesson.documents, config, lesson.language)
     return NeighbourView.fit(lesson.documents, config.neighbour, lesson.seed, config.encoder.threads, rare=rare)
+
+
+def _extend(view: NeighbourView, further: Further) -> NeighbourView:
+    return view.extended(further.documents, further.seen, _rare(further.documents, further.config, further.language))
+
+
+def _rare(documents: Sequence[Encoded], config: Config, language: str | None) -> Collection[str] | None:
+    least = config.privacy.least_documents
+    return rare_words(documents, least, language) if least > 1 else None
 
 
 VIEW = ViewKind(
     fit=_fit,
     restore=lambda saved: NeighbourView.restore(saved.config.neighbour, saved.tensors, saved.threads),
+    extend=_extend,
     needs_vectors=True,
 )

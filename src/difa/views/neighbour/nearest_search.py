@@ -3,7 +3,7 @@
 Coordinates along a few axes that carry most of the bank, and the length of what they leave, give a lower bound of every
 distance in one narrow matrix product: ‖x−b‖² ≥ ‖x₁−b₁‖² + (‖x₂‖−‖b₂‖)². Only rows whose bound is not above
 the distance to the most promising one are compared. The last word is a comparison in double precision, one pair at a
-time, so that neither company nor the way there changes the outcome.
+time, so that neither the batch nor the search path changes the result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SLICE = 8192  # pairs compared one by one at once: bounds memory where very man
 _ROUNDING = 1e-5  # relative error of single precision that is allowed for
 _LEAST = 1024  # vectors for which turning the bank pays
 _MANY = 64  # pairs per vector above which bounds help no more
-_NARROW = 3  # bounds look along one axis for so many coordinates
+_NARROW = 3  # bounds look along one axis for this many coordinates
 _ROUNDS = 3
 
 

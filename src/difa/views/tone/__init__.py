@@ -9,7 +9,7 @@ from __future__ import annotations
 from difa.knowledge import ENGLISH
 from difa.views.tone.lexicon import LexiconView
 from difa.views.tone.vectors import ToneView, learn_directions
-from difa.views.view import Lesson, SavedView, View, ViewKind
+from difa.views.view import Further, Lesson, SavedView, View, ViewKind
 
 
 def _fit(lesson: Lesson) -> View:
@@ -27,4 +27,9 @@ def _prepare(lesson: Lesson) -> None:
         learn_directions(lesson.encoder)
 
 
-VIEW = ViewKind(_fit, _restore, learnt_from=("valence",), english_only=True, prepare=_prepare)
+def _extend(view: View, further: Further) -> View:
+    # Of the lexicon nothing is the corpus' own but its units, which stay.
+    return view.extended(further.documents, further.seen) if isinstance(view, ToneView) else view
+
+
+VIEW = ViewKind(_fit, _restore, _extend, learnt_from=("valence",), english_only=True, prepare=_prepare)

@@ -48,6 +48,13 @@ class ToneView:
         values = np.concatenate([_measure(document.vectors, directions) for document in documents])
         return cls(directions, np.quantile(values, _QUANTILES, axis=0))
 
+    def extended(self, documents: Sequence[Encoded], seen: int) -> ToneView:
+        """The same directions, measured with further words beside the `seen` ones."""
+        more = np.concatenate([_measure(document.vectors, self.directions) for document in documents])
+        weights = np.concatenate([np.full(len(self.quantiles), seen / len(self.quantiles)), np.ones(len(more))])
+        sides = [np.concatenate([self.quantiles[:, side], more[:, side]]) for side in range(2)]
+        return ToneView(self.directions, np.stack([_weighted_quantiles(values, weights) for values in sides], axis=1))
+
     @property
     def is_silent(self) -> bool:
         """Whether it does not speak the corpus' language."""
@@ -130,3 +137,11 @@ def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
 def _measure(vectors: FloatArray, directions: FloatArray) -> FloatArray:
     """Words along both directions: (T, 2)."""
     return np.asarray(vectors.astype(np.float64) @ directions[:-1] + directions[-1])
+
+
+def _weighted_quantiles(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """The quantiles of values, each of which counts as much as its weight says: (1001,)."""
+    order = np.argsort(values, kind="stable")
+    middles = np.cumsum(weights[order]) - weights[order] / 2
+    reach = (middles - middles[0]) / max(float(middles[-1] - middles[0]), 1e-12)
+    return np.interp(_QUANTILES, reach, values[order])

@@ -1,0 +1,75 @@
+"""`difa update`: further normal documents for a stored model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from difa.cli.options import Cache, ModelFolder, Quiet, SkipBad, TextColumn, Threads, columns_of, find_inputs, say, stream_sources
+
+if TYPE_CHECKING:
+    from difa.document import Document
+    from difa.formats.sources import Source
+
+EXAMPLES = """Examples:
+
+difa update model --normal reviewed.txt
+
+difa update model --normal export.json --out model-2
+
+difa update model --normal week-19.csv --normal week-20.csv --text-column body
+"""
+
+
+def update(
+    model: ModelFolder,
+    normal: Annotated[
+        list[str],
+        typer.Option(help="New normal documents: any input of `difa fit`, or a Label Studio export; may be given several times."),
+    ],
+    out: Annotated[Path | None, typer.Option(help="Folder for the updated model; the model itself by default.")] = None,
+    text_column: TextColumn = None,
+    cache: Cache = None,
+    threads: Threads = None,
+    skip_bad: SkipBad = False,
+    quiet: Quiet = False,
+) -> None:
+    """Take over further normal documents without fitting anew: they, and others like them, score lower from then on."""
+    from difa.errors import ModelError
+    from difa.estimator import DiFA
+    from difa.persist import check_place
+
+    place = out or model
+    check_place(place)
+    detector = DiFA.load(model, cache=cache, threads=threads)
+    before, left_out = detector.detector_.updates, Counter[str]()
+
+    def is_normal(source: Source, document: Document) -> bool:
+        if why := _why_not(source, document):
+            left_out[why] += 1
+        return not why
+
+    sources = find_inputs(normal, columns_of(text_column, None), quiet)
+    detector.update(stream_sources(sources, skip_bad, is_normal))
+    after = detector.detector_.updates
+    for why, count in left_out.items():
+        say(f"difa: {count} {'document' if count == 1 else 'documents'} left out: {why}", quiet)
+    if after is before and out is None:
+        say(f"{model}: nothing new", quiet)
+        return
+    try:
+        detector.save(place)
+    except OSError as error:
+        raise ModelError(f"{place}: cannot be written: {error.strerror}") from None
+    added = f"{after.documents - before.documents} documents, {after.words - before.words} words"
+    say(f"{place}: {added} added, in update {after.times}", quiet)
+
+
+def _why_not(source: Source, document: Document) -> str:
+    """Why nobody called a document normal; empty if someone did."""
+    if any(document.labels or ()):
+        return "words are marked as anomalies"
+    return "nobody annotated the task" if source.suffix == ".json" and document.labels is None else ""
