@@ -94,12 +94,9 @@ def score_files(
         force: replace what an earlier run left there.
     """
     check_installed()
-    _check_choices(format, workers, resume, force)
-    check_threads(threads)
+    _check_choices(format, workers, threads, resume, force)
     content, files = _checked_model(model, fpr), find_files(inputs, columns)
-    tables = tuple(file.table for file in files)
-    allowed = AllowList.of(allow).entries
-    options = WorkerOptions("", format, fpr, allowed, threads or 1, skip_bad, tables=tables, shape=Shape.of(tables))
+    options = _with_tables(WorkerOptions("", format, fpr, AllowList.of(allow).entries, threads or 1, skip_bad), files)
     with _alone(out):
         output = OutputFolder.prepare(out, _asked(content, options, files), resume, force)
         if output.summary is not None:
@@ -191,7 +188,13 @@ def measure_ray(model: Path, documents: Sequence[str], workers: int) -> float:
         return score_files(model, [str(source)], f"{name}/out", workers=workers).seconds
 
 
-def _check_choices(format: str, workers: int | None, resume: bool, force: bool) -> None:
+def _with_tables(options: WorkerOptions, files: Sequence[File]) -> WorkerOptions:
+    tables = tuple(file.table for file in files)
+    return replace(options, tables=tables, shape=Shape.of(tables))
+
+
+def _check_choices(format: str, workers: int | None, threads: int | None, resume: bool, force: bool) -> None:
+    check_threads(threads)
     if format not in FORMATS:
         raise ConfigError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
     if workers is not None and workers < 1:
