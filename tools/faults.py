@@ -11,6 +11,7 @@ trace. A table says what was done; the exit code is 1 if anything was lost.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import resource
@@ -129,6 +130,14 @@ def files_at(place: Path) -> dict[str, bytes]:
     return {str(path.relative_to(place)): path.read_bytes() for path in found if path.is_file() and not path.name.startswith(".")}
 
 
+def timeless(files: dict[str, bytes]) -> dict[str, object]:
+    """Files, without the time at which a model was saved."""
+    found: dict[str, object] = dict(files)
+    if "config.json" in files:
+        found["config.json"] = {k: v for k, v in json.loads(files["config.json"]).items() if k not in ("created", "checksum")}
+    return found
+
+
 def check_half(scene: Scene, place: Path, how: str) -> None:
     """What stands under a valid name after a fault must be whole; a manifest says how far the run is, and may differ."""
     if scene.older is not None:
@@ -144,8 +153,10 @@ def check_half(scene: Scene, place: Path, how: str) -> None:
 
 def check_end(scene: Scene, folder: Path, place: Path, how: str) -> None:
     """At the end everything must be there, and nothing else."""
-    if files_at(place) != scene.whole:
+    if timeless(files_at(place)) != timeless(scene.whole):
         scene.lose(f"{how}: the outcome differs")
+    if scene.older is not None:
+        check_half(scene, place, how)
     left = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.name.startswith(".") or path.parent == folder]
     if left != [place.name]:
         scene.lose(f"{how}: left behind: {', '.join(sorted(set(left) - {place.name}))}")

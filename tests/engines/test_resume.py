@@ -151,7 +151,10 @@ def test_a_finished_shard_that_is_gone_is_missed(folder, texts, tmp_path, damage
     part.unlink() if damage == "remove" else part.write_bytes(whole[:-10])
     run = here(*arguments)
     assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
-    assert f"{part}: expected a finished part of the earlier run, {'found none' if damage == 'remove' else 'got'}" in run.stderr
+    assert (
+        f"{part}: expected the results of 10 documents, which an earlier run wrote, {'found' if damage == 'remove' else 'got'}"
+        in run.stderr
+    )
     assert here(*arguments[:-1], "--force").returncode == 0
     assert part.read_bytes() == whole
 

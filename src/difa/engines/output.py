@@ -254,7 +254,10 @@ def _refuse_missing(layout: Layout, stored: State) -> None:
         found = path.stat().st_size if path.is_file() else None
         if found is None or (path.suffix == ".jsonl" and found != shard.get("bytes", found)):
             got = "found none" if found is None else f"got {found} bytes instead of {shard['bytes']}"
-            raise InputError(f"{path}: expected a finished part of the earlier run, {got}: put it back, or force starts anew")
+            raise InputError(
+                f"{path}: expected the results of {shard['documents']} documents, which an earlier run wrote, {got}: put "
+                "the file back, or force starts anew"
+            )
 
 
 def _difference(old: Any, new: Any) -> tuple[str, str]:

@@ -94,39 +94,18 @@ def score_files(
         force: replace what an earlier run left there.
     """
     check_installed()
-    if resume and force:
-        raise ConfigError("expected one of resume and force, got both")
-    options = replace(_checked_options(format, fpr, workers, threads, skip_bad), allow=AllowList.of(allow).entries)
-    content = _checked_model(model, fpr)
-    files = find_files(inputs, columns)
+    _check_choices(format, workers, threads, resume, force)
+    content, files = _checked_model(model, fpr), find_files(inputs, columns)
+    options = _with_tables(WorkerOptions("", format, fpr, AllowList.of(allow).entries, threads or 1, skip_bad), files)
     with _alone(out):
         output = OutputFolder.prepare(out, _asked(content, options, files), resume, force)
         if output.summary is not None:
             return Summary(**output.summary)
         with _kept(output), cluster(address, workers, options.threads, sum(map(len, content.values()))) as (ray, count):
             size = output.piece_bytes or piece_bytes or piece_size(files, count)
-            return _score_pieces(ray, count, size, files, output, content, options, report)
-
-
-def _score_pieces(
-    ray: Any,
-    count: int,
-    size: int,
-    files: Sequence[File],
-    output: OutputFolder,
-    content: dict[str, bytes],
-    options: WorkerOptions,
-    report: Report | None,
-) -> Summary:
-    """Have the files scored in pieces of so many bytes, by so many workers."""
-    tables = tuple(file.table for file in files)
-    options = replace(options, folder=output.staging, tables=tables, shape=Shape.of(tables))
-    pieces = plan(files, size, partial(_count, ray), partial(_cut, ray))
-    output.begin(size)
-    summary = _run(ray, count, pieces, output, content, options, report)
-    _check_parts(output, pieces, options.format)
-    output.finish(asdict(summary))
-    return summary
+            pieces = plan(files, size, partial(_count, ray), partial(_cut, ray))
+            output.begin(size)
+            return _run(ray, count, pieces, output, content, replace(options, folder=output.staging), report)
 
 
 @contextmanager
@@ -150,16 +129,19 @@ def _run(
     options: WorkerOptions,
     report: Report | None,
 ) -> Summary:
-    """Have all pieces scored that no earlier run has."""
+    """Have all pieces scored that no earlier run has, and finish the folder."""
     known = {index: Done(**done) for index, done in output.notices().items()}
     gone = set(output.missing([part_name(index, options.format) for index in known]))
     complete = {index: done for index, done in known.items() if part_name(index, options.format) not in gone}
     earlier, rest = list(complete.values()), [piece for piece in pieces if piece.index not in complete]
-    if not rest:
-        return _collect(iter(()), len(pieces), None, earlier)
-    shared = ([ray.put(content)], start_attempts(ray), options)
-    rows = run_pool([asdict(piece) for piece in rest], Scorer, shared, count, options.threads)
-    return _collect((Done(**json.loads(row["done"])) for row in rows), len(pieces), report, earlier)
+    rows: Iterator[dict[str, Any]] = iter(())
+    if rest:
+        shared = ([ray.put(content)], start_attempts(ray), options)
+        rows = run_pool([asdict(piece) for piece in rest], Scorer, shared, count, options.threads)
+    summary = _collect((Done(**json.loads(row["done"])) for row in rows), len(pieces), report, earlier)
+    _check_parts(output, pieces, options.format)
+    output.finish(asdict(summary))
+    return summary
 
 
 @contextmanager
@@ -206,13 +188,19 @@ def measure_ray(model: Path, documents: Sequence[str], workers: int) -> float:
         return score_files(model, [str(source)], f"{name}/out", workers=workers).seconds
 
 
-def _checked_options(format: str, fpr: float | None, workers: int | None, threads: int | None, skip_bad: bool) -> WorkerOptions:
+def _with_tables(options: WorkerOptions, files: Sequence[File]) -> WorkerOptions:
+    tables = tuple(file.table for file in files)
+    return replace(options, tables=tables, shape=Shape.of(tables))
+
+
+def _check_choices(format: str, workers: int | None, threads: int | None, resume: bool, force: bool) -> None:
+    check_threads(threads)
     if format not in FORMATS:
         raise ConfigError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
     if workers is not None and workers < 1:
         raise ConfigError(f"workers: expected a whole number of at least 1, got {workers}")
-    check_threads(threads)
-    return WorkerOptions("", format, fpr, threads=threads or 1, skip_bad=skip_bad)
+    if resume and force:
+        raise ConfigError("expected one of resume and force, got both")
 
 
 def _checked_model(model: Path, fpr: float | None) -> dict[str, bytes]:
