@@ -73,7 +73,7 @@ def test_the_command_goes_on_where_it_was_and_fills_a_page(start, monkeypatch):
     text = (run.store.folder / "promises.md").read_text(encoding="utf-8")
     assert "| spam | " in text
     assert "another set" in text
-    monkeypatch.setattr("difa.bench.promises._compute", None)
+    monkeypatch.setattr("difa.bench.promises._compute", lambda *_: pytest.fail("computed twice"))
     again = run_promises(start(sets=("spam", "review"), seeds=(0,)))
     assert again == records, "nothing is computed twice, and nothing is lost"
     section = section_of("promises", None, {"promises": records})

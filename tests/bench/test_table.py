@@ -101,6 +101,7 @@ def test_several_seeds_give_mean_and_deviation(start):
     assert " ± " in text
 
 
+@pytest.mark.filterwarnings("ignore:max_samples")  # the set is smaller than the grid's largest sample
 def test_the_grid_is_searched_and_its_choice_declared(start):
     records = run_table(start(), ("iforest",), grid=True)
     assert [record["settings"].get("max_samples") for record in records] == [None, 16, 32, 64, 128, 256, 512]
