@@ -74,8 +74,9 @@ format: $(VENV)/.installed  ## format the code
 faults: $(VENV)/.installed  ## kill fits, saves and runs of scoring at random moments (FAULTS=500), and look for losses
 	$(BIN)/python tools/faults.py --faults $(or $(FAULTS),500)
 
-fuzz: $(VENV)/.installed  ## try random and hostile texts, files and model folders (MINUTES=5), and look for breaches
+fuzz: $(VENV)/.installed  ## try random and hostile texts, files, model folders and requests (MINUTES=5 each), and look for breaches
 	$(BIN)/python tools/fuzz.py --minutes $(or $(MINUTES),5)
+	$(BIN)/python tools/fuzz_http.py --minutes $(or $(MINUTES),5)
 
 reference: $(VENV)/.installed  ## write docs/settings.md and docs/commands.md from the code
 	$(BIN)/python tools/reference.py
