@@ -172,12 +172,12 @@ def inject(scene: Scene, draw: random.Random, most: int) -> None:
         for _ in range(draw.randint(1, min(3, most))):
             kind = draw.choices(("kill at a change", "kill at a moment", "full disk"), (6, 2, 2))[0]
             before = {
-                "kill at a change": kill_before(draw.randint(1, 40)),
-                "kill at a moment": kill_after(draw.uniform(0.0, 0.4)),
-                "full disk": small_files(draw.choice((1, 1000, 20_000, 100_000))),
+                "kill at a change": kill_before(draw.randint(1, 25)),
+                "kill at a moment": kill_after(draw.uniform(0.0, 0.2)),
+                "full disk": small_files(draw.choice((1, 1000, 20_000, 60_000))),
             }[kind]
             code = in_child(lambda: scene.run(place), before)
-            scene.injected[kind] += 1
+            scene.injected[kind] += code != 0  # one that came too late to harm the work is none
             if code == TRACE:
                 scene.lose(f"{kind}: a trace instead of a line")
             check_half(scene, place, kind)
