@@ -131,10 +131,14 @@ def files_at(place: Path) -> dict[str, bytes]:
 
 
 def timeless(files: dict[str, bytes]) -> dict[str, object]:
-    """Files, without the time at which a model was saved."""
+    """Files, without the times at which a model was saved and updated."""
     found: dict[str, object] = dict(files)
     if "config.json" in files:
-        found["config.json"] = {k: v for k, v in json.loads(files["config.json"]).items() if k not in ("created", "checksum")}
+        config = json.loads(files["config.json"])
+        config.get("updates", {}).pop("last", None)
+        config["files"].pop("README.md", None)  # the card says the time of an update
+        found["config.json"] = {k: v for k, v in config.items() if k not in ("created", "checksum")}
+        found.pop("README.md", None)
     return found
 
 
@@ -217,6 +221,9 @@ def scenes(model: Path, source: Path, normal: list[str], only: str) -> list[Scen
     def fit(place: Path) -> None:
         DiFA("fast", seed=1, threads=1).fit(normal[:60]).save(place)
 
+    def update(place: Path) -> None:
+        DiFA.load(model, threads=1).update(normal[100:120]).save(place)
+
     found = [
         Scene("score, file", score()),
         Scene("score, shards", score(shard_size=70)),
@@ -224,6 +231,7 @@ def scenes(model: Path, source: Path, normal: list[str], only: str) -> list[Scen
         Scene("score, fdr, shards", score(fdr=0.3, shard_size=70)),
         Scene("score, csv", score(format="csv")),
         Scene("save", lambda place: detector.save(place), older=lambda place: detector.save(place)),
+        Scene("update", update, older=lambda place: detector.save(place)),
         Scene("fit", fit, older=lambda place: shutil.copytree(model, place)),
     ]
     found = [scene for scene in found if only in scene.name]
@@ -250,7 +258,7 @@ def campaign(faults: int, seed: int, only: str = "") -> list[Scene]:
         for scene in found:
             if scene.name.startswith("score"):
                 inject_others(scene)
-        weights = [1 if scene.name == "fit" else 8 for scene in found]
+        weights = [{"fit": 1, "update": 3}.get(scene.name, 8) for scene in found]
         while (left := faults - sum(sum(scene.injected.values()) for scene in found)) > 0:
             inject(draw.choices(found, weights)[0], draw, left)
     return found
