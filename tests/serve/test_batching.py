@@ -1,7 +1,6 @@
 """Turns by hand, and a lane with a thread that does next to nothing."""
 
 import asyncio
-import threading
 import time
 
 from difa.runtime.stopping import check_wanted
@@ -122,10 +121,10 @@ def test_stopping_gives_up_what_waits():
 
 def test_work_ends_at_its_next_step_when_everybody_has_gone():
     async def run():
-        begun, ended = threading.Event(), []
+        begun, ended = [], []
 
         def work(jobs):
-            begun.set()
+            begun.append(jobs)
             try:
                 while True:
                     check_wanted()
@@ -138,7 +137,8 @@ def test_work_ends_at_its_next_step_when_everybody_has_gone():
         first, second = Item(1, 1, "a"), Item(2, 1, "b")
         for item in (first, second):
             endless.submit(item)
-        await asyncio.to_thread(begun.wait, 20)
+        while not begun:
+            await asyncio.sleep(0.001)
         first.outcome.cancel()
         await asyncio.sleep(0.01)
         assert not ended, "somebody still waits"
@@ -147,7 +147,7 @@ def test_work_ends_at_its_next_step_when_everybody_has_gone():
         endless.submit(last)
         while len(ended) < 1:
             await asyncio.sleep(0.001)
-        while endless.waiting:
+        while len(begun) < 2:
             await asyncio.sleep(0.001)
         await endless.stop()  # gives up the last one, too
         return ended, batches, endless.is_running

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -22,20 +23,27 @@ Row = tuple[int, dict[str, Any] | str]
 
 def open_parquet(path: Any, label: str | None = None) -> Any:
     """The file at a path, or that is open already, checked to be one."""
-    pa = arrow(_PURPOSE)
+    arrow(_PURPOSE)
     from pyarrow import parquet
 
-    try:
+    with _refused(label or str(path)):
         return parquet.ParquetFile(path)
+
+
+@contextmanager
+def _refused(label: str) -> Iterator[None]:
+    """Turn what pyarrow finds wrong with a file into one line that names it."""
+    try:
+        yield
     except FileNotFoundError:
         raise
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{label or path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from None
+    except (OSError, arrow(_PURPOSE).ArrowException) as error:
+        raise InputError(f"{label}: cannot be read as Parquet: {str(error).splitlines()[0]}") from None
 
 
 def read_schema(path: Any, asked: Columns, label: str | None = None) -> Table:
     """Columns of a Parquet file, with their types."""
-    with open_parquet(path, label) as file:
+    with open_parquet(path, label) as file, _refused(label or str(path)):
         schema = file.schema_arrow
         texts = [field.name for field in schema if _is_text(field.type)]
         cells: dict[str, list[str]] = {name: [] for name in texts}
@@ -61,11 +69,8 @@ def read_rows(
         columns: those that are wanted; all by default.
         label: its name in messages.
     """
-    with open_parquet(path, label) as file:
-        try:
-            yield from _rows(file, columns, skip, file.metadata.num_rows if end is None else end)
-        except (OSError, arrow(_PURPOSE).ArrowException) as error:
-            raise InputError(f"{label or path}: cannot be read as Parquet: {str(error).splitlines()[0]}") from None
+    with open_parquet(path, label) as file, _refused(label or str(path)):
+        yield from _rows(file, columns, skip, file.metadata.num_rows if end is None else end)
 
 
 def _rows(file: Any, columns: Sequence[str] | None, skip: int, end: int) -> Iterator[Row]:
