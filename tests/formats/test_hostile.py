@@ -245,3 +245,11 @@ def test_any_cut_of_a_table_gives_the_same_rows(tmp_path, size, encoding):
             found += read_cells(file, source.table, piece)
     assert found == whole
     assert [number for number, _ in whole][:3] == [2, 3, 5]
+
+
+def test_parquet_whose_column_names_are_no_text_is_refused_in_one_line(tmp_path):
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"nameXY": ["some words"]}), path)
+    path.write_bytes(path.read_bytes().replace(b"nameXY", b"name\xd8\xff"))
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        list(read_documents([str(path)]))

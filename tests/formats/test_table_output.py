@@ -5,6 +5,7 @@ import datetime
 import decimal
 import io
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -136,3 +137,8 @@ def test_other_files_are_no_results(tmp_path):
     ]:
         with pytest.raises(InputError, match=message):
             list(read_results([tmp_path / name]))
+
+
+def test_white_space_before_a_number_does_not_hide_a_formula(tmp_path):
+    (row,) = rows_of(publish(tmp_path, "a.csv", [replace(RESULT, columns={"day": "\t5"})]))
+    assert row["day"] == "'\t5"

@@ -37,7 +37,7 @@ def _refused(label: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise
-    except (OSError, arrow(_PURPOSE).ArrowException) as error:
+    except (OSError, UnicodeDecodeError, arrow(_PURPOSE).ArrowException) as error:  # names of columns are decoded, too
         raise InputError(f"{label}: cannot be read as Parquet: {str(error).splitlines()[0]}") from None
 
 

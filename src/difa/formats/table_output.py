@@ -126,4 +126,4 @@ def _is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return text.isascii()
+    return text.isascii() and not text[0].isspace()
