@@ -1,8 +1,9 @@
+import numpy as np
 import pytest
 
 from difa.document import Result, WordScore
 from difa.errors import InputError
-from difa.evaluate import evaluate
+from difa.evaluate import evaluate, measure
 from difa.words import from_text, from_tokens
 
 
@@ -29,3 +30,8 @@ def test_labels_are_needed_and_both_classes():
         evaluate([result(1.0, False, 1.0)], [from_text("a", id="x")])
     with pytest.raises(InputError, match="got 1 normal and 0 anomalous"):
         evaluate([result(1.0, False, 1.0)], DOCUMENTS[1:2])
+
+
+def test_a_perfect_ranking_is_one_and_not_more():
+    labels = np.repeat([1.0, 0.0], [20, 40])
+    assert measure("words", labels, np.linspace(1, 0, 60)).average_precision == 1.0

@@ -67,4 +67,5 @@ def measure(what: str, labels: FloatArray, scores: FloatArray) -> Level:
     positive = int(labels.sum())
     if not 0 < positive < len(labels):
         raise InputError(f"expected normal and anomalous {what}, got {len(labels) - positive} normal and {positive} anomalous")
-    return Level(float(roc_auc_score(labels, scores)), float(average_precision_score(labels, scores)), len(labels), positive)
+    precision = min(1.0, float(average_precision_score(labels, scores)))  # a sum, which rounding can put above 1
+    return Level(float(roc_auc_score(labels, scores)), precision, len(labels), positive)
