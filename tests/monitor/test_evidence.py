@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from difa.monitor.compare import different, more_unusual
-from difa.monitor.evidence import BETS, Evidence, Pool
+from difa.monitor.evidence import POWERS, SLOPES, Evidence, Pool
 
 
 def test_the_first_batch_by_hand():
     evidence = Evidence().after(np.array([0.25, 1.0]))
-    won = [bet * 0.25 ** (bet - 1) * bet for bet in BETS]  # the bets on 0.25 and on 1
-    assert [math.exp(log) for log in evidence.logs] == pytest.approx([0.5 / len(BETS) * gain for gain in won])
+    won = [power * 0.25 ** (power - 1) * power for power in POWERS]  # the bets on 0.25 and on 1
+    won += [(1 + slope / 2) * (1 - slope) for slope in SLOPES]
+    assert [math.exp(log) for log in evidence.logs] == pytest.approx([0.5 / len(won) * gain for gain in won])
     assert math.exp(evidence.log_capital) == pytest.approx(0.5 * np.mean(won) + 0.5), "half of the capital waits"
 
 
@@ -65,7 +66,7 @@ def test_ranks_among_a_fixed_reference_would_raise_alarms_in_the_end(rng):
     found = 0
     for _ in range(30):
         reference, evidence = np.sort(exponential(rng, 100)), Evidence()
-        for _ in range(200):
+        for _ in range(1000):
             scores = exponential(rng, 25)
             evidence = evidence.after((1 + 100 - np.searchsorted(reference, scores)) / 101)
             found += evidence.is_alarm(0.1)
@@ -80,6 +81,13 @@ def test_a_change_is_found_early_and_late(rng):
             exponential, rng, feeds=20, batches=start + 10, change=lambda scores, batch, at=start: scores + (batch >= at)
         )
         assert shifted > 0.9
+
+
+def test_a_feed_that_is_a_little_more_unusual_as_a_whole_is_found():
+    evidence = Evidence().after(np.linspace(0.05, 0.7, 100))  # no document that stands out
+    assert evidence.is_alarm(0.01)
+    powers = [math.exp(log) for log in evidence.logs[: len(POWERS)]]
+    assert sum(powers) < 20, "the bets on single documents would not have found it"
 
 
 def test_a_single_batch_is_compared_with_the_reference():

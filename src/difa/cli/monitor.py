@@ -12,6 +12,7 @@ from difa.cli.options import (
     Cache,
     Fpr,
     IdColumn,
+    InputFormat,
     Inputs,
     ModelFolder,
     Quiet,
@@ -55,6 +56,7 @@ def monitor(
     fpr: Fpr = None,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
+    input_format: InputFormat = None,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -69,7 +71,7 @@ def monitor(
     from difa.monitor.text import prometheus as figures
 
     check_rate("--alarm", alarm)
-    sources = find_inputs(inputs, columns_of(text_column, id_column), quiet, skip_bad)
+    sources = find_inputs(inputs, columns_of(text_column, id_column, input_format), quiet, skip_bad)
     detector = DiFA.load(model, cache=cache, threads=threads)
     known = read_state(state, detector.detector_, alarm) if state is not None and not reset else None
     watcher = Monitor(detector, fpr=fpr, false_alarm=alarm, state=known)

@@ -10,6 +10,7 @@ import typer
 from difa.cli.options import (
     Cache,
     IdColumn,
+    InputFormat,
     Inputs,
     ModelFolder,
     Quiet,
@@ -38,6 +39,7 @@ def threshold(
     json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
     text_column: TextColumn = None,
     id_column: IdColumn = None,
+    input_format: InputFormat = None,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -53,7 +55,7 @@ def threshold(
     from difa.review_budget import parse_budget, rate_for_budget
 
     parse_budget(budget, 1 << 62)  # one that cannot be read is refused before anything is scored
-    documents = read_all(inputs, skip_bad, columns_of(text_column, id_column), quiet)
+    documents = read_all(inputs, skip_bad, columns_of(text_column, id_column, input_format), quiet)
     if not documents:
         raise InputError("expected recent documents, got none")
     detector = DiFA.load(model, cache=cache, threads=threads)

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import Cache, ModelFolder, Quiet, SkipBad, TextColumn, Threads, columns_of, find_inputs, say, stream_sources
+from difa.cli.options import (
+    Cache,
+    InputFormat,
+    ModelFolder,
+    Quiet,
+    SkipBad,
+    TextColumn,
+    Threads,
+    columns_of,
+    find_inputs,
+    say,
+    stream_sources,
+)
 
 if TYPE_CHECKING:
     from difa.document import Document
@@ -32,6 +44,7 @@ def update(
     ],
     out: Annotated[Path | None, typer.Option(help="Folder for the updated model; the model itself by default.")] = None,
     text_column: TextColumn = None,
+    input_format: InputFormat = None,
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
@@ -52,7 +65,7 @@ def update(
             left_out[why] += 1
         return not why
 
-    sources = find_inputs(normal, columns_of(text_column, None), quiet)
+    sources = find_inputs(normal, columns_of(text_column, None, input_format), quiet, skip_bad)
     detector.update(stream_sources(sources, skip_bad, is_normal))
     after = detector.detector_.updates
     for why, count in left_out.items():

@@ -5,10 +5,11 @@ feed before it, equals in a random order. While the feed is as the normal text w
 however small the reference: it is a part of what is compared, not the measure. (The p-values of results are ranks among the
 reference alone. In the long run a test of these finds out what is peculiar about that one sample.)
 
-Then a game against "as before": a unit of capital is bet on small p-values, by bets ε·p^(ε−1), which are fair where p-values are
-uniform. Whoever plays a fair game reaches 1/α times the capital with a chance of at most α, ever (Ville's inequality). With batch
-t a share of 1/(t(t+1)) of the capital enters the game, the rest waits: so a change that comes late is found as well, at a cost
-that grows with the logarithm of t only.
+Then a game against "as before": a unit of capital is bet on small p-values, by bets ε·p^(ε−1) and 1 + λ(1 − 2p), which are fair
+where p-values are uniform. The first kind wins by a few very small p-values, the second by many that are a little too small.
+Whoever plays a fair game reaches 1/α times the capital with a chance of at most α, ever (Ville's inequality). With batch t a
+share of 1/(t(t+1)) of the capital enters the game, the rest waits: so a change that comes late is found as well, at a cost that
+grows with the logarithm of t only.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ import numpy as np
 
 from difa.document import FloatArray, IntArray
 
-BETS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.98)
-"""Exponents ε: small ones bet on few documents that are very unusual, large ones on many that are a little."""
+POWERS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.98)
+"""Exponents ε: small ones bet on few documents that are very unusual, large ones on more."""
+SLOPES = (0.3, 0.6, 0.9)
+"""Factors λ: bets on a feed that is a little more unusual as a whole."""
+BETS = len(POWERS) + len(SLOPES)
 _SEED = 20050  # of places among equals
 _STEP, _STEPS = 0.01, 4096  # scores are kept in steps, so that a feed of any length takes little room
 
@@ -31,7 +35,7 @@ _STEP, _STEPS = 0.01, 4096  # scores are kept in steps, so that a feed of any le
 class Evidence:
     """What the running game has come to."""
 
-    logs: tuple[float, ...] = (-math.inf,) * len(BETS)
+    logs: tuple[float, ...] = (-math.inf,) * BETS
     """Logarithm of the capital in each bet."""
     batches: int = 0
 
@@ -44,9 +48,10 @@ class Evidence:
     def after(self, p_values: FloatArray) -> Evidence:
         """The evidence when one more batch has been seen."""
         number = self.batches + 1
-        entering = -math.log(number * (number + 1) * len(BETS))
+        entering = -math.log(number * (number + 1) * BETS)
         total, count = float(np.log(p_values).sum()), len(p_values)
-        gains = [count * math.log(bet) + (bet - 1) * total for bet in BETS]
+        gains = [count * math.log(power) + (power - 1) * total for power in POWERS]
+        gains += [float(np.log1p(slope * (1 - 2 * p_values)).sum()) for slope in SLOPES]
         logs = [float(np.logaddexp(log, entering)) + gain for log, gain in zip(self.logs, gains, strict=True)]
         return Evidence(tuple(logs), number)
 

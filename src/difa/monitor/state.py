@@ -94,7 +94,7 @@ def write_state(path: Path, state: State) -> None:
 
 def _parse(record: dict[str, Any]) -> State:
     logs = tuple(-math.inf if log is None else float(log) for log in record["log_capital"])
-    if record["difa_monitor"] != FORMAT or len(logs) != len(BETS) or any(math.isnan(log) or log == math.inf for log in logs):
+    if record["difa_monitor"] != FORMAT or len(logs) != BETS or any(math.isnan(log) or log == math.inf for log in logs):
         raise ValueError("not a state of this version")
     feed = {int(step): count for step, count in record["feed"].items()}
     counts = {name: record[name] for name in ("batches", "documents", "flagged")}
