@@ -96,3 +96,10 @@ def test_fit_says_what_it_promises(corpus, tmp_path):
     assert "; flags 1 % of normal documents on average, at most 2.5 % with 95 % confidence" in done.stderr
     card = (tmp_path / "m" / "README.md").read_text()
     assert "| normal documents flagged at 1 % | at most 2.5 % with 95 % confidence |" in card
+
+
+def test_a_state_without_a_folder_is_refused_before_the_feed_is_scored(saved, feed, tmp_path, monkeypatch):
+    monkeypatch.setattr("difa.monitor.Monitor.score", lambda *_: pytest.fail("scored"))
+    for option in ("--state", "--prometheus"):
+        with pytest.raises(DifaError, match="expected a file in a folder that exists"):
+            run("monitor", saved, feed, option, tmp_path / "none" / "file")

@@ -65,12 +65,18 @@ def monitor(
     """Check whether a feed is still like the normal text; exit code 1 on alarm."""
     from difa.atomic import fresh_text
     from difa.calibrate import check_rate
+    from difa.errors import InputError
     from difa.estimator import DiFA
     from difa.monitor import Monitor
     from difa.monitor.state import read_state, write_state
     from difa.monitor.text import prometheus as figures
 
     check_rate("--alarm", alarm)
+    for path in (state, prometheus):
+        if (
+            path is not None and not path.absolute().parent.is_dir()
+        ):  # known before the feed is scored, so that no verdict is lost
+            raise InputError(f"{path}: expected a file in a folder that exists, found no such folder: make it first")
     sources = find_inputs(inputs, columns_of(text_column, id_column, input_format), quiet, skip_bad)
     detector = DiFA.load(model, cache=cache, threads=threads)
     known = read_state(state, detector.detector_, alarm) if state is not None and not reset else None
