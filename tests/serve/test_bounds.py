@@ -26,12 +26,12 @@ def test_a_word_without_end_is_a_long_document(slow):
         assert (status, len(answer["results"][0]["words"])) == (200, 2)
 
 
-def test_what_nobody_waits_for_ends(quick_model, corpus):
-    text = " ".join(corpus) * 4
-    with running(
-        {"m": quick_model}, timeout=1, max_characters=10**6, max_words=10**6, queue_words=10**6, max_body=10**7
-    ) as client:
+def test_what_nobody_waits_for_ends(slow, corpus):
+    text = "STOP " + " ".join(corpus)
+    with running({"m": slow}, timeout=1, max_characters=10**6, max_words=10**6, queue_words=10**6) as client:
         assert client.score(text=text)[0] == 504
+        assert slow.begun.is_set()
+        slow.gate.set()
         wait_until(lambda: not client.service.models["m"].lanes["long"]._running)
         assert client.metric('difa_batch_documents_count{lane="long",model="m"}') == 0, "it was not finished"
         assert client.service.models["m"].accepted == 0
