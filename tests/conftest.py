@@ -1,17 +1,21 @@
-"""Shared fixtures: no network, a private cache, a tiny encoder made on the spot, one model fitted with the real one."""
+"""Shared fixtures: no network, a private cache, a tiny encoder made on the spot, one model fitted with the real one.
+
+What takes long is made once, however many processes the tests run in: whoever needs it first makes it, the others wait and load.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ["TOKENIZERS_PARALLELISM"] = "true"
+from difa import DiFA
 
 SLOW_FIXTURES = {"model", "encoder", "folder"}
 """Fixtures that export the embedded encoder or fit with it, or save a model for processes of their own."""
@@ -40,9 +44,31 @@ def no_network():
     socket.socket.connect = connect
 
 
+@pytest.fixture(scope="session")
+def common(tmp_path_factory) -> Path:
+    """A folder of this run, the same in all of its processes."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
 @pytest.fixture(autouse=True, scope="session")
-def private_cache(tmp_path_factory):
-    os.environ["DIFA_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+def private_cache(common):
+    os.environ["DIFA_CACHE"] = str(common / "cache")
+
+
+@pytest.fixture(scope="session")
+def make_once(common):
+    """A factory of folders that one of the processes fills."""
+
+    def folder(name: str, make: Callable[[Path], object]) -> Path:
+        with open(common / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (common / f"{name}.made").exists():
+                make(common / name)
+                (common / f"{name}.made").touch()
+        return common / name
+
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -51,29 +77,31 @@ def corpus() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def tiny_folder(tmp_path_factory, corpus) -> Path:
+def tiny_folder(make_once, corpus) -> Path:
     """A BERT of two narrow layers in Hugging Face's layout, with a tokenizer of its own."""
-    import torch
-    from tokenizers import BertWordPieceTokenizer
-    from transformers import BertConfig, BertModel, BertTokenizerFast
 
-    folder = tmp_path_factory.mktemp("encoders") / "tiny"
-    tokenizer = BertWordPieceTokenizer()
-    tokenizer.train_from_iterator(corpus, vocab_size=400, show_progress=False)
-    folder.mkdir()
-    tokenizer.save(str(folder / "raw.json"))
-    BertTokenizerFast(tokenizer_file=str(folder / "raw.json"), model_max_length=64).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=400,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=48,
-        max_position_embeddings=64,
-    )
-    BertModel(config).save_pretrained(folder)
-    return folder
+    def make(folder: Path) -> None:
+        import torch
+        from tokenizers import BertWordPieceTokenizer
+        from transformers import BertConfig, BertModel, BertTokenizerFast
+
+        tokenizer = BertWordPieceTokenizer()
+        tokenizer.train_from_iterator(corpus, vocab_size=400, show_progress=False)
+        folder.mkdir()
+        tokenizer.save(str(folder / "raw.json"))
+        BertTokenizerFast(tokenizer_file=str(folder / "raw.json"), model_max_length=64).save_pretrained(folder)
+        torch.manual_seed(0)
+        config = BertConfig(
+            vocab_size=400,
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=48,
+            max_position_embeddings=64,
+        )
+        BertModel(config).save_pretrained(folder)
+
+    return make_once("tiny", make)
 
 
 @pytest.fixture(scope="session")
@@ -104,38 +132,40 @@ QUICK = {
 @pytest.fixture(scope="session")
 def quick(tiny_folder):
     """A factory of unfitted detectors on the tiny encoder."""
-    from difa import DiFA
-
     return lambda **parameters: DiFA(**({"encoder": str(tiny_folder), "fpr": 0.05, "seed": 1, "stages": QUICK} | parameters))
 
 
 @pytest.fixture(scope="session")
-def quick_model(quick, corpus):
-    return quick().fit(corpus[:80])
+def fitted(make_once):
+    """A factory of fitted models, by name."""
+
+    def load(name: str, unfitted: DiFA, documents: list[str]) -> DiFA:
+        return DiFA.load(make_once(name, lambda folder: unfitted.fit(documents).save(folder)))
+
+    return load
 
 
 @pytest.fixture(scope="session")
-def fast_model(corpus):
+def quick_model(fitted, quick, corpus):
+    return fitted("quick", quick(), corpus[:80])
+
+
+@pytest.fixture(scope="session")
+def fast_model(fitted, corpus):
     """A small model without an encoder."""
-    from difa import DiFA
-
-    return DiFA("fast", fpr=0.05, seed=1, stages={"perturb": {"documents": 60}}).fit(corpus[:80])
+    return fitted("fast", DiFA("fast", fpr=0.05, seed=1, stages={"perturb": {"documents": 60}}), corpus[:80])
 
 
 @pytest.fixture(scope="session")
-def fast_large(corpus):
+def fast_large(fitted, corpus):
     """A model without an encoder that knows most of the example corpus."""
-    from difa import DiFA
-
-    return DiFA("fast", seed=1).fit(corpus[:300])
+    return fitted("fast-large", DiFA("fast", seed=1), corpus[:300])
 
 
 @pytest.fixture(scope="session")
-def model(corpus):
+def model(fitted, corpus):
     """The real thing: embedded encoder, default settings, most of the example corpus."""
-    from difa import DiFA
-
-    return DiFA(seed=1).fit(corpus[:300])
+    return fitted("model", DiFA(seed=1), corpus[:300])
 
 
 @pytest.fixture

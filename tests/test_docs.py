@@ -45,9 +45,9 @@ def test_the_site_lists_every_page_once():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # short examples do not close the files they read
 @pytest.mark.parametrize("name", RUN)
-def test_python_in_the_docs_runs(name, quick, corpus, tmp_path, monkeypatch, capsys):
+def test_python_in_the_docs_runs(name, quick_model, corpus, tmp_path, monkeypatch, capsys):
     page = next(page for page in PAGES if page.name == name)
-    quick().fit(corpus[:120]).save(tmp_path / "model")
+    quick_model.save(tmp_path / "model")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "some.jsonl").write_text('{"text": "Where is my order?"}\n')
     (tmp_path / "labelled.jsonl").write_text('{"tokens": ["fine", "xq"], "labels": [0, 1]}\n{"tokens": ["ok"], "labels": [0]}\n')

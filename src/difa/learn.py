@@ -16,6 +16,7 @@ import numpy as np
 from difa import aggregate, fuse
 from difa.config import Config
 from difa.document import FloatArray
+from difa.runtime.threads import one_torch_thread
 
 BATCH_DOCUMENTS = 64
 """Normal documents in a step at most, and as many pseudo-anomalous ones."""
@@ -55,19 +56,20 @@ def learn(normal: Sequence[Example], pseudo: Sequence[Example], config: Config, 
     optimiser = torch.optim.Adam([tensor for part in weights.values() for tensor in part.values()], lr=config.learn.learning_rate)
     outputs = [weights[part][name] for part in ("fusion", "aggregation") for name in ("w2", "b2") if name in weights[part]]
     normal = [example for example in normal if len(example.labels)]
-    for _ in range(config.learn.steps):
-        batch = [*_draw(normal, rng), *_draw(pseudo, rng)]
-        evidence, labels, mask = (torch.from_numpy(array) for array in _pad(batch))
-        word_scores = fuse.gate(evidence, weights["fusion"], config.fusion, torch)
-        descriptor = aggregate.pool(word_scores, mask, weights["aggregation"]["log_sharpness"], config.aggregation, torch)
-        document_scores = aggregate.mix(descriptor, weights["aggregation"], torch)
-        word_loss = _balanced_loss(word_scores[mask > 0], labels[mask > 0], weights["word"], torch)
-        document_loss = _balanced_loss(document_scores, labels.amax(dim=1), weights["document"], torch)
-        size = sum((tensor**2).sum() for tensor in outputs)
-        loss = word_loss + config.learn.document_weight * document_loss + config.learn.shrinkage * size
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
+    with one_torch_thread():
+        for _ in range(config.learn.steps):
+            batch = [*_draw(normal, rng), *_draw(pseudo, rng)]
+            evidence, labels, mask = (torch.from_numpy(array) for array in _pad(batch))
+            word_scores = fuse.gate(evidence, weights["fusion"], config.fusion, torch)
+            descriptor = aggregate.pool(word_scores, mask, weights["aggregation"]["log_sharpness"], config.aggregation, torch)
+            document_scores = aggregate.mix(descriptor, weights["aggregation"], torch)
+            word_loss = _balanced_loss(word_scores[mask > 0], labels[mask > 0], weights["word"], torch)
+            document_loss = _balanced_loss(document_scores, labels.amax(dim=1), weights["document"], torch)
+            size = sum((tensor**2).sum() for tensor in outputs)
+            loss = word_loss + config.learn.document_weight * document_loss + config.learn.shrinkage * size
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
     learned = {part: {name: tensor.detach().numpy() for name, tensor in values.items()} for part, values in weights.items()}
     return Heads(learned["fusion"], learned["aggregation"])
 

@@ -44,6 +44,7 @@ def test_fit_writes_a_model_and_shows_progress(tiny_folder, corpus, tmp_path):
     run = difa(
         *("fit", normal, "--out", tmp_path / "m", "--encoder", tiny_folder, "--layer", 1, "--seed", 3),
         *("--set", "learn.steps=20", "--set", 'views.names=["semantic", "form"]', "--set", "calibration.reference=unseen"),
+        *("--set", "semantic.min_steps=3", "--set", "semantic.max_steps=10", "--set", "semantic.student_rounds=1"),
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout == ""

@@ -46,7 +46,7 @@ def branching_folder(tiny_folder, tmp_path_factory):
 @pytest.fixture(scope="module")
 def branching_model(branching_folder, quick, corpus):
     with pytest.warns(UserWarning, match=r"branching cannot be exported to ONNX .*need difa\[fit\] and /") as caught:
-        model = quick(encoder=str(branching_folder)).fit(corpus[:40])
+        model = quick(encoder=str(branching_folder), stages={"views": {"names": ["form", "neighbour"]}}).fit(corpus[:40])
     assert "\n" not in str(caught[0].message)
     return model
 

@@ -6,6 +6,8 @@ The least of: cores it is bound to, the processor quota of its control groups (a
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _GROUPS = Path("/sys/fs/cgroup")
@@ -23,6 +25,19 @@ def bound_tokenizer(threads: int | None) -> None:
     """Limit the threads of the Rust tokenizer; its pool is made once per process, at first use."""
     if threads is not None or core_count() < (os.cpu_count() or 1):
         os.environ.setdefault("RAYON_NUM_THREADS", str(threads or core_count()))
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """One thread of torch: trainings on small tensors share the cores well, teams of threads wait for each other."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _quota(groups: Path, membership: Path) -> int | None:

@@ -12,7 +12,6 @@ import json
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cache
 from itertools import chain
@@ -27,6 +26,7 @@ from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray
 from difa.errors import EncoderError
 from difa.runtime.export import cache_folder, export_graph
+from difa.runtime.threads import one_torch_thread
 from difa.runtime.windows import plan_windows
 from difa.views.semantic.network import SemanticNetwork, attention_bias
 
@@ -58,21 +58,10 @@ def train_network(documents: Sequence[Encoded], config: SemanticConfig, seed: in
         for window in plan_windows(len(document), config.window)
     ]
     rng = np.random.default_rng(seed)
-    with _single_thread():
+    with one_torch_thread():
         _train_teacher(network, pieces, config, rng)
         _train_student(network, pieces, config, rng)
     return network.eval()
-
-
-@contextmanager
-def _single_thread() -> Iterator[None]:
-    """One thread per training: several trainings share the cores well, several teams of threads do not."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def teacher_steps(batches: int, config: SemanticConfig) -> int:
