@@ -1,7 +1,8 @@
 """Views fitted on parts of the training documents, so that each document can be scored by views that did not see it.
 
-The documents are cut into folds, and for each fold views are fitted on the other folds; one more set is fitted on all documents.
-All sets start from one seed: their views start alike, and their scores stay comparable.
+The documents are cut into folds, and for each fold views are fitted on the other folds; one more set is fitted on all documents,
+or made of those of the folds where a view can be. All sets start from one seed: their views start alike, and their scores
+stay comparable.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from difa.calibrate import TailReference, tail_evidence
 from difa.detector import raw_evidence
 from difa.document import Encoded, FloatArray, IntArray
 from difa.runtime.threads import core_count
-from difa.views import Lesson, View, fit_view, prepare_views
+from difa.views import Lesson, View, fit_view, prepare_views, view_kind
 
 T = TypeVar("T")
 Report = Callable[[str, float], None]
@@ -39,7 +40,7 @@ class CrossFit:
         count = lesson.config.calibration.folds
         folds = rng.permutation(np.arange(len(lesson.documents)) % count)
         others = [lesson.without((folds == fold).tolist()) for fold in range(count)]
-        *fold_views, views = _fit_side_by_side([*others, lesson], report)
+        fold_views, views = _fit_side_by_side(others, lesson, report)
         return cls(folds, tuple(fold_views), views)
 
     def raw(self, documents: Sequence[Encoded], folds: IntArray) -> list[FloatArray]:
@@ -63,19 +64,25 @@ class CrossFit:
         )
 
 
-def _fit_side_by_side(lessons: Sequence[Lesson], report: Report) -> list[tuple[View, ...]]:
-    """Views for each lesson, fitted in parallel; the outcome does not depend on which is done first."""
+def _fit_side_by_side(parts: Sequence[Lesson], whole: Lesson, report: Report) -> tuple[list[tuple[View, ...]], tuple[View, ...]]:
+    """Views for each part and for the whole, fitted in parallel; the outcome does not depend on which is done first."""
+    names = whole.config.views.names
+    joins = {name: join for name in names if (join := view_kind(name).join)}
 
-    def fit_views(lesson: Lesson) -> tuple[View, ...]:
-        return tuple(fit_view(name, lesson) for name in lesson.config.views.names)
+    def fit_views(lesson: Lesson) -> dict[str, View]:
+        return {name: fit_view(name, lesson) for name in names if lesson is not whole or name not in joins}
 
     report("learn normal text", 0.0)
-    prepare_views(lessons[0])
-    with ThreadPoolExecutor(min(len(lessons), lessons[0].config.encoder.threads or core_count())) as pool:
+    prepare_views(whole)
+    lessons = [*parts, whole]
+    with ThreadPoolExecutor(min(len(lessons), whole.config.encoder.threads or core_count())) as pool:
         futures = [pool.submit(fit_views, lesson) for lesson in lessons]
         for done, _ in enumerate(as_completed(futures), 1):
             report("learn normal text", done / len(futures))
-    return [future.result() for future in futures]
+    *of_parts, of_whole = (future.result() for future in futures)
+    of_whole |= {name: join(whole, [views[name] for views in of_parts]) for name, join in joins.items()}
+    in_order = [tuple(views[name] for name in names) for views in (*of_parts, of_whole)]
+    return in_order[:-1], in_order[-1]
 
 
 def references_of(raw: FloatArray) -> tuple[TailReference, ...]:

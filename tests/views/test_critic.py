@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from difa.document import Encoded
-from difa.views.critic.network import train
+from difa.views.critic import CriticView
+from difa.views.critic.network import Network, network_tensors, restore_networks, train
 from difa.views.critic.seen import Own
 from difa.views.critic.statistics import STATISTICS, Statistics
 from difa.views.critic.strings import shape_of
@@ -82,3 +83,45 @@ def test_a_network_learns_what_no_line_can_tell_apart():
     again = train(inputs, labels, normal=4000, scale=np.ones(2), hidden=16, epochs=20, rate=0.01, seed=1)
     assert (again.w1 == network.w1).all()
     assert network.logits(inputs[:3]) == pytest.approx(network.logits(inputs)[:3], abs=1e-12)
+
+
+def some_network(seed):
+    rng = np.random.default_rng(seed)
+    inputs = len(STATISTICS)
+    return Network(
+        mean=rng.normal(size=inputs),
+        scale=np.ones(inputs),
+        w1=rng.normal(size=(inputs, 4)),
+        b1=np.zeros(4),
+        w2=rng.normal(size=4),
+        b2=np.array(0.1),
+    )
+
+
+def test_several_networks_say_the_mean_and_are_saved_together(statistics):
+    networks = [some_network(seed) for seed in range(3)]
+    documents = [document("the parcle came"), document("xkcdq")]
+    critic = CriticView(statistics, {"plain": tuple(networks)})
+    logits = np.mean([network.logits(statistics.describe(documents)) for network in networks], axis=0)
+    assert np.concatenate(critic.raw(documents)) == pytest.approx(np.logaddexp(0, logits), abs=1e-8)
+    restored = CriticView.restore(critic.tensors(), "en")
+    assert len(restored.networks["plain"]) == 3
+    assert [row.tolist() for row in restored.raw(documents)] == [row.tolist() for row in critic.raw(documents)]
+
+
+def test_weights_of_a_single_network_are_read_as_they_once_were_saved():
+    network = some_network(0)
+    once = {name: values[0] for name, values in network_tensors([network]).items()}
+    (restored,) = restore_networks(once)
+    assert all((getattr(restored, name) == getattr(network, name)).all() for name in once)
+
+
+def test_networks_of_different_number_are_refused():
+    tensors = network_tensors([some_network(0), some_network(1)])
+    with pytest.raises(ValueError, match="as many of each weight"):
+        restore_networks(tensors | {"b1": tensors["b1"][:1]})
+
+
+def test_the_critic_of_all_documents_has_the_networks_of_the_folds(fast_model):
+    critic = next(view for view in fast_model.detector_.views if view.name == "critic")
+    assert len(critic.networks["plain"]) == fast_model.detector_.config.calibration.folds

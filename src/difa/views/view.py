@@ -90,6 +90,8 @@ class ViewKind:
     restore: Callable[[SavedView], View]
     extend: Callable[[Any, Further], View] | None = None
     """The view with further documents; None where it would have to be trained anew."""
+    join: Callable[[Lesson, Sequence[Any]], View] | None = None
+    """The view of all documents from views that were fitted on parts of them; None where it is fitted like those."""
     knowledge: tuple[str, ...] = ()
     """Keys of `difa.knowledge.PACKAGES` that it needs when it scores: a model folder pins their versions."""
     learnt_from: tuple[str, ...] = ()

@@ -6,8 +6,8 @@ weights. Small enough that a framework would cost more to load than it saves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -44,8 +44,25 @@ class Network:
         standard = standardise(inputs.astype(np.float64), self.mean, self.scale)
         return np.asarray(np.maximum(standard @ self.w1 + self.b1, 0.0) @ self.w2 + self.b2)
 
-    def tensors(self) -> Mapping[str, FloatArray]:
-        return {name: getattr(self, name) for name in ("mean", "scale", "w1", "b1", "w2", "b2")}
+
+def mean_logits(networks: Sequence[Network], inputs: FloatArray) -> FloatArray:
+    """What networks of one kind say on average: (rows, inputs) -> (rows,)."""
+    return np.asarray(np.mean([network.logits(inputs) for network in networks], axis=0))
+
+
+def network_tensors(networks: Sequence[Network]) -> dict[str, FloatArray]:
+    """The weights of networks of one kind, one network behind the other along the first axis."""
+    return {field.name: np.stack([getattr(network, field.name) for network in networks]) for field in fields(Network)}
+
+
+def restore_networks(tensors: Mapping[str, FloatArray]) -> tuple[Network, ...]:
+    """Networks from their weights; those of a single one may come without the first axis, as they once were saved."""
+    if tensors["w1"].ndim == 2:
+        return (Network(**tensors),)
+    counts = {len(values) for values in tensors.values()}
+    if len(counts) != 1 or not counts.pop():
+        raise ValueError("expected as many of each weight as there are networks")
+    return tuple(Network(*(tensors[field.name][at] for field in fields(Network))) for at in range(len(tensors["w1"])))
 
 
 def standardise(inputs: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray:
