@@ -6,7 +6,7 @@ from difa.views.critic import CriticView
 from difa.views.critic.network import Network, network_tensors, restore_networks, train
 from difa.views.critic.seen import Own
 from difa.views.critic.statistics import STATISTICS, Statistics
-from difa.views.critic.strings import shape_of
+from difa.views.critic.strings import shape_of, spelling_of
 
 TEXTS = ["the parcel came on friday", "the parcel was late", "the brattice is on the left", "we like the parcel"]
 
@@ -68,6 +68,10 @@ def test_slips_joins_and_repetitions_show(statistics):
 )
 def test_suggestions(statistics, text, place, meant):
     assert statistics.suggest(text.split(), place) == meant
+
+
+def test_the_spelling_of_a_language_is_learned_once():
+    assert spelling_of("en") is spelling_of("en")
 
 
 def test_shapes():

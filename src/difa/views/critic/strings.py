@@ -38,7 +38,6 @@ class Spelling:
         )
 
 
-@lru_cache(maxsize=2)
 def _cases(word: str) -> tuple[bool, ...]:
     """Which of CASES a word is."""
     letters, some = word.isalpha(), any(map(str.isalpha, word))
@@ -54,6 +53,7 @@ def _cases(word: str) -> tuple[bool, ...]:
     )
 
 
+@lru_cache(maxsize=2)
 def spelling_of(language: str | None) -> Spelling:
     """That of a language, shared by all that ask."""
     known = word_list(language)
