@@ -71,8 +71,10 @@ format: $(VENV)/.installed  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-faults: $(VENV)/.installed  ## kill fits, saves and runs of scoring at random moments (FAULTS=500), and look for losses
+faults: $(VENV)/.installed  ## kill fits, saves, runs of scoring (FAULTS=500) and services (60), fill a real disk (60), and look for losses
 	$(BIN)/python tools/faults.py --faults $(or $(FAULTS),500)
+	$(BIN)/python tools/faults_disk.py
+	$(BIN)/python tools/faults_serve.py
 
 fuzz: $(VENV)/.installed  ## try random and hostile texts, files, model folders and requests (MINUTES=5 each), and look for breaches
 	$(BIN)/python tools/fuzz.py --minutes $(or $(MINUTES),5)

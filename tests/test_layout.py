@@ -12,11 +12,11 @@ import difa
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
-    "errors", "atomic", "document", "config", "parameters", "words", "allow", "sample", "prefetch", "knowledge", "runtime",
-    "encoders", "perturb", "views", "calibrate", "confidence", "training_outliers", "fuse", "aggregate", "document_score",
-    "learn", "detector", "cross_fit", "fitting", "update", "decide", "review_budget", "model_folder", "stored_settings",
-    "persist", "feedback", "on_hub", "estimator", "cascade", "evaluate", "formats", "engines", "report", "monitor",
-    "integrations", "baselines", "bench", "serve", "cli", "__main__",
+    "errors", "atomic", "scratch", "document", "config", "parameters", "words", "allow", "sample", "prefetch", "knowledge",
+    "runtime", "encoders", "perturb", "views", "calibrate", "confidence", "training_outliers", "fuse", "aggregate",
+    "document_score", "learn", "detector", "cross_fit", "fitting", "update", "decide", "review_budget", "model_folder",
+    "stored_settings", "persist", "feedback", "on_hub", "estimator", "cascade", "evaluate", "formats", "engines", "report",
+    "monitor", "integrations", "baselines", "bench", "serve", "cli", "__main__",
 ]  # fmt: skip
 
 

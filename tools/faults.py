@@ -12,100 +12,28 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import resource
 import shutil
-import signal
 import sys
 import tempfile
 import time
-import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fault_ways import REFUSED, TRACE, give_up_rights, in_child, kill_after, kill_before, rain_of_signals, small_files
+
 from difa import DiFA
 from difa import prefetch as chunks
-from difa.engines import output
 from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import DifaError
 
-ROOT = Path(__file__).parent.parent
-CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.truncate", "os.rmdir")
-REFUSED, TRACE = 2, 3
-NOBODY = 65534
+CORPUS = Path(__file__).parent.parent / "examples/support/normal.txt"
 Run = Callable[[Path], object]
 """Does the work, or goes on with it, with results at a place."""
-
-
-def in_child(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> int:
-    """Do something in a process of its own; its exit code, or the signal that ended it, below zero."""
-    child = os.fork()
-    if not child:
-        code = TRACE
-        try:
-            warnings.simplefilter("ignore")
-            output._FIRST_NOTE, output._NOTE_SHARE = 0.0, 1  # a run is noted as often as it can be
-            before()
-            work()
-            code = 0
-        except DifaError:
-            code = REFUSED
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def kill_before(change: int) -> Callable[[], None]:
-    """Let this process die before its n-th change of the disk: a file opened for writing, renamed, cut or removed."""
-
-    def install() -> None:
-        count = 0
-
-        def watch(event: str, arguments: tuple[object, ...]) -> None:
-            nonlocal count
-            writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
-            if writes or event in CHANGES:
-                count += 1
-                if count >= change:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.addaudithook(watch)
-
-    return install
-
-
-def kill_after(seconds: float) -> Callable[[], None]:
-    """Let this process die in a while, wherever it is then."""
-
-    def install() -> None:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-
-    return install
-
-
-def small_files(size: int) -> Callable[[], None]:
-    """Let no file grow beyond so many bytes, as on a full disk."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-
-def rain_of_signals() -> None:
-    """Interrupt system calls a thousand times a second."""
-    signal.signal(signal.SIGALRM, lambda *_: None)
-    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
-
-
-def give_up_rights() -> None:
-    """What is closed to others is closed to this process, too."""
-    if os.geteuid() == 0:
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
 
 
 @dataclass
@@ -243,10 +171,11 @@ def scenes(model: Path, source: Path, normal: list[str], only: str) -> list[Scen
     return found
 
 
-def campaign(faults: int, seed: int, only: str = "") -> list[Scene]:
-    """So many faults, spread over all scenes; fits are slow, and get a twentieth."""
+@contextmanager
+def prepared(draw: random.Random, only: str = "") -> Iterator[list[Scene]]:
+    """The scenes whose name holds a word, with a model and documents for them."""
     chunks.MOST_DOCUMENTS = 20
-    draw, normal = random.Random(seed), (ROOT / "examples/support/normal.txt").read_text(encoding="utf-8").splitlines()
+    normal = CORPUS.read_text(encoding="utf-8").splitlines()
     with tempfile.TemporaryDirectory(prefix="difa-faults-") as name:
         Path(name).chmod(0o755)
         model, source = Path(name) / "model", Path(name) / "in.txt"
@@ -254,14 +183,42 @@ def campaign(faults: int, seed: int, only: str = "") -> list[Scene]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             DiFA("fast", seed=1, fpr=0.05).fit(normal[:80]).save(model)
-        found = scenes(model, source, normal, only)
+        yield scenes(model, source, normal, only)
+
+
+def pick(draw: random.Random, found: list[Scene]) -> Scene:
+    """One of the scenes; fits are slow, and get a twentieth."""
+    return draw.choices(found, [{"fit": 1, "update": 3}.get(scene.name, 8) for scene in found])[0]
+
+
+def campaign(faults: int, seed: int, only: str = "") -> list[Scene]:
+    """So many faults, spread over all scenes."""
+    draw = random.Random(seed)
+    with prepared(draw, only) as found:
         for scene in found:
             if scene.name.startswith("score"):
                 inject_others(scene)
-        weights = [{"fit": 1, "update": 3}.get(scene.name, 8) for scene in found]
-        while (left := faults - sum(sum(scene.injected.values()) for scene in found)) > 0:
-            inject(draw.choices(found, weights)[0], draw, left)
+        while (left := faults - injected(found)) > 0:
+            inject(pick(draw, found), draw, left)
     return found
+
+
+def injected(found: list[Scene]) -> int:
+    """All faults so far."""
+    return sum(scene.injected.total() for scene in found)
+
+
+def tell(found: list[Scene], seed: int, started: float) -> int:
+    """Print the table of a campaign; 1 if anything was lost."""
+    kinds = sorted({kind for scene in found for kind in scene.injected})
+    print("| work |", " | ".join(kinds), "| losses |")
+    print("|---|", "---:|" * (len(kinds) + 1), sep="")
+    for scene in found:
+        print("|", " | ".join([scene.name, *(str(scene.injected[kind]) for kind in kinds), str(len(scene.losses))]), "|")
+    losses = [loss for scene in found for loss in scene.losses]
+    print(f"\n{injected(found)} faults, {len(losses)} losses, seed {seed}, {time.monotonic() - started:.0f} s")
+    print(*losses, sep="\n", file=sys.stderr)
+    return 1 if losses else 0
 
 
 def main() -> int:
@@ -272,17 +229,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="scenes whose name holds this")
     options = parser.parse_args()
     started = time.monotonic()
-    found = campaign(options.faults, options.seed, options.only)
-    kinds = sorted({kind for scene in found for kind in scene.injected})
-    print("| work |", " | ".join(kinds), "| losses |")
-    print("|---|", "---:|" * (len(kinds) + 1), sep="")
-    for scene in found:
-        print("|", " | ".join([scene.name, *(str(scene.injected[kind]) for kind in kinds), str(len(scene.losses))]), "|")
-    total = sum(sum(scene.injected.values()) for scene in found)
-    losses = [loss for scene in found for loss in scene.losses]
-    print(f"\n{total} faults, {len(losses)} losses, seed {options.seed}, {time.monotonic() - started:.0f} s")
-    print(*losses, sep="\n", file=sys.stderr)
-    return 1 if losses else 0
+    return tell(campaign(options.faults, options.seed, options.only), options.seed, started)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """A fast model in a folder, one with an encoder, documents to score with them, and ways to run the command."""
 
 import contextlib
-import importlib.util
+import importlib
 import io
 import random
 import subprocess
 import sys
+import tempfile
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -40,11 +42,15 @@ def texts(corpus):
 @pytest.fixture(scope="session")
 def faults():
     """The campaign of `make faults`, for its ways to kill."""
-    spec = importlib.util.spec_from_file_location("faults", ROOT / "tools" / "faults.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["faults"] = module
-    spec.loader.exec_module(module)
-    return module
+    sys.path.append(str(ROOT / "tools"))
+    return importlib.import_module("faults")
+
+
+@pytest.fixture
+def temporary():
+    """A folder for temporary files, of a name that is short enough for sockets in it."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
 
 
 def command(*arguments):

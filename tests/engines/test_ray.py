@@ -22,8 +22,8 @@ LIMIT = 120  # seconds for one run
 TOKEN = secrets.token_hex(32)  # Ray lets nobody join without the token of the cluster: ours, made up here
 
 
-def start(*arguments, code="from difa.cli import main; main()", mark, **options):
-    environment = os.environ | {"DIFA_TEST_RUN": mark, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
+def start(*arguments, code="from difa.cli import main; main()", mark, env=None, **options):
+    environment = os.environ | {"DIFA_TEST_RUN": mark, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN} | (env or {})
     command = [sys.executable, "-c", code, *map(str, arguments)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, env=environment, text=True, **pipes, **options)
@@ -144,29 +144,31 @@ def test_a_killed_worker_costs_no_document(cluster, folder, texts, expected, tmp
     assert f"written to {out}" in errors
 
 
-def test_a_run_whose_driver_died_goes_on(cluster, folder, texts, expected, tmp_path):
-    mark, out = uuid.uuid4().hex, tmp_path / "out"
+def test_a_run_whose_driver_died_goes_on(cluster, folder, texts, expected, tmp_path, temporary):
+    mark, out, aside = uuid.uuid4().hex, tmp_path / "out", {"TMPDIR": str(temporary)}
     arguments = ("score", folder, texts, "--engine", "ray", "--out", out)
-    process = start(*arguments, "--workers", 1, mark=mark, code=SLOW)  # Ray starts for it, and ends with it
+    process = start(*arguments, "--workers", 1, mark=mark, code=SLOW, env=aside)  # Ray starts for it, and ends with it
     wait_for(".out.part/_done-*", tmp_path, process)
     process.kill()
     process.communicate(timeout=LIMIT)
     assert not out.exists()
+    assert nothing_left(mark)
+    assert len(list(temporary.iterdir())) == 1
     before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / ".out.part").glob("part-*.jsonl")}
     complete = [path.name.replace("_done-", "part-") + "l" for path in (tmp_path / ".out.part").glob("_done-*.json")]
     refused = difa(*arguments, "--address", cluster[0])
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert "an interrupted run left its parts there: resume goes on" in refused.stderr
-    done = difa(*arguments, "--address", cluster[0], "--resume")
+    done = difa(*arguments, "--address", cluster[0], "--resume", env=aside)
     assert done.returncode == 0, done.stderr
     assert parts(out) == expected
     assert {name: (out / name).stat().st_mtime_ns for name in complete} == {name: before[name] for name in complete}
     assert 0 < len(complete) < json.loads((out / "_SUCCESS").read_text())["parts"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+    assert not list(temporary.iterdir())
     again = difa(*arguments, "--resume")
     assert again.returncode == 0
     assert again.stderr == done.stderr.splitlines(keepends=True)[-1]
-    assert nothing_left(mark)
 
 
 def test_a_table_keeps_its_columns(cluster, folder, corpus, tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -177,12 +176,14 @@ def _score_here(detector: DiFA, job: Job, quiet: bool) -> int:
 @contextmanager
 def _to_stdout(out: Path | None, is_lines: bool) -> Iterator[Path | None]:
     """Where the results go; a table without a file is made aside, and printed when it is complete."""
+    from difa.scratch import scratch_folder
+
     if out is not None or is_lines:
         yield out
         return
-    with tempfile.TemporaryDirectory(prefix="difa.") as folder:
-        yield Path(folder) / "table"
-        with (Path(folder) / "table").open("rb") as content:
+    with scratch_folder() as folder:
+        yield folder / "table"
+        with (folder / "table").open("rb") as content:
             shutil.copyfileobj(content, sys.stdout.buffer)
             sys.stdout.buffer.flush()
 

@@ -7,7 +7,6 @@ spooled first, and get their flags in a second pass.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -38,6 +37,7 @@ from difa.formats.sources import Source, find_sources
 from difa.formats.table_output import Publisher, format_of
 from difa.formats.tables import Columns
 from difa.formats.write import read_lines
+from difa.scratch import scratch_folder
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
     size = sum(source.size for source in sources) if run.repeatable else None
     watch.begin(size)
     if job.out is None:
-        with tempfile.TemporaryDirectory(prefix="difa.") as folder:
-            return run.score_best(Shown(show), Layout.file(Path(folder) / "results").spool())
+        with scratch_folder() as folder:
+            return run.score_best(Shown(show), Layout.file(folder / "results").spool())
     with start_workers(model, rule if rule.name == "fpr" else None, size) as workers:
         return replace(run, workers=workers).score_to_files(job.out)
 
@@ -131,8 +131,8 @@ def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path) -> State:
         if form == "jsonl" and not is_packed(out):
             lines = replace(job, out=None, format=form)
             return score_inputs(model, lines, watch, lambda results: write(ResultLines.of(results).content))
-        with tempfile.TemporaryDirectory(prefix="difa.") as folder:
-            table = Path(folder) / f"table.{form}{out.suffix if is_packed(out) else ''}"
+        with scratch_folder() as folder:
+            table = folder / f"table.{form}{out.suffix if is_packed(out) else ''}"
             state = score_inputs(model, replace(job, out=table, format=form), watch)
             with table.open("rb") as content:
                 while block := content.read(1 << 20):

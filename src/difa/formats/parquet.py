@@ -102,9 +102,9 @@ def _values(batch: Any) -> Iterator[dict[str, Any] | str]:
                 yield f"expected UTF-8 text, got byte 0x{error.object[error.start]:02x} in a cell: write the file again"
 
 
-def row_count(path: str) -> int:
+def row_count(path: str, label: str | None = None) -> int:
     """Rows of a Parquet file, from its footer."""
-    with open_parquet(path) as file:
+    with open_parquet(path, label) as file:
         return int(file.metadata.num_rows)
 
 

@@ -44,6 +44,8 @@ class Source:
     """What standard input holds, if that was said."""
     unreadable: str | None = None
     """Why nothing can be read from it: a folder, or a file in one, that was found and is closed to us."""
+    place: str | None = None
+    """Where its bytes lie, if not under its name."""
 
     @property
     def is_stdin(self) -> bool:
@@ -64,7 +66,7 @@ class Source:
     @property
     def path(self) -> str:
         """Where its bytes lie."""
-        return stdin.spooled().name if self.is_stdin else self.name
+        return stdin.spooled() if self.is_stdin else self.place or self.name
 
     @contextmanager
     def open(self) -> Iterator[tuple[Lines, Callable[[], int]]]:
@@ -103,6 +105,17 @@ def find_sources(inputs: Sequence[str], columns: Columns | None = None, skip_bad
     found = [source for name in inputs for source in ([_stdin(asked)] if name == "-" else _look_up(name))]
     if not skip_bad and (closed := next((source for source in found if source.unreadable), None)):
         raise InputError(f"{closed.label}: cannot be read: {closed.unreadable} (skip_bad goes on without it)")
+    return _with_tables(found, asked)
+
+
+def place_source(name: str, place: str, columns: Columns) -> Source:
+    """A file of that name, whose bytes lie at another place, as those of one that was sent."""
+    _check_ending(Path(name))
+    return _with_tables([Source(name, Path(place).stat().st_size, place=place)], columns)[0]
+
+
+def _with_tables(found: Sequence[Source], asked: Columns) -> list[Source]:
+    """The sources, with the columns of those that are tables."""
     sources = [replace(source, table=_table(source, asked)) for source in found]
     if not asked.is_open and not any(source.table for source in sources):
         option = "text column" if asked.text is not None else "id column"
@@ -153,13 +166,17 @@ def _inside(folder: Path) -> list[Source]:
 
 
 def _file(path: Path) -> Source:
-    if suffix_of(path) not in (*LINES, *TABLES, ".json"):
-        endings = ", ".join((*LINES, *TABLES))
-        raise InputError(
-            f"{path}: expected a file ending in {endings} or .json, packed (.gz, .zst) or not, a folder, or - for stdin"
-        )
+    _check_ending(path)
     try:
         found = path.stat()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     return Source(str(path), found.st_size, found.st_mtime_ns)
+
+
+def _check_ending(path: Path) -> None:
+    if suffix_of(path) not in (*LINES, *TABLES, ".json"):
+        endings = ", ".join((*LINES, *TABLES))
+        raise InputError(
+            f"{path}: expected a file ending in {endings} or .json, packed (.gz, .zst) or not, a folder, or - for stdin"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import os
 import queue
@@ -10,11 +11,12 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import lru_cache
-from typing import IO
 
 from difa.errors import InputError
 from difa.formats.bounds import MOST_BYTES
+from difa.scratch import scratch_file
 
 FORMATS = ("text", "jsonl", "json", "csv", "tsv", "parquet")
 """What standard input can be said to hold."""
@@ -55,15 +57,17 @@ def read_lines() -> Iterator[bytes | None]:
 
 
 @lru_cache(maxsize=1)  # it can be read once only
-def spooled() -> IO[bytes]:
-    """All of it in a file, which is open, and there, as long as the process."""
-    file = tempfile.NamedTemporaryFile(prefix="difa-stdin-")  # noqa: SIM115
-    try:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-        file.flush()
-    except OSError as error:
-        raise InputError(f"standard input: cannot be kept in {tempfile.gettempdir()}: {error.strerror}") from None
-    return file
+def spooled() -> str:
+    """The path of a file with all of it, which is there as long as the process."""
+    with ExitStack() as stack:
+        try:
+            file, path = stack.enter_context(scratch_file())
+            shutil.copyfileobj(sys.stdin.buffer, file)
+            file.flush()
+        except OSError as error:
+            raise InputError(f"standard input: cannot be kept in {tempfile.gettempdir()}: {error.strerror}") from None
+        atexit.register(stack.pop_all().close)
+    return path
 
 
 def _reader() -> Callable[[], bytes]:

@@ -1,27 +1,26 @@
 """A file that someone opens on the page -> its documents, read as the command line reads it.
 
-The bytes go to a temporary file, since readers of tables want one; it is gone when the answer is made. A table without one
-obvious text column is answered with its columns, so that someone can choose.
+The bytes go to a temporary file, since readers of tables want one; it has no name, and is gone when the answer is made. A table
+without one obvious text column is answered with its columns, so that someone can choose.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from starlette.requests import ClientDisconnect, Request
 
 from difa.document import Document
 from difa.errors import DifaError
-from difa.formats import Entry, read_entries
-from difa.formats.packed import PACKED
-from difa.formats.sources import Source, find_sources
+from difa.formats import read_entries
+from difa.formats.sources import Source, place_source
 from difa.formats.tables import AmbiguousTextError, Columns
+from difa.scratch import scratch_file
 from difa.serve.errors import Refusal
 from difa.serve.settings import Settings
 from difa.words import split_words
@@ -43,35 +42,34 @@ async def read_table(request: Request, settings: Settings) -> bytes:
         raise Refusal(422, "name: expected the name of the file, got none")
     columns = Columns(text=asked["text_column"], id=asked["id_column"])
     try:
-        with tempfile.TemporaryDirectory(prefix="difa-") as folder:
-            path = Path(folder) / f"table{_ending(name)}"
-            with path.open("wb") as file:
-                await _receive(request, file, settings)
+        with scratch_file() as (file, place):
+            await _receive(request, file, settings)
+            file.flush()
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(_READER, _described, path, name, columns, settings)
+            return await loop.run_in_executor(_READER, _described, name, place, columns, settings)
     except OSError as error:
         line = f"expected a folder for temporary files with room for this one, got: {error.strerror}"
         raise Refusal(503, line, {**_CLOSE, "Retry-After": "60"}) from None
 
 
-def _described(path: Path, name: str, asked: Columns, settings: Settings) -> bytes:
+def _described(name: str, place: str, asked: Columns, settings: Settings) -> bytes:
     try:
-        return describe(path, name, asked, settings)
+        return describe(name, place, asked, settings)
     except DifaError as error:
-        raise Refusal(422, str(error).replace(str(path), name)) from None
+        raise Refusal(422, str(error)) from None
 
 
-def describe(path: Path, name: str, asked: Columns, settings: Settings) -> bytes:
+def describe(name: str, place: str, asked: Columns, settings: Settings) -> bytes:
     """Columns and documents of a file as JSON; ids and complaints name it by its name."""
     try:
-        source = find_sources([str(path)], asked)[0]
+        source = place_source(name, place, asked)
     except AmbiguousTextError as error:
         return _answer(list(error.columns), None, None, [])
     table = source.table
     columns = list(table.columns) if table else []
     room = _EXPANSION * settings.max_table
     documents: list[str] = []
-    for record in _records(source, str(path), name):
+    for record in _records(source):
         documents.append(json.dumps(record, ensure_ascii=False))
         room -= len(documents[-1])
         if room < 0:
@@ -79,20 +77,16 @@ def describe(path: Path, name: str, asked: Columns, settings: Settings) -> bytes
     return _answer(columns, table.text if table else None, table.id if table else None, documents)
 
 
-def _records(source: Source, path: str, name: str) -> Iterator[dict[str, Any]]:
+def _records(source: Source) -> Iterator[dict[str, Any]]:
     for entry in read_entries([source]):
         if entry.bad is not None:
-            yield {"id": f"{name}:{entry.position.line}", "error": entry.bad.replace(path, name)}
+            yield {"id": f"{source.label}:{entry.position.line}", "error": entry.bad}
         elif entry.document is not None:
-            yield _record(entry, entry.document, path, name)
+            yield _record(entry.document)
 
 
-def _record(entry: Entry, document: Document, path: str, name: str) -> dict[str, Any]:
-    own = document.id
-    record: dict[str, Any] = {
-        "id": f"{name}:{entry.position.line}" if own is None or own.startswith(path) else own,
-        "text": document.text,
-    }
+def _record(document: Document) -> dict[str, Any]:
+    record: dict[str, Any] = {"id": document.id, "text": document.text}
     if document.words != split_words(document.text):
         record["tokens"] = [word.text for word in document.words]
     if document.columns:
@@ -105,13 +99,7 @@ def _answer(columns: list[str], text: str | None, id: str | None, documents: lis
     return f'{head[:-1]}, "documents": [{", ".join(documents)}]}}'.encode()
 
 
-def _ending(name: str) -> str:
-    """The ending that says what a file holds: `.csv`, or `.csv.gz`."""
-    suffixes = [suffix for suffix in Path(name.lower()).suffixes if suffix.isascii() and suffix[1:].isalnum()]
-    return "".join(suffixes[-2:] if suffixes and suffixes[-1] in PACKED else suffixes[-1:])
-
-
-async def _receive(request: Request, file: BinaryIO, settings: Settings) -> None:
+async def _receive(request: Request, file: IO[bytes], settings: Settings) -> None:
     received = 0
     try:
         async with asyncio.timeout(settings.timeout):

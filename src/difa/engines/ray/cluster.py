@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 
 from difa.errors import EngineError, MissingExtraError
 from difa.runtime.threads import core_count
+from difa.scratch import scratch_folder
 
 _START_DEATHS = 4  # workers in a row that may die while they load the model
 _STORE = 200 << 20  # bytes of the object store on one machine: beside the model it holds next to nothing
@@ -61,13 +61,13 @@ def cluster(address: str | None, workers: int | None, threads: int, model_bytes:
         yield ray, _worker_count(ray, workers, threads)
         return
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    with tempfile.TemporaryDirectory(prefix="difa-ray-", ignore_cleanup_errors=True) as scratch:
+    with scratch_folder() as scratch:
         if not address:
             quiet |= {
                 "num_cpus": max(core_count(), (workers or 1) * threads),
                 "include_dashboard": False,
                 "object_store_memory": max(_STORE, 2 * model_bytes),
-                "_temp_dir": scratch,
+                "_temp_dir": str(scratch),
             }
         try:
             with _silence():

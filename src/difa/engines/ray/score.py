@@ -8,7 +8,6 @@ again by another. Every document is scored as without Ray, and the parts in orde
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -33,6 +32,7 @@ from difa.formats.delimited import Piece as Rows
 from difa.formats.shape import Shape
 from difa.formats.table_output import FORMATS
 from difa.formats.tables import Columns
+from difa.scratch import scratch_folder
 
 _SPANS = 64  # spans whose lines one task counts
 
@@ -182,10 +182,10 @@ def _check_parts(output: OutputFolder, pieces: Sequence[Piece], format: str) -> 
 
 def measure_ray(model: Path, documents: Sequence[str], workers: int) -> float:
     """Seconds that workers of one thread each need for the documents, without starting Ray and loading the model."""
-    with tempfile.TemporaryDirectory(prefix="difa-measure-") as name:
-        source = Path(name) / "documents.jsonl"
+    with scratch_folder() as folder:
+        source = folder / "documents.jsonl"
         source.write_text("".join(json.dumps({"text": text}) + "\n" for text in documents), encoding="utf-8")
-        return score_files(model, [str(source)], f"{name}/out", workers=workers).seconds
+        return score_files(model, [str(source)], f"{folder}/out", workers=workers).seconds
 
 
 def _with_tables(options: WorkerOptions, files: Sequence[File]) -> WorkerOptions:

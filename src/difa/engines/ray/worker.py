@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from difa.estimator import DiFA
 from difa.formats.shape import Shape
 from difa.formats.tables import Table
 from difa.prefetch import chunk_documents
+from difa.scratch import scratch_folder
 
 _ATTEMPTS = 5  # at one piece
 
@@ -118,7 +118,7 @@ def pack_model(folder: Path) -> dict[str, bytes]:
 
 def unpack_model(content: dict[str, bytes], threads: int) -> DiFA:
     """A detector from the files of a model folder; the folder is needed only while they are read and checked."""
-    with tempfile.TemporaryDirectory(prefix="difa-model-") as name:
+    with scratch_folder() as folder:
         for file, data in content.items():
-            (Path(name) / file).write_bytes(data)
-        return DiFA.load(name, threads=threads)
+            (folder / file).write_bytes(data)
+        return DiFA.load(folder, threads=threads)

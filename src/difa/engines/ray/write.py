@@ -6,7 +6,6 @@ written as they come; a table is made of them when the piece is complete, as the
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from difa.engines.ray.storage import below, is_address, locate
 from difa.formats.shape import Shape
 from difa.formats.table_output import Publisher
 from difa.formats.write import to_json_line
+from difa.scratch import scratch_folder
 
 Write = Callable[[Sequence[Result]], None]
 
@@ -39,7 +39,7 @@ def part_writer(folder: str, index: int, format: str, shape: Shape | None = None
         if format == "jsonl":
             yield lambda results: _write_lines(stream, results)
             return
-        lines = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="difa-part-"))) / "lines"
+        lines = stack.enter_context(scratch_folder()) / "lines"
         with lines.open("wb") as file:
             yield lambda results: _write_lines(file, results)
         Publisher(format, shape or Shape(("id", "text"))).convert(lines, Path(name), stream)

@@ -1,0 +1,89 @@
+"""Temporary files and folders of which a killed process leaves nothing for good.
+
+A file has no name where the system can do without: it ends with its process, however that ends. A folder needs a name. Its
+process holds a lock on it, which the system lets go of when the process ends, and who makes the next folder removes those whose
+lock is free.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from difa.atomic import is_named
+
+_PREFIX, _SUFFIX = "difa.", ".tmp"
+_NAME = re.compile(r"difa\.[a-z0-9_]{8}\.tmp")  # as `mkdtemp` makes them
+_OPEN_FILES = Path("/proc/self/fd")  # where Linux lets a process open again what it has open, with a position of its own
+
+
+@contextmanager
+def scratch_file() -> Iterator[tuple[IO[bytes], str]]:
+    """A file to write to, and the path at which this process, and no other, can read it as often as it likes until the end."""
+    with tempfile.TemporaryFile() as file:
+        path = _OPEN_FILES / str(file.fileno())
+        if is_named(path, file.fileno()) and os.access(path, os.R_OK):
+            yield file, str(path)
+            return
+    with scratch_folder() as folder, (folder / "file").open("wb") as named:
+        yield named, named.name
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """An empty folder, which is removed at the end; of a process that was killed, by the next one that asks for a folder."""
+    _remove_abandoned()
+    path, lock = _make()
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)  # what cannot be removed now may be by the next one
+        if lock is not None:
+            os.close(lock)
+
+
+def _remove_abandoned() -> None:
+    """Remove the folders of this user's processes that have ended."""
+    with suppress(OSError):  # a place that cannot be read is complained about by who wants to write there
+        for name in filter(_NAME.fullmatch, os.listdir(tempfile.gettempdir())):
+            path = Path(tempfile.gettempdir(), name)
+            if (lock := _lock(path)) is None:
+                continue
+            if os.fstat(lock).st_uid == os.geteuid():
+                shutil.rmtree(path, ignore_errors=True)
+            os.close(lock)
+
+
+def _make() -> tuple[Path, int | None]:
+    """A new folder and the lock on it, if the system has such locks."""
+    while True:
+        path = Path(tempfile.mkdtemp(_SUFFIX, _PREFIX))
+        lock = _lock(path, wait=True)
+        if path.exists() and (lock is None or is_named(path, lock)):
+            return path, lock
+        if lock is not None:  # before it was locked, another process took it for abandoned
+            os.close(lock)
+
+
+def _lock(folder: Path, *, wait: bool = False) -> int | None:
+    """The lock on a folder, to be closed; None if another process holds it, it is no folder, or the system has no such locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(number)
+        return None
+    return number
