@@ -15,6 +15,7 @@ import math
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from difa import DiFA
 
 CLIENTS = 4
 PATIENCE = 90.0  # seconds for an answer, and for the end of the process
-LONGEST = 0.8  # seconds until the signal comes
+LONGEST = 1.2  # seconds until the signal comes
 STARTING = 2.5  # seconds in which a service that has just been started is killed
 CUT, NONE = "cut off", "no answer"
 JSON, BINARY = {"Content-Type": "application/json"}, {"Content-Type": "application/octet-stream"}
@@ -51,6 +52,8 @@ class Ask:
     expected: Any
     pieces: int = 1
     """In how many it is sent, with a pause after each."""
+    takes: int = 1 << 20
+    """Bytes of the answer that are read at a time, with a pause after them."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class Outcome:
 
 
 def asks_of(model: DiFA, texts: Sequence[str]) -> list[Ask]:
-    """Single texts, lists, and a table in two sizes; half of the requests are single texts."""
+    """Single texts, lists, tables that come slowly, and large ones whose answers are read slowly."""
     records = [result.to_dict() for result in model.score(texts)]
     singles = [
         Ask("/v1/score", json.dumps({"text": text}).encode(), JSON, "results", [record])
@@ -75,12 +78,15 @@ def asks_of(model: DiFA, texts: Sequence[str]) -> list[Ask]:
         for at, size in ((0, 30), (5, 60), (0, len(texts)), (30, 100))
     ]
     tables = []
-    for size, pieces in ((20, 1), (100, 3), (len(texts), 8), (len(texts), 20)):
-        rows = "".join(f"{number};{json.dumps(text)[1:-1].replace(';', ',')}\n" for number, text in enumerate(texts[:size]))
-        documents = [{"id": line.partition(";")[0], "text": line.partition(";")[2]} for line in rows.splitlines()]
-        content = f"id;text\n{rows}".encode()
-        tables.append(Ask("/v1/tables?name=a.csv", content, BINARY, "documents", documents, pieces))
-    return singles + 3 * lists + 2 * tables
+    for width, pieces, takes in ((1, 3, 1 << 20), (10, 20, 1 << 20), (9000, 4, 1 << 20), (9000, 2, 1 << 16)):
+        rows = [(text.replace('"', ""), f"{number}-" * width) for number, text in enumerate(texts)]
+        content = "\n".join(["text,note", *(f'"{text}",{note}' for text, note in rows)]).encode()
+        documents = [
+            {"id": f"a.csv:{line}", "text": text, "columns": {"note": note}} for line, (text, note) in enumerate(rows, 2)
+        ]
+        path = "/v1/tables?name=a.csv&text_column=text"
+        tables.append(Ask(path, content, BINARY, "documents", documents, pieces, takes))
+    return singles + 3 * lists + 3 * tables
 
 
 def same(found: Any, expected: Any) -> bool:
@@ -113,10 +119,22 @@ def exchange(connection: http.client.HTTPConnection, ask: Ask) -> Outcome:
     if answer.length is None and not answer.chunked:
         return Outcome(sent, answer.status, "its end cannot be told from an interruption")
     try:
-        content = answer.read()
+        content = read_slowly(answer, ask.takes)
     except (OSError, http.client.HTTPException):
         return Outcome(sent, CUT)
     return Outcome(sent, answer.status, judge(ask, answer.status, content))
+
+
+def read_slowly(answer: http.client.HTTPResponse, takes: int) -> bytes:
+    """An answer, so many bytes at a time; raises where it is cut off, as `read` does."""
+    content = b""
+    while answer.length:
+        time.sleep(0.005)
+        part = answer.read(min(takes, answer.length))
+        if not part:
+            raise http.client.IncompleteRead(content, answer.length)
+        content += part
+    return content + answer.read()
 
 
 def judge(ask: Ask, status: int, content: bytes) -> str:
@@ -145,8 +163,19 @@ class Client(threading.Thread):
         while not self.outcomes or self.outcomes[-1].became == 200:
             if not self.keeps:
                 connection.close()
+            if connection.sock is None:
+                connection.sock = self.socket()
             self.outcomes.append(exchange(connection, self.draw.choice(self.asks)))
         connection.close()
+
+    def socket(self) -> socket.socket:
+        """One that holds little, so that the service has much of a large answer still to send."""
+        made = socket.socket()
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)
+        made.settimeout(PATIENCE)
+        with suppress(OSError):  # where nobody listens any more, sending fails
+            made.connect(("127.0.0.1", self.port))
+        return made
 
 
 @dataclass
@@ -185,7 +214,7 @@ def kill_at_start(scene: Scene, place: Place, draw: random.Random) -> None:
         time.sleep(draw.uniform(0.0, STARTING))
         process.send_signal(number)
         code = process.wait(PATIENCE)
-    if code not in (-number, 0):
+    if code != -number and (number, code) != (signal.SIGTERM, 0):  # it dies of it, or was ready to end as it should
         scene.lose(f"{number.name} at the start: expected to end by it, got exit code {code}")
     scene.injected[f"{number.name} at the start"] += 1
 

@@ -2,10 +2,11 @@
 
 import copy
 import json
+from pathlib import Path
 
 import pytest
 
-from difa.engines.output import Output
+from difa.engines.output import Output, ResultLines
 from difa.engines.output_files import Layout, State, alone
 from difa.errors import InputError
 
@@ -84,3 +85,17 @@ def test_a_place_is_held_by_one_run(tmp_path):
     with alone(layout), pytest.raises(InputError, match="another run is writing there"), alone(layout):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
+def test_a_full_disk_is_said_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(Output, "_open", lambda self: Path("/dev/full").open("wb"))  # noqa: SIM115
+
+    def run():
+        with Output(Layout.file(tmp_path / "out"), {"model": "a"}) as output:
+            output.append(ResultLines(b"few bytes, which wait in memory", 1, 0))
+            output.finish()
+
+    with pytest.raises(InputError, match="out: cannot be written: No space left on device"):
+        run()
+    assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -90,7 +90,8 @@ class Output:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._stack:  # lets go of the files
             if self._file is not None:
-                self._file.close()
+                with suppress(OSError):  # on a full disk; what lies behind the last note does not count
+                    self._file.close()
             kept = State.read(self.layout.state)
             if kept is None:
                 self._partial.unlink(missing_ok=True)
