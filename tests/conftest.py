@@ -6,11 +6,13 @@ What takes long is made once, however many processes the tests run in: whoever n
 from __future__ import annotations
 
 import fcntl
+import importlib
 import os
 import socket
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +24,12 @@ SLOW_FIXTURES = {"model", "encoder", "folder"}
 
 ROOT = Path(__file__).parent.parent
 SUPPORT = ROOT / "examples" / "support"
+
+
+def tool(name: str) -> ModuleType:
+    """A module of tools/, as its commands find each other there."""
+    sys.path.append(str(ROOT / "tools"))
+    return importlib.import_module(name)
 
 
 def pytest_collection_modifyitems(items):

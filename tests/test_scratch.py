@@ -62,10 +62,11 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next(place):
 
 
 def test_what_is_not_ours_stays(place):
-    (place / "difa.abcdefgh.tmpx").mkdir()
+    (place / f"{scratch._PREFIX}abcdefgh.tmpx").mkdir()
+    (place / "difa.another.abcdefgh.tmp").mkdir()
     (place / "mine").mkdir()
-    (place / "difa.abcdefgh.tmp").symlink_to(place / "mine")
-    (place / "difa.abcdefg1.tmp").write_text("a file")
+    (place / f"{scratch._PREFIX}abcdefgh.tmp").symlink_to(place / "mine")
+    (place / f"{scratch._PREFIX}abcdefg1.tmp").write_text("a file")
     before = sorted(place.iterdir())
     with scratch_folder():
         pass

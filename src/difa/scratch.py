@@ -1,38 +1,48 @@
 """Temporary files and folders of which a killed process leaves nothing for good.
 
 A file has no name where the system can do without: it ends with its process, however that ends. A folder needs a name. Its
-process holds a lock on it, which the system lets go of when the process ends, and who makes the next folder removes those whose
-lock is free.
+process holds a lock on it, which the system lets go of when the process ends, and who makes the next folder removes those of this
+machine and user whose lock is free.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from difa.atomic import is_named
 
-_PREFIX, _SUFFIX = "difa.", ".tmp"
-_NAME = re.compile(r"difa\.[a-z0-9_]{8}\.tmp")  # as `mkdtemp` makes them
+_MACHINE = f"{zlib.crc32(platform.node().encode()) & 0xFFFF:04x}"  # some shared disks have locks that other machines do not see
+_PREFIX, _SUFFIX = f"difa.{_MACHINE}.", ".tmp"
+_NAME = re.compile(rf"difa\.{_MACHINE}\.[a-z0-9_]{{8}}\.tmp")  # as `mkdtemp` makes them
 _OPEN_FILES = Path("/proc/self/fd")  # where Linux lets a process open again what it has open, with a position of its own
 
 
 @contextmanager
 def scratch_file() -> Iterator[tuple[IO[bytes], str]]:
     """A file to write to, and the path at which this process, and no other, can read it as often as it likes until the end."""
-    with tempfile.TemporaryFile() as file:
+    with ExitStack() as stack:
+        file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        stack.callback(_discard, file)
         path = _OPEN_FILES / str(file.fileno())
-        if is_named(path, file.fileno()) and os.access(path, os.R_OK):
-            yield file, str(path)
-            return
-    with scratch_folder() as folder, (folder / "file").open("wb") as named:
-        yield named, named.name
+        if not (is_named(path, file.fileno()) and os.access(path, os.R_OK)):
+            path = stack.enter_context(scratch_folder()) / "file"
+            file = path.open("wb")
+            stack.callback(_discard, file)
+        yield file, str(path)
+
+
+def _discard(file: IO[bytes]) -> None:
+    with suppress(OSError):  # a full disk: what was not written is no longer wanted
+        file.close()
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """A fast model in a folder, one with an encoder, documents to score with them, and ways to run the command."""
 
 import contextlib
-import importlib
 import io
 import random
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 
 from difa import DiFA
 from difa.cli import main
-from tests.conftest import ROOT
+from tests.conftest import tool
 
 
 @pytest.fixture(scope="session")
@@ -42,8 +41,7 @@ def texts(corpus):
 @pytest.fixture(scope="session")
 def faults():
     """The campaign of `make faults`, for its ways to kill."""
-    sys.path.append(str(ROOT / "tools"))
-    return importlib.import_module("faults")
+    return tool("faults")
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -10,6 +12,7 @@ from difa.engines import output
 from difa.engines.local import Job, Silent, score_inputs
 from difa.engines.output_files import Layout, alone
 from difa.errors import InputError
+from tests.conftest import ROOT
 from tests.engines.conftest import difa, here
 
 pytestmark = pytest.mark.slow
@@ -184,6 +187,15 @@ def test_a_note_with_odd_values_is_one_line(folder, tmp_path, change):
     run = here(*arguments)
     assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
     assert "expected what a run of difa noted there, got something else" in run.stderr
+
+
+def test_a_disk_that_is_full_costs_nothing():
+    command = [sys.executable, str(ROOT / "tools" / "faults_disk.py"), "--faults", "5", "--only", "score, fdr"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    if "was not tried" in run.stdout:
+        pytest.skip(run.stdout)
+    assert run.returncode == 0, run.stderr
+    assert "faults, 0 losses" in run.stdout
 
 
 def test_a_few_faults_cost_nothing(faults, tmp_path):

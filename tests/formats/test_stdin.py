@@ -2,12 +2,14 @@
 
 import io
 import sys
+import tempfile
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from difa.errors import ConfigError
+from difa.errors import ConfigError, InputError
 from difa.formats import bounds, read_documents, stdin
 from difa.formats.sources import find_sources
 from difa.formats.tables import Columns
@@ -69,6 +71,15 @@ def test_lines_that_look_like_json_are_text_if_that_was_said(pipe):
     assert document.text == '{"text": "one"}'
     with pytest.raises(ConfigError, match="input format: expected one of text, jsonl, json, csv, tsv, parquet, got 'xml'"):
         find_sources(["-"], Columns(stdin="xml"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
+def test_without_room_for_a_table_it_says_so_once(pipe, monkeypatch):
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: Path("/dev/full").open("wb"))  # noqa: SIM115
+    for content in (b"text\nfew bytes, which wait in memory\n", b"text\n" + b"more\n" * 100_000):
+        pipe(content)
+        with pytest.raises(InputError, match=r"standard input: cannot be kept in .*: No space left on device"):
+            find_sources(["-"], Columns(stdin="csv"))
 
 
 def test_a_line_without_an_end_on_standard_input_is_cut_off(pipe, monkeypatch):

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from difa.serve.settings import Settings
+from tests.conftest import tool
 from tests.serve.conftest import Client, wait_until
 
 pytestmark = pytest.mark.slow
@@ -56,6 +57,12 @@ def refuses(client):
         return client.score(text="new")[0] == 503
     except (ConnectionError, http.client.BadStatusLine):
         return True
+
+
+def test_services_that_are_killed_lose_nothing():
+    scene, became = tool("faults_serve").campaign(4, 5)
+    assert scene.losses == []
+    assert became[200] > 0
 
 
 def test_the_key_may_come_from_the_environment(folder):
