@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from difa.bench.data import DataSet, load_sets
 from difa.bench.methods import Workbench
 from difa.bench.store import Cell, Record, Store
 from difa.errors import MissingExtraError
+from difa.scratch import scratch_folder
 
 CellProgress = Callable[[str, int, int], None]
 """Called with the cell under way, the number done and the number in all."""
@@ -90,8 +90,8 @@ def open_run(options: Options, progress: CellProgress | None = None) -> Iterator
     _check_packages()
     sets = load_sets(options.data, options.sets, options.forms, options.revision)
     store = Store(options.out)
-    with tempfile.TemporaryDirectory(prefix="difa-bench-") as temporary, _limit_threads(options.threads):
-        cache = options.cache or Path(temporary)
+    with scratch_folder() as temporary, _limit_threads(options.threads):
+        cache = options.cache or temporary
         bench = Workbench(options.encoder, options.layer, options.threads, cache, options.stages)
         yield Run(store, bench, sets, options, progress or (lambda label, done, total: None))
 

@@ -12,7 +12,6 @@ import gc
 import json
 import statistics
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -30,6 +29,7 @@ from difa.config import EncoderConfig
 from difa.encoders.source import find
 from difa.estimator import DiFA
 from difa.runtime.threads import core_count
+from difa.scratch import scratch_folder
 
 _SHORT = 8  # words of a short document
 _ONCE = "once.jsonl"  # the documents as a file
@@ -68,8 +68,7 @@ def _compute(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) ->
     halves = split(dataset.documents, seed)
     documents = halves.test[: settings["documents"]]
     threads = options.threads or core_count()
-    with tempfile.TemporaryDirectory(prefix="difa-speed-") as name, quiet_rates():
-        folder = Path(name)
+    with scratch_folder() as folder, quiet_rates():
         stages = merge_stages(options.stages)
         DiFA(encoder=options.encoder, layer=options.layer, seed=seed, threads=options.threads, stages=stages).fit(
             halves.training

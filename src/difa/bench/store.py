@@ -29,7 +29,7 @@ _SOURCE = Path(difa.__file__).parent
 # Parts that decide no score: how results are read, shown, served and compared.
 _OUTSIDE = (
     *("baselines", "bench", "cli", "confidence.py", "engines", "formats", "monitor", "report", "review_budget.py", "serve"),
-    "__main__.py",
+    *("__main__.py", "scratch.py"),
 )
 
 
