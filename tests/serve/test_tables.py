@@ -5,11 +5,13 @@ import io
 import json
 import sys
 import tempfile
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from difa.formats import read_documents
+from difa.serve import tables
 from tests.serve.conftest import running, wait_until
 
 BINARY = {"Content-Type": "application/octet-stream"}
@@ -131,3 +133,12 @@ def test_a_file_is_gone_when_it_is_read(plain, monkeypatch, tmp_path):
     assert read(plain, CSV, name="a.csv")[0] == 200
     assert read(plain, b"PAR1", name="a.parquet")[0] == 422
     wait_until(lambda: not list(tmp_path.iterdir()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="files need names here")
+def test_a_file_has_no_name_that_a_killed_service_would_leave(plain, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    seen, place = [], tables.place_source
+    monkeypatch.setattr(tables, "place_source", lambda *asked: seen.append(list(tmp_path.iterdir())) or place(*asked))
+    assert read(plain, CSV, name="a.csv")[0] == 200
+    assert seen == [[]]
