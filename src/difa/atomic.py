@@ -163,7 +163,7 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            if _names(path, number):
+            if is_named(path, number):
                 try:
                     yield
                 finally:
@@ -173,8 +173,8 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
             os.close(number)
 
 
-def _names(path: Path, number: int) -> bool:
-    """Whether a path still names an open file: the lock of one that its holder has removed is worth nothing."""
+def is_named(path: Path, number: int) -> bool:
+    """Whether a path still names an open file or folder: the lock of one that its holder has removed is worth nothing."""
     try:
         return os.path.samestat(path.stat(), os.fstat(number))
     except FileNotFoundError:

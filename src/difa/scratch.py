@@ -18,6 +18,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from difa.atomic import is_named
+
 _MACHINE = f"{zlib.crc32(platform.node().encode()) & 0xFFFF:04x}"  # some shared disks have locks that other machines do not see
 _PREFIX, _SUFFIX = f"difa.{_MACHINE}.", ".tmp"
 _NAME = re.compile(rf"difa\.{_MACHINE}\.[a-z0-9_]{{8}}\.tmp")  # as `mkdtemp` makes them
@@ -31,7 +33,7 @@ def scratch_file() -> Iterator[tuple[IO[bytes], str]]:
         file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         stack.callback(_discard, file)
         path = _OPEN_FILES / str(file.fileno())
-        if not (_is_open_as(path, file.fileno()) and os.access(path, os.R_OK)):
+        if not (is_named(path, file.fileno()) and os.access(path, os.R_OK)):
             path = stack.enter_context(scratch_folder()) / "file"
             file = path.open("wb")
             stack.callback(_discard, file)
@@ -73,18 +75,10 @@ def _make() -> tuple[Path, int | None]:
     while True:
         path = Path(tempfile.mkdtemp(_SUFFIX, _PREFIX))
         lock = _lock(path, wait=True)
-        if path.exists() if lock is None else _is_open_as(path, lock):
+        if path.exists() if lock is None else is_named(path, lock):
             return path, lock
         if lock is not None:  # before it was locked, another process took it for abandoned
             os.close(lock)
-
-
-def _is_open_as(path: Path, number: int) -> bool:
-    """Whether a path leads to what is open under a number."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(number))
-    except OSError:
-        return False
 
 
 def _lock(folder: Path, *, wait: bool = False) -> int | None:

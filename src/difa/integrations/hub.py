@@ -6,7 +6,6 @@ and what they lead to is read and checked as any other model folder. Needs the e
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from difa.atomic import write_synced
 from difa.errors import MissingExtraError, ModelError
 from difa.model_folder import CONFIG, MOST_BYTES, parse_json, read_regular, reason_of
+from difa.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from difa.estimator import DiFA
@@ -35,8 +35,8 @@ tags:
 def push(model: DiFA, repository: str, *, private: bool, revision: str | None, token: str | None) -> str:
     """Put a fitted model into a repository of the hub, which is made if there is none; returns the address of the commit."""
     client = _client()
-    with tempfile.TemporaryDirectory(prefix="difa.") as name:
-        folder = Path(name) / "model"
+    with scratch_folder() as scratch:
+        folder = scratch / "model"
         model.save(folder)
         _refuse_origin(repository, folder)
         card, language = folder / "README.md", model.detector_.language
@@ -65,14 +65,14 @@ def fetched(repository: str, revision: str | None, token: str | None) -> Iterato
     """A folder with copies of a repository's files, downloaded or from the hub's local cache."""
     snapshot = _download(repository, revision, token)
     inside = snapshot.resolve().parents[1]  # the repository's own part of the cache
-    with tempfile.TemporaryDirectory(prefix="difa.") as name:
+    with scratch_folder() as folder:
         for path in sorted(snapshot.iterdir()):
             target = path.resolve()
             if not target.is_relative_to(inside):
                 raise ModelError(f"{repository}: expected files of its own, got a link to elsewhere: {path.name[:100]!r}")
-            write_synced(Path(name) / path.name, read_regular(target, MOST_BYTES))
-        _refuse_origin(repository, Path(name))
-        yield Path(name)
+            write_synced(folder / path.name, read_regular(target, MOST_BYTES))
+        _refuse_origin(repository, folder)
+        yield folder
 
 
 def _download(repository: str, revision: str | None, token: str | None) -> Path:

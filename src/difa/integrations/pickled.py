@@ -6,11 +6,11 @@ no code but `load`'s own. (A pickle as a whole can still hold anything: load onl
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difa.persist import load, save
+from difa.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from difa.detector import Detector
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 def freeze(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
     """The files of a model folder, by name."""
-    with tempfile.TemporaryDirectory(prefix="difa.") as name:
-        folder = Path(name) / "model"
+    with scratch_folder() as scratch:
+        folder = scratch / "model"
         save(detector, folder, parameters)
         return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
 def thaw(files: dict[str, bytes], cache: str | Path | None, threads: int | None) -> Detector:
     """The detector from such files; raises `ModelError` as `load` does."""
-    with tempfile.TemporaryDirectory(prefix="difa.") as name:
+    with scratch_folder() as folder:
         for file, content in files.items():
-            (Path(name) / Path(file).name).write_bytes(content)
-        return load(Path(name), cache, threads)[0]
+            (folder / Path(file).name).write_bytes(content)
+        return load(folder, cache, threads)[0]
