@@ -29,7 +29,7 @@ test: $(VENV)/.installed  ## run all tests, in two processes (JOBS=2)
 	$(BIN)/python -m pytest -rs -n $(or $(JOBS),2) --dist worksteal
 
 test-fast: $(VENV)/.installed  ## run the tests that take no time: no Ray, no browser, no killed processes, no real model
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n $(or $(JOBS),2) --dist worksteal
 
 check: $(VENV)/.installed  ## lint and type-check
 	$(BIN)/ruff check .

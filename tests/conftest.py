@@ -19,8 +19,8 @@ import pytest
 
 from difa import DiFA
 
-SLOW_FIXTURES = {"model", "encoder", "folder"}
-"""Fixtures that export the embedded encoder or fit with it, or save a model for processes of their own."""
+SLOW_FIXTURES = {"model", "encoder", "tiny_folder", "folder"}
+"""Fixtures that need torch, even for a tiny encoder, or save a model for processes of their own."""
 
 ROOT = Path(__file__).parent.parent
 SUPPORT = ROOT / "examples" / "support"

@@ -12,6 +12,8 @@ from difa.errors import ConfigError
 from difa.formats.write import from_json_line, to_json_line
 from tests.conftest import QUICK
 
+pytestmark = pytest.mark.slow  # two models, one of them with an encoder
+
 
 @pytest.fixture(scope="module")
 def cascade(quick_model, corpus):

@@ -63,6 +63,7 @@ def test_the_same_alone_or_in_any_batch(fast, corpus):
         assert [word.score for word in alone.words] == pytest.approx([word.score for word in result.words], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_same_seed_same_scores_bit_for_bit(corpus):
     first, second = (DiFA("fast", seed=3).fit(corpus[:100]).score(corpus[100:120], fpr=0.05) for _ in range(2))
     assert first == second
@@ -203,6 +204,7 @@ def test_views_that_need_vectors_are_refused():
         DiFA("fast", stages={"views": {"names": ["language", "neighbour"]}}).fit([])
 
 
+@pytest.mark.slow
 def test_without_the_packages_of_full_the_command_line_falls_back(corpus, tmp_path, monkeypatch):
     from typer.testing import CliRunner
 

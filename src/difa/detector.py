@@ -22,6 +22,7 @@ from difa.encoders import Encoder
 from difa.fuse import gate, power_mean
 from difa.learn import Heads
 from difa.prefetch import HasDocuments, chunk_documents, prefetch
+from difa.runtime.stopping import check_wanted
 from difa.runtime.threads import core_count
 from difa.views import View
 from difa.views.critic import CriticView
@@ -191,7 +192,12 @@ def stack_evidence(views: Sequence[View], documents: Sequence[Encoded], threads:
         with ThreadPoolExecutor(len(views)) as pool:
             # Each in a copy of our context: who gives up the work gives up all of it.
             contexts = [copy_context() for _ in views]
-            by_view = list(pool.map(lambda context, view: context.run(view.raw, documents), contexts, views))
+            by_view = list(pool.map(lambda context, view: context.run(_look, view, documents), contexts, views))
     else:
-        by_view = [view.raw(documents) for view in views]
+        by_view = [_look(view, documents) for view in views]
     return np.stack([np.concatenate(parts) for parts in by_view], axis=-1)
+
+
+def _look(view: View, documents: Sequence[Encoded]) -> list[FloatArray]:
+    check_wanted()
+    return view.raw(documents)

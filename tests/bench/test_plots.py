@@ -2,6 +2,8 @@ import pytest
 
 from difa.bench.plots_table import draw_table, most_telling, spread
 
+pytestmark = pytest.mark.slow  # draws with matplotlib
+
 
 def record(method, seed, auroc, *, form="clean", settings=None):
     figures = [

@@ -13,8 +13,8 @@ ADDED = ["score", "p_value", "is_anomaly", "flagged_words", "summary"]
 
 
 @pytest.fixture(scope="module")
-def expected(quick_model):
-    results = quick_model.score(TEXTS, fpr=0.3)
+def expected(fast_model):
+    results = fast_model.score(TEXTS, fpr=0.3)
     flagged = [[word.text for word in result.words if word.is_anomaly] for result in results]
     return [[r.score, r.p_value, r.is_anomaly, words, r.summary] for r, words in zip(results, flagged, strict=True)]
 
@@ -42,46 +42,46 @@ RECORDS = [{"n": number, "body": text} for number, text in enumerate(TEXTS)]
     ],
     ids=["pandas", "polars", "pyarrow", "datasets", "rows"],
 )
-def test_every_kind_comes_back_with_more_columns(quick_model, expected, make):
+def test_every_kind_comes_back_with_more_columns(fast_model, expected, make):
     frame = make()
-    scored = quick_model.score_frame(frame, text="body", fpr=0.3)
+    scored = fast_model.score_frame(frame, text="body", fpr=0.3)
     assert type(scored) is type(frame)
     rows = rows_of(scored)
     assert list(rows[0]) == ["n", "body", *ADDED]
     assert [[row[name] for name in ADDED] for row in rows] == expected
     assert [row["body"] for row in rows] == TEXTS
     assert "score" not in rows_of(frame)[0]
-    assert rows_of(quick_model.score_frame(make(), fpr=0.3)) == rows, "the text column is obvious"
+    assert rows_of(fast_model.score_frame(make(), fpr=0.3)) == rows, "the text column is obvious"
 
 
-def test_a_pandas_frame_keeps_its_index_and_gets_useful_types(quick_model):
+def test_a_pandas_frame_keeps_its_index_and_gets_useful_types(fast_model):
     frame = pd.DataFrame({"text": TEXTS}, index=["a", "a", "b"])
-    scored = quick_model.score_frame(frame)
+    scored = fast_model.score_frame(frame)
     assert list(scored.index) == ["a", "a", "b"]
     assert str(scored["score"].dtype) == "float64"
     assert str(scored["is_anomaly"].dtype) == "bool"
     assert list(frame.columns) == ["text"]
-    assert list(quick_model.score_frame(frame.iloc[:0]).columns) == ["text", *ADDED]
+    assert list(fast_model.score_frame(frame.iloc[:0]).columns) == ["text", *ADDED]
 
 
-def test_names_that_are_taken(quick_model):
-    assert list(quick_model.score_frame([{"text": "a b", "score": 5}])[0]) == ["text", "score", "difa_score", *ADDED[1:]]
+def test_names_that_are_taken(fast_model):
+    assert list(fast_model.score_frame([{"text": "a b", "score": 5}])[0]) == ["text", "score", "difa_score", *ADDED[1:]]
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
-def test_missing_values_are_no_text_and_reported(quick_model, missing):
+def test_missing_values_are_no_text_and_reported(fast_model, missing):
     rows = [{"text": "Where is it?"}, {"text": missing}]
     with pytest.warns(UserWarning, match="1 of 2 rows have no text in 'text'"):
-        scored = quick_model.score_frame(rows, text="text")
+        scored = fast_model.score_frame(rows, text="text")
     assert (scored[1]["score"], scored[1]["p_value"], scored[1]["is_anomaly"]) == (0.0, 1.0, False)
     with pytest.raises(InputError, match="row 1 of 'text', got a missing value"):
-        quick_model.score_frame(rows, text="text", missing="error")
+        fast_model.score_frame(rows, text="text", missing="error")
 
 
-def test_a_false_discovery_rate_looks_at_all_rows(quick_model, corpus):
+def test_a_false_discovery_rate_looks_at_all_rows(fast_model, corpus):
     texts = [f"{text} {number}" for number, text in enumerate(corpus[80:130])] + ["wq zzxv kkkj"] * 3
-    scored = quick_model.score_frame([{"text": text} for text in texts], fdr=0.5)
-    assert [row["is_anomaly"] for row in scored] == [result.is_anomaly for result in quick_model.score(texts, fdr=0.5)]
+    scored = fast_model.score_frame([{"text": text} for text in texts], fdr=0.5)
+    assert [row["is_anomaly"] for row in scored] == [result.is_anomaly for result in fast_model.score(texts, fdr=0.5)]
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_a_false_discovery_rate_looks_at_all_rows(quick_model, corpus):
         (lambda m: m.score_frame([{"a": "x"}], text="b"), "expected one of the columns 'a', got 'b'"),
     ],
 )
-def test_what_is_no_frame_is_refused_in_one_line(quick, quick_model, call, message):
+def test_what_is_no_frame_is_refused_in_one_line(quick, fast_model, call, message):
     with pytest.raises(InputError, match=message) as error:
-        call(quick() if "fit" in call.__code__.co_names else quick_model)
+        call(quick() if "fit" in call.__code__.co_names else fast_model)
     assert "\n" not in str(error.value)
 
 
-def test_an_unknown_policy(quick_model):
+def test_an_unknown_policy(fast_model):
     with pytest.raises(ConfigError, match="missing: expected one of empty, error"):
-        quick_model.score_frame([], missing="drop")
+        fast_model.score_frame([], missing="drop")

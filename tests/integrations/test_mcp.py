@@ -25,11 +25,11 @@ def ask(server, *calls):
     return asyncio.run(run())
 
 
-def test_tools_check_and_explain(quick_model):
+def test_tools_check_and_explain(fast_model):
     from difa.integrations.mcp import make_server
 
     tools, answers = ask(
-        make_server(quick_model),
+        make_server(fast_model),
         ("check_text", {"text": TEXT, "fpr": 0.05}),
         ("explain_word", {"text": TEXT, "word": "WPDLKRT"}),
         ("explain_word", {"text": TEXT, "word": "absent"}),
@@ -47,10 +47,10 @@ def test_tools_check_and_explain(quick_model):
     assert "fpr" in answers[4][0]
 
 
-def test_the_command_speaks_on_standard_output(quick_model, tmp_path):
+def test_the_command_speaks_on_standard_output(fast_model, tmp_path):
     from mcp import StdioServerParameters
 
-    quick_model.save(tmp_path / "model")
+    fast_model.save(tmp_path / "model")
 
     server = StdioServerParameters(
         command=sys.executable, args=["-m", "difa", "mcp", str(tmp_path / "model")], env=dict(os.environ)

@@ -97,8 +97,8 @@ class SlowModel(DiFA):
 
 
 @pytest.fixture
-def slow(quick_model):
-    slow = SlowModel.around(quick_model)
+def slow(fast_model):
+    slow = SlowModel.around(fast_model)
     yield slow
     slow.gate.set()
 

@@ -57,15 +57,15 @@ def test_a_request_counts_until_it_is_answered(slow):
         ({"text": "." * 81}, "expected at most 80 words (a long or odd one counts as several) in a document, got 81"),
     ],
 )
-def test_more_than_fits_is_refused_before_it_is_held(quick_model, body, message):
-    with running({"m": quick_model}, queue_words=100, max_words=80) as client:
+def test_more_than_fits_is_refused_before_it_is_held(fast_model, body, message):
+    with running({"m": fast_model}, queue_words=100, max_words=80) as client:
         status, answer = client.score(**body)
         assert status == 413
         assert message in answer["error"]
 
 
-def test_a_single_odd_batch_cannot_make_the_service_refuse(quick_model):
-    with running({"m": quick_model}) as client:
+def test_a_single_odd_batch_cannot_make_the_service_refuse(fast_model):
+    with running({"m": fast_model}) as client:
         lane = client.service.models["m"].lanes["short"]
         for _ in range(3):
             lane._account(Batch("short", 1, 1, 60.0))
@@ -95,8 +95,8 @@ def test_small_bodies_have_an_allowance_of_their_own(length, is_small):
     assert reading.of(length) is (reading.small if is_small else reading.large)
 
 
-def test_bodies_that_stall_are_counted_refused_beyond_the_bound_and_cut_off(quick_model):
-    with running({"m": quick_model}, reading=250_000, read_timeout=2) as client:
+def test_bodies_that_stall_are_counted_refused_beyond_the_bound_and_cut_off(fast_model):
+    with running({"m": fast_model}, reading=250_000, read_timeout=2) as client:
         stalled = [socket.create_connection(("127.0.0.1", client.port), timeout=20) for _ in range(3)]
         for connection in stalled[:2]:
             connection.sendall(HEAD % 200_000 + b" " * 100_000)

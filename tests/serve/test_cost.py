@@ -51,8 +51,8 @@ def test_of_an_endless_word_the_encoder_reads_the_beginning(tiny_encoder):
     assert (endless.vectors == cut.vectors).all()
 
 
-def test_an_endless_word_has_a_score(quick_model):
-    result = quick_model.score(["Where is my order " + "." * 20_000])[0]
+def test_an_endless_word_has_a_score(fast_model):
+    result = fast_model.score(["Where is my order " + "." * 20_000])[0]
     assert len(result.words) == 5
     assert result.words[4].score > 0
 
@@ -79,8 +79,8 @@ class Words(tuple):
         raise AssertionError("all words of a document were looked at")
 
 
-def test_a_suggestion_looks_at_the_neighbours_alone(quick_model):
+def test_a_suggestion_looks_at_the_neighbours_alone(fast_model):
     document = from_text("well " * 500 + "I recieved it yesterday " + "well " * 500)
     assert [word.text for word in document.words].index("recieved") == 501
     wary = Document(document.text, Words(document.words))
-    assert quick_model.detector_.suggest(wary, 501) == "received"
+    assert fast_model.detector_.suggest(wary, 501) == "received"

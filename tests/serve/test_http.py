@@ -53,8 +53,8 @@ def test_only_plain_json_bodies(client, headers):
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_bodies_are_bounded_while_they_arrive(quick_model, chunked):
-    with running({"m": quick_model}, max_body=1000) as client:
+def test_bodies_are_bounded_while_they_arrive(fast_model, chunked):
+    with running({"m": fast_model}, max_body=1000) as client:
         body = b'{"text": "' + b"a" * 2000 + b'"}'
         status, _, content = client.raw("POST", "/v1/score", iter([body[:700], body[700:]]) if chunked else body)
         assert status == 413
@@ -80,8 +80,8 @@ def test_a_body_announced_as_too_large_is_not_asked_for(client):
         assert asking.recv(1000).startswith(b"HTTP/1.1 413")
 
 
-def test_slow_clients_are_cut_off(quick_model):
-    with running({"m": quick_model}, read_timeout=1) as client:
+def test_slow_clients_are_cut_off(fast_model):
+    with running({"m": fast_model}, read_timeout=1) as client:
         head = b"POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
         silent, half_a_head, half_a_body, huge_head = (
             socket.create_connection(("127.0.0.1", client.port), timeout=20) for _ in range(4)
@@ -99,8 +99,9 @@ def test_slow_clients_are_cut_off(quick_model):
         assert client.score(text="a")[0] == 200
 
 
-def test_a_client_that_does_not_take_its_answer_is_cut_off(quick_model, corpus):
-    with running({"m": quick_model}, read_timeout=1) as client:
+@pytest.mark.slow
+def test_a_client_that_does_not_take_its_answer_is_cut_off(fast_model, corpus):
+    with running({"m": fast_model}, read_timeout=1) as client:
         body = json.dumps({"texts": corpus[:400]}).encode()
         asking = socket.socket()
         asking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -112,8 +113,8 @@ def test_a_client_that_does_not_take_its_answer_is_cut_off(quick_model, corpus):
         asking.close()
 
 
-def test_every_v1_route_asks_for_the_key(quick_model):
-    with running({"m": quick_model}, api_key="s3cret") as client:
+def test_every_v1_route_asks_for_the_key(fast_model):
+    with running({"m": fast_model}, api_key="s3cret") as client:
         for method, path in (("GET", "/v1/models"), ("POST", "/v1/score"), ("GET", "/v1/nothing"), ("GET", "/v1")):
             for headers in ({}, {"X-API-Key": "other"}, {"X-API-Key": ""}, {"Authorization": "Bearer s3cre"}):
                 status, _, content = client.raw(method, path, b'{"text": "a"}', {**HEADERS, **headers})

@@ -11,8 +11,8 @@ from tests.serve.conftest import running
 
 
 @pytest.fixture(scope="module")
-def plain(quick_model):
-    with running({"m": quick_model}) as client:
+def plain(fast_model):
+    with running({"m": fast_model}) as client:
         yield client
 
 

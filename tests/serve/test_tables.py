@@ -19,8 +19,8 @@ CSV = 'id;body;stars\r\n7;"two\r\nlines; and more words";5\r\n8;another row of t
 
 
 @pytest.fixture(scope="module")
-def plain(quick_model):
-    with running({"m": quick_model}, max_table=100_000) as client:
+def plain(fast_model):
+    with running({"m": fast_model}, max_table=100_000) as client:
         yield client
 
 

@@ -23,7 +23,10 @@ def lesson(documents, tiny_encoder):
     return Lesson(documents[:30], errors, "en", config, seed=0, encoder=tiny_encoder)
 
 
-@pytest.fixture(scope="module", params=VIEW_NAMES)
+SLOW = ("semantic",)  # trains and exports networks
+
+
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in VIEW_NAMES])
 def view(request, lesson):
     view = fit_view(request.param, lesson)
     assert view.name == request.param

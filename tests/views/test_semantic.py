@@ -9,6 +9,8 @@ from difa.views.semantic import train as training
 from difa.views.semantic.network import SemanticNetwork, attention_bias
 from difa.views.semantic.train import STUDENT_ROUND, teacher_steps, to_graph, train, train_network
 
+pytestmark = pytest.mark.slow  # trains and exports networks
+
 CONFIG = SemanticConfig(window=16, min_steps=5, max_steps=40, heads=4, batch_words=64, student_rounds=2)
 
 
