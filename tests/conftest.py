@@ -32,6 +32,13 @@ def tool(name: str) -> ModuleType:
     return importlib.import_module(name)
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Files that are slow as a whole are not even imported where nothing slow is to run: torch alone takes seconds."""
+    if config.getoption("markexpr") == "not slow" and collection_path.suffix == ".py":
+        return "\npytestmark = pytest.mark.slow" in collection_path.read_text(encoding="utf-8") or None
+    return None
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
         if SLOW_FIXTURES & set(item.fixturenames):

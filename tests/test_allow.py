@@ -77,7 +77,7 @@ def test_a_document_is_scored_by_the_other_words_as_if_they_were_all(fast_large)
     np.testing.assert_array_equal(allowed.word_scores, np.where(kept, plain.word_scores, 0))
 
 
-@pytest.mark.parametrize("name", ["fast_large", "quick_model"])
+@pytest.mark.parametrize("name", ["fast_large", pytest.param("quick_model", marks=pytest.mark.slow)])
 def test_a_document_of_allowed_words_alone_is_as_one_without_words(request, name):
     model = request.getfixturevalue(name)
     empty, allowed = model.score(["", "wpdlkrt zxqvvb"], allow=["wpdlkrt", "zxqvvb"])
