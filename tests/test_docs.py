@@ -51,9 +51,10 @@ def test_python_in_the_docs_runs(name, quick_model, corpus, tmp_path, monkeypatc
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "some.jsonl").write_text('{"text": "Where is my order?"}\n')
     (tmp_path / "labelled.jsonl").write_text('{"tokens": ["fine", "xq"], "labels": [0, 1]}\n{"tokens": ["ok"], "labels": [0]}\n')
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "examples" / "support").mkdir(parents=True)
+    (tmp_path / "examples" / "support" / "normal.txt").write_text("\n".join(corpus[:100]), encoding="utf-8")  # enough to run
     monkeypatch.chdir(tmp_path)
-    names = {"texts": corpus[:120]}
+    names = {"texts": corpus[:100]}
     for code in blocks(page, "python"):
         if not any(part in code for part in NOT_RUN):
             exec(compile(code.replace("data/*.jsonl.gz", "data/*.jsonl"), str(page), "exec"), names)

@@ -27,7 +27,7 @@ def place(quick_model, corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("recipes")
     quick_model.save(folder / "model")
     odd = [*corpus[120:150], "Is the wpdlkrt zxqvvb bench in stock?"]
-    for name, texts in (("reviews", corpus[:120]), ("today", odd)):
+    for name, texts in (("reviews", corpus[:60]), ("today", odd)):
         with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
             rows = [[f"t{number}", text, f"2026-05-{1 + number % 28:02d}"] for number, text in enumerate(texts)]
             csv.writer(file).writerows([["ticket", "body", "day"], *rows])
