@@ -231,7 +231,7 @@ def test_anomalies_among_the_training_documents_are_left_out_and_said(corpus):
     # They are out, of the others at most one in twenty is, and each document has its score.
     assert len(bad) <= model.detector_.left_out <= len(bad) + 222 // 20
     assert model.decision_scores_.shape == (len(texts),)
-    assert set(np.argsort(model.decision_scores_)[-10:]) <= set(range(222, 240))
+    assert set(range(222, 240)) <= set(np.argsort(model.decision_scores_)[-20:])
     # Learned as normal, they would not be flagged.
     assert model.predict(bad).mean() > 0.9
     assert model.predict(corpus[222:300]).mean() < 0.2
