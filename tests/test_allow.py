@@ -1,6 +1,7 @@
 """Words that are allowed: which they are, what they do to scores, and where they are kept."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from difa.cascade import Cascade
 from difa.engines.lines import lines_of
 from difa.errors import InputError, ModelError
 from difa.formats.write import from_json_line, to_json_line
+from difa.persist import set_allowed
 from difa.words import from_tokens
 
 ODD = "Is the wpdlkrt garden bench in stock?"
@@ -94,6 +96,15 @@ def test_words_allowed_for_good_are_kept_in_the_folder(fast_large, tmp_path):
     assert loaded.allowed_ == model.allowed_
     assert loaded.score([ODD]) == model.score([ODD]) == fast_large.score([ODD], allow=["wpdlkrt", "garden bench"])
     assert loaded.disallow(["garden bench", "wpdlkrt"]).score([ODD]) == fast_large.score([ODD])
+
+
+def test_lists_that_are_changed_at_once_lose_nothing(fast_large, tmp_path):
+    fast_large.save(tmp_path / "m")
+    with ThreadPoolExecutor(4) as pool:
+        changes = [lambda stored, word=f"word{number}": stored.plus([word]) for number in range(12)]
+        list(pool.map(lambda change: set_allowed(tmp_path / "m", change), changes))
+    assert len(DiFA.load(tmp_path / "m").allowed_) == 12
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
 def test_a_damaged_list_is_named(fast_large, tmp_path):

@@ -52,6 +52,15 @@ def test_rates_that_would_mix_p_values_are_refused(cascade):
         Cascade(cascade.model, cascade.screen, 1.5)
 
 
+def test_a_model_with_a_false_discovery_rate_needs_another_rule(cascade, texts):
+    by_discovery = cascade.model.allowing([])
+    by_discovery.fdr = 0.1
+    screened = Cascade(by_discovery, cascade.screen, 0.2)
+    with pytest.raises(ConfigError, match="got one with fdr: give fpr"):
+        screened.score(texts)
+    assert screened.score(texts, fpr=0.05) == cascade.score(texts, fpr=0.05)
+
+
 def test_the_command_line_screens(cascade, texts, tmp_path):
     for name, model in (("model", cascade.model), ("fast", cascade.screen)):
         model.save(tmp_path / name)
@@ -62,6 +71,7 @@ def test_the_command_line_screens(cascade, texts, tmp_path):
     written = [json.loads(line)["judged_by"] for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
     assert written == [result.judged_by for result in cascade.score(texts[:-1], fpr=0.05)]
     for wrong, message in (
+        (["--screen", "0", "--screen-model", str(tmp_path / "fast")], "screen: expected a number between 0 and 1"),
         (["--screen", "0.2"], "expected both of --screen and --screen-model"),
         (["--screen", "0.2", "--screen-model", str(tmp_path / "fast"), "--fdr", "0.1"], "expected fpr beside a screen, got fdr"),
     ):

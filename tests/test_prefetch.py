@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from difa.prefetch import MOST_DOCUMENTS, MOST_WORDS, chunk_documents, cut_chunks, prefetch
+from difa.runtime.stopping import Abandoned, check_wanted, while_wanted
 from difa.words import from_tokens
 
 
@@ -69,3 +70,9 @@ def test_what_is_there_goes_out_before_more_is_waited_for():
     assert next(pairs) == (1, "1")
     assert waited == []
     assert next(pairs) == (2, "2")
+
+
+@pytest.mark.parametrize("side_by_side", [False, True])
+def test_who_gives_up_the_work_gives_up_what_is_done_ahead(side_by_side):
+    with while_wanted(lambda: False), pytest.raises(Abandoned):
+        list(prefetched(lambda n: check_wanted(), [1, 2], side_by_side))

@@ -15,7 +15,7 @@ import stat
 import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -104,6 +104,18 @@ def fresh_folder(folder: Path) -> Iterator[Path]:
             sync_folder(folder.parent)
         finally:
             shutil.rmtree(work, ignore_errors=True)  # what went wrong matters more than what stays behind
+
+
+@contextmanager
+def undisturbed(folder: Path) -> Iterator[None]:
+    """Nobody else replaces or changes a folder meanwhile: those who want to take turns.
+
+    Where no lock can be made beside it, nobody can replace it either.
+    """
+    with ExitStack() as stack:
+        with suppress(PermissionError):
+            stack.enter_context(locked(_lock_of(folder.resolve()), wait=True))
+        yield
 
 
 def restore(folder: Path) -> None:

@@ -37,11 +37,11 @@ class Cascade:
 
     def __post_init__(self) -> None:
         check_rate("screen", self.rate)
-        if self.model.fdr is not None:
-            raise ConfigError("screen: expected a model that flags at a false-alarm rate, got one with fdr: give fpr")
 
     def score(self, texts: Iterable[Any], *, fpr: float | None = None) -> list[Result]:
         """Results in order; `judged_by` says which model each is from."""
+        if fpr is None and self.model.fdr is not None:
+            raise ConfigError("screen: expected a model that flags at a false-alarm rate, got one with fdr: give fpr")
         rate = check_rate("fpr", self.model.fpr if fpr is None else fpr)
         if rate > self.rate:
             raise ConfigError(f"fpr: expected at most the rate of the screen, {self.rate:g}, got {rate:g}: raise that one")

@@ -59,7 +59,8 @@ class Updates:
         return {name: value for name, value in vars(self).items() if name != "fingerprints"}
 
     def __str__(self) -> str:
-        return f"{self.times} times, the last {self.last}, with {self.documents:,} documents, {self.words:,} words"
+        times = "once" if self.times == 1 else f"{self.times} times"
+        return f"{times}, the last {self.last}, with {self.documents:,} documents, {self.words:,} words"
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,8 @@ class DiFA(Feedback, OnHub, Parameters):
         if fitted.left_out:
             warnings.warn(
                 f"{fitted.left_out} of {len(fitted.training_scores)} training documents do not belong among the others and were "
-                "left out: look at those with the highest decision_scores_",
+                "left out: look at those with the highest decision_scores_, or keep all with "
+                "calibration.leave_out_outliers=false",
                 stacklevel=2,
             )
         return self

@@ -68,6 +68,12 @@ class Feedback:
         rng = np.random.default_rng([fitted.seed, _UPDATING, fitted.updates.times])
         sample = sample_documents(as_documents(texts), self.max_words, rng)
         normal = [document for document in sample.documents if document.words and not any(document.labels or ())]
+        if len(sample.documents) < sample.seen_documents:
+            warnings.warn(
+                f"{len(sample.documents)} of {sample.seen_documents} documents were taken, of {self.max_words} words at most: "
+                "a larger max_words takes more",
+                stacklevel=2,
+            )
         if not normal:
             raise InputError(f"expected normal documents with words, got none of {sample.seen_documents}: add normal text")
         new = new_documents(fitted, normal)

@@ -63,8 +63,8 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> None:
     try:
         with fresh_text(folder / CONFIG) as file:
             file.write(to_json(config))
-    except (OSError, InputError) as error:
-        raise ModelError(f"{folder}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
+    except InputError as error:
+        raise ModelError(str(error)) from None
 
 
 def to_json(config: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ is there whole or not at all. Loading checks the sums of all that it reads, trus
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -20,7 +20,7 @@ import numpy as np
 
 from difa import __version__
 from difa.allow import AllowList
-from difa.atomic import fresh_folder, write_synced
+from difa.atomic import fresh_folder, undisturbed, write_synced
 from difa.calibrate import TailReference
 from difa.confidence import say_bound
 from difa.config import check_threads
@@ -119,14 +119,17 @@ def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None)
 
 def set_rate(folder: Path, fpr: float) -> None:
     """Change the false-alarm rate that a stored model flags at; a stored false-discovery rate gives way to it."""
-    config = read_config(folder)
-    config["parameters"] = {**Stored.of(config).parameters, "fpr": fpr, "fdr": None}
-    write_config(folder, config)
+    with undisturbed(folder):
+        config = read_config(folder)
+        config["parameters"] = {**Stored.of(config).parameters, "fpr": fpr, "fdr": None}
+        write_config(folder, config)
 
 
-def set_allowed(folder: Path, allow: AllowList) -> None:
+def set_allowed(folder: Path, change: Callable[[AllowList], AllowList]) -> None:
     """Change which words a stored model allows for good."""
-    write_config(folder, {**read_config(folder), "allowed": list(allow.entries)})
+    with undisturbed(folder):
+        config = read_config(folder)
+        write_config(folder, {**config, "allowed": list(change(Stored.of(config).allow).entries)})
 
 
 def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:

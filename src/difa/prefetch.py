@@ -6,7 +6,8 @@ Encoding and looking at vectors wait in different places: side by side they keep
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -79,12 +80,16 @@ def prefetch(
         yield from ((item, work(item)) for item in items)
         return
     with ThreadPoolExecutor(1) as worker:  # leaving waits for what is under way: native code must not outlive the process
+
+        def submit(item: T) -> Future[R]:
+            return worker.submit(copy_context().run, work, item)  # who gives up the work gives up this, too
+
         for item in items:
-            waiting = [(item, worker.submit(work, item))]
+            waiting = [(item, submit(item))]
             while waiting:
                 current, made = waiting.pop()
                 pair = [(current, made.result())]
                 del made  # what was made belongs to the caller alone, who may let go of it: it can be large
                 if (following := ready()) is not None:
-                    waiting.append((following, worker.submit(work, following)))
+                    waiting.append((following, submit(following)))
                 yield pair.pop()

@@ -10,6 +10,7 @@ pytest.importorskip("pyarrow", reason="the extra ray is not installed")
 import pyarrow as pa
 from pyarrow import parquet
 
+from difa.engines.ray import storage
 from difa.engines.ray.plan import count_lines, find_files, piece_size, plan
 from difa.engines.ray.read import read_piece
 from difa.engines.ray.storage import SUCCESS, OutputFolder, below, write_notice
@@ -227,6 +228,21 @@ def test_an_interrupted_output_goes_on_with_what_is_complete(tmp_path):
     anew = OutputFolder.prepare(place, asked, force=True)
     anew.finish({"documents": 0})
     assert [path.name for path in (tmp_path / "out").iterdir()] == [SUCCESS]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_a_replacement_that_is_stopped_keeps_one_of_the_two(tmp_path, monkeypatch, can_exchange):
+    place, asked = str(tmp_path / "out"), {"rate": "fpr 0.1"}
+    OutputFolder.prepare(place, asked).finish({"documents": 1})
+    anew = OutputFolder.prepare(place, asked, force=True)
+    removed = []
+    monkeypatch.setattr(storage.shutil, "rmtree", lambda path: removed.append((tmp_path / "out" / SUCCESS).exists()))
+    if not can_exchange:
+        monkeypatch.setattr(storage, "exchange", lambda one, other: False)
+    anew.finish({"documents": 2})
+    assert removed == [True]
+    assert json.loads((tmp_path / "out" / SUCCESS).read_text())["documents"] == 2
 
 
 def test_a_pattern_stands_for_the_files_that_match_it(tmp_path):

@@ -58,7 +58,7 @@ def test_the_day_is_found_in_any_column():
 
 def test_the_interval_of_a_share():
     low, high = Group(100, 10).interval
-    assert (round(low, 4), round(high, 4)) == (0.0552, 0.1744)  # Wilson, by hand
+    assert (round(low, 4), round(high, 4)) == (0.0490, 0.1762)  # Clopper and Pearson
     assert Group(10, 0).interval[0] == 0
 
 

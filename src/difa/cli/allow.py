@@ -31,6 +31,7 @@ def allow(
     quiet: Quiet = False,
 ) -> None:
     """Call words normal for good: they are never flagged, and documents are scored without them."""
+    from difa.allow import AllowList
     from difa.errors import ConfigError
     from difa.estimator import DiFA
     from difa.persist import set_allowed
@@ -38,14 +39,18 @@ def allow(
     given = allowed_words(words)
     if not words and (remove or not list_):
         raise ConfigError("expected words or a file of words, got none: give some, or --list alone")
-    detector = DiFA.load(model)
-    before = len(detector.allowed_)
+    before = now = DiFA.load(model).detector_.allow
     if given:
-        detector = detector.disallow(given) if remove else detector.allow(given)
-        set_allowed(model, detector.detector_.allow)
-    now = len(detector.allowed_)
+
+        def change(stored: AllowList) -> AllowList:
+            nonlocal before, now
+            before, now = stored, stored.minus(given) if remove else stored.plus(given)
+            return now
+
+        set_allowed(model, change)
     if words:
-        say(f"{model}: {abs(now - before)} {'removed' if remove else 'added'}, {now} words and phrases allowed", quiet)
+        count = abs(len(now.entries) - len(before.entries))
+        say(f"{model}: {count} {'removed' if remove else 'added'}, {len(now.entries)} words and phrases allowed", quiet)
     if list_:
-        for word in detector.allowed_:
+        for word in now.entries:
             typer.echo(word)

@@ -53,9 +53,9 @@ def evaluate(
     from difa.estimator import DiFA
     from difa.evaluate import evaluate as measure
 
-    detector = DiFA.load(model, cache=cache, threads=threads).allow(allowed_words(allow))
+    fitted = DiFA.load(model, cache=cache, threads=threads).allow(allowed_words(allow))
     documents = read_all(labelled, skip_bad, columns_of(text_column, id_column, input_format), quiet)
-    figures = measure(score_all(detector, documents, fpr, fdr, quiet), documents)
+    figures = measure(score_all(fitted, documents, fpr, fdr, quiet), documents)
     if json:
         typer.echo(jsonlib.dumps(figures.to_dict(), indent=2))
         return

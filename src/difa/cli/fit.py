@@ -65,7 +65,7 @@ def fit(
 ) -> None:
     """Learn what is normal from normal documents."""
     from difa.cli.progress import stages
-    from difa.errors import DifaError, MissingExtraError, ModelError
+    from difa.errors import DifaError, MissingExtraError
     from difa.estimator import DiFA
     from difa.persist import check_place
 
@@ -87,10 +87,7 @@ def fit(
             model.fit(stream_all(inputs, skip_bad, columns_of(text_column, None, input_format), quiet), report=report)
     except MissingExtraError as error:
         raise DifaError(f"{error}; --preset fast does without it") from None
-    try:
-        model.save(out)
-    except OSError as error:
-        raise ModelError(f"{out}: cannot be written: {error.strerror}") from None
+    model.save(out)
     say(f"{out}: fitted on {_extent(model.detector_)}, in {time.monotonic() - started:.0f} s{_promise(model)}", quiet)
 
 

@@ -78,9 +78,9 @@ def monitor(
         ):  # known before the feed is scored, so that no verdict is lost
             raise InputError(f"{path}: expected a file in a folder that exists, found no such folder: make it first")
     sources = find_inputs(inputs, columns_of(text_column, id_column, input_format), quiet, skip_bad)
-    detector = DiFA.load(model, cache=cache, threads=threads)
-    known = read_state(state, detector.detector_, alarm) if state is not None and not reset else None
-    watcher = Monitor(detector, fpr=fpr, false_alarm=alarm, state=known)
+    fitted = DiFA.load(model, cache=cache, threads=threads)
+    known = read_state(state, fitted.detector_, alarm) if state is not None and not reset else None
+    watcher = Monitor(fitted, fpr=fpr, false_alarm=alarm, state=known)
     batches = _batches(watcher, sources, by, skip_bad, quiet)
     reports = [watcher.judge(name, batch) for name, batch in batches.items()]
     if prometheus is not None:

@@ -145,13 +145,13 @@ def score(
         format=format,
         top=top,
         screen=screen_model,
-        screen_rate=screen or 0.1,
+        screen_rate=Job.screen_rate if screen is None else screen,
     )
     if _score_here(DiFA.load(model, cache=cache, threads=threads), job, quiet) and fail_if_flagged:
         raise typer.Exit(1)
 
 
-def _score_here(detector: DiFA, job: Job, quiet: bool) -> int:
+def _score_here(fitted: DiFA, job: Job, quiet: bool) -> int:
     """Score on this machine, say how it went, and count the documents that are flagged."""
     from difa.cli.progress import stream
     from difa.engines.budget import why_nothing
@@ -161,15 +161,15 @@ def _score_here(detector: DiFA, job: Job, quiet: bool) -> int:
     is_lines = format_of(job.out, job.format) == "jsonl"
     on_terminal = job.out is None and is_lines and sys.stdout.isatty()
     with stream(quiet or on_terminal) as watch, _to_stdout(job.out, is_lines) as written:
-        outcome = score_inputs(detector, replace(job, out=written), watch, _show if on_terminal else _print)
+        outcome = score_inputs(fitted, replace(job, out=written), watch, _show if on_terminal else _print)
     say_skipped(outcome.skipped)
     say_empty(outcome.empty, quiet)
     said = f"{outcome.flagged} of {outcome.documents} documents flagged"
     said += f", the {min(job.top, outcome.documents)} most unusual given" if job.top is not None else ""
     say(said + (f", written to {job.out}" if job.out else ""), quiet)
-    rule = detector.rule(job.fpr, job.fdr, warn=False)
+    rule = fitted.rule(job.fpr, job.fdr, warn=False)
     if rule.name == "fdr" and outcome.documents and not outcome.flagged:
-        say(f"difa: {why_nothing(outcome.documents, detector.detector_.document_reference, rule.rate)}", quiet)
+        say(f"difa: {why_nothing(outcome.documents, fitted.detector_.document_reference, rule.rate)}", quiet)
     return outcome.flagged
 
 

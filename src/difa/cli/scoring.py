@@ -11,16 +11,16 @@ if TYPE_CHECKING:
     from difa.estimator import DiFA
 
 
-def score_all(detector: DiFA, documents: list[Document], fpr: float | None, fdr: float | None, quiet: bool) -> list[Result]:
+def score_all(fitted: DiFA, documents: list[Document], fpr: float | None, fdr: float | None, quiet: bool) -> list[Result]:
     """Results in order, flagged all together."""
     from difa.decide import flag
     from difa.prefetch import chunk_documents
 
-    rule = detector.rule(fpr, fdr)
+    rule = fitted.rule(fpr, fdr)
     results: list[Result] = []
     chunks = chunk_documents(documents)
     with counter("score", len(documents), quiet) as advance:
-        for _, ranked in detector.score_chunks(chunks, lambda: next(chunks, None)):
+        for _, ranked in fitted.score_chunks(chunks, lambda: next(chunks, None)):
             results.extend(ranked)
             advance(len(ranked))
     return flag(results, rule)

@@ -58,10 +58,10 @@ def threshold(
     documents = read_all(inputs, skip_bad, columns_of(text_column, id_column, input_format), quiet)
     if not documents:
         raise InputError("expected recent documents, got none")
-    detector = DiFA.load(model, cache=cache, threads=threads)
-    results = score_all(detector, documents, detector.fpr, None, quiet)
+    fitted = DiFA.load(model, cache=cache, threads=threads)
+    results = score_all(fitted, documents, fitted.fpr, None, quiet)
     p_values = np.array([result.p_value for result in results])
-    reference = detector.detector_.document_reference
+    reference = fitted.detector_.document_reference
     found = rate_for_budget(p_values, *parse_budget(budget, len(documents)), len(reference.values))
     if json:
         typer.echo(jsonlib.dumps(found.to_dict(), indent=2))

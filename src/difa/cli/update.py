@@ -51,14 +51,13 @@ def update(
     quiet: Quiet = False,
 ) -> None:
     """Take over further normal documents without fitting anew: they, and others like them, score lower from then on."""
-    from difa.errors import ModelError
     from difa.estimator import DiFA
     from difa.persist import check_place
 
     place = out or model
     check_place(place)
-    detector = DiFA.load(model, cache=cache, threads=threads)
-    before, left_out = detector.detector_.updates, Counter[str]()
+    fitted = DiFA.load(model, cache=cache, threads=threads)
+    before, left_out = fitted.detector_.updates, Counter[str]()
 
     def is_normal(source: Source, document: Document) -> bool:
         if why := _why_not(source, document):
@@ -66,17 +65,14 @@ def update(
         return not why
 
     sources = find_inputs(normal, columns_of(text_column, None, input_format), quiet, skip_bad)
-    detector.update(stream_sources(sources, skip_bad, is_normal))
-    after = detector.detector_.updates
+    fitted.update(stream_sources(sources, skip_bad, is_normal))
+    after = fitted.detector_.updates
     for why, count in left_out.items():
         say(f"difa: {count} {'document' if count == 1 else 'documents'} left out: {why}", quiet)
     if after is before and out is None:
         say(f"{model}: nothing new", quiet)
         return
-    try:
-        detector.save(place)
-    except OSError as error:
-        raise ModelError(f"{place}: cannot be written: {error.strerror}") from None
+    fitted.save(place)
     added = f"{after.documents - before.documents} documents, {after.words - before.words} words"
     say(f"{place}: {added} added, in update {after.times}", quiet)
 

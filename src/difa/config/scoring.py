@@ -90,6 +90,7 @@ class FusionConfig:
         object.__setattr__(self, "half", tuple(self.half))
         check(set(self.half) <= set(VIEW_NAMES), self, "half", f"some of {', '.join(VIEW_NAMES)}")
         whole(self, "hidden", 1)
+        check(isinstance(self.agreement, bool), self, "agreement", "true or false")
 
 
 @dataclass(frozen=True)

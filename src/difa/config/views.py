@@ -70,7 +70,7 @@ class FormConfig:
 
     def __post_init__(self) -> None:
         whole(self, "window", 1, 64)
-        number(self, "shrinkage", 0, 1, above=True)
+        number(self, "shrinkage", 0, 0.99, above=True)
         number(self, "min_scale", 0, above=True)
 
 

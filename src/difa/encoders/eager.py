@@ -15,6 +15,7 @@ from difa.config import EncoderConfig
 from difa.document import FloatArray, IntArray
 from difa.encoders.source import find
 from difa.errors import EncoderError
+from difa.runtime.stopping import check_wanted
 
 if TYPE_CHECKING:
     from difa.encoders.export import ExportedEncoder
@@ -55,4 +56,6 @@ class TorchRunner:
 
     def each(self, work: Callable[[T], R], batches: Sequence[T]) -> Iterator[R]:
         """What `work` returns for each batch, in order."""
-        return map(work, batches)
+        for batch in batches:
+            check_wanted()
+            yield work(batch)

@@ -12,7 +12,7 @@ from itertools import accumulate, chain, pairwise
 
 import numpy as np
 
-from difa.decide import UNUSUAL, Rule, flag, rank
+from difa.decide import UNUSUAL, Cutoff, Rule, flag, rank
 from difa.detector import Detector, Scored
 from difa.document import Document
 from difa.engines.output import ResultLines
@@ -24,10 +24,11 @@ _FLAGS = ("false", "true")
 def lines_of(detector: Detector, documents: Sequence[Document], scored: Sequence[Scored], rule: Rule) -> ResultLines:
     """The lines of documents by a rule that looks at each document alone: a false-alarm rate."""
     document_p = detector.document_reference.p_values(np.array([item.document_score for item in scored]))
-    flagged = np.flatnonzero(document_p <= rule.rate).tolist()
+    cutoff = Cutoff.of((), rule)
+    flagged = np.flatnonzero(document_p <= cutoff.document).tolist()
     results = flag(rank(detector, [documents[at] for at in flagged], [scored[at] for at in flagged]), rule)
     long_way = dict(zip(flagged, map(to_json_line, results), strict=True))
-    words = _words_json(detector, documents, scored, rule.rate)
+    words = _words_json(detector, documents, scored, cutoff.word)
     lines = []
     ends = pairwise(accumulate((len(document.words) for document in documents), initial=0))
     for at, (document, item, p_value, (start, end)) in enumerate(zip(documents, scored, document_p.tolist(), ends, strict=True)):
@@ -42,7 +43,7 @@ def lines_of(detector: Detector, documents: Sequence[Document], scored: Sequence
     return ResultLines("".join(lines).encode(), len(documents), len(flagged))
 
 
-def _words_json(detector: Detector, documents: Sequence[Document], scored: Sequence[Scored], fpr: float) -> list[str]:
+def _words_json(detector: Detector, documents: Sequence[Document], scored: Sequence[Scored], cutoff: float) -> list[str]:
     """All words of all documents."""
     scores = np.concatenate([np.empty(0), *(item.word_scores for item in scored)])
     word_p = detector.word_reference.p_values(scores)
@@ -58,7 +59,7 @@ def _words_json(detector: Detector, documents: Sequence[Document], scored: Seque
         [word.end for word in words],
         map(number_json, scores.tolist()),
         ranks_json(word_p.tolist()),
-        [_FLAGS[flag] for flag in (word_p <= fpr).tolist()],
+        [_FLAGS[flag] for flag in (word_p <= cutoff).tolist()],
         suggestions,
         *(ranks_json(column) for column in evidence.T.tolist()),
         [ALLOWED_JSON[mark] for item in scored for mark in item.allowed.tolist()],

@@ -118,6 +118,8 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[R
     if job.out is None:
         with scratch_folder() as folder:
             return run.score_best(Shown(show), Layout.file(folder / "results").spool())
+    if cascade is not None or (job.top is not None and rule.name == "fpr"):  # they need results, and workers make lines
+        return run.score_to_files(job.out)
     with start_workers(model, rule if rule.name == "fpr" else None, size) as workers:
         return replace(run, workers=workers).score_to_files(job.out)
 

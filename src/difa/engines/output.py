@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from difa.atomic import sync_folder
 from difa.document import Result
 from difa.engines.output_files import Layout, State, alone
-from difa.errors import InputError
+from difa.errors import EngineError, InputError
 from difa.formats import Position
 from difa.formats.write import to_json_line
 
@@ -95,9 +95,9 @@ class Output:
             kept = State.read(self.layout.state)
             if kept is None:
                 self._partial.unlink(missing_ok=True)
-            elif isinstance(error, InputError) and not kept.complete:
+            elif isinstance(error, (InputError, EngineError)) and not kept.complete:
                 how = "resume goes on behind them" if self._notes else "they cannot be resumed, force starts anew"
-                raise InputError(f"{error}; {kept.documents} scored documents are kept at {self.layout.title}: {how}") from None
+                raise type(error)(f"{error}; {kept.documents} scored documents are kept at {self.layout.title}: {how}") from None
 
     @property
     def shard_size(self) -> int | None:

@@ -118,7 +118,10 @@ def cut_batches(results: Iterable[Result], by: str | None, source: str) -> Itera
         name = source if by is None else value_of(result, by)
         if not name:
             columns = ", ".join(map(repr, result.columns)) or "none"
-            raise InputError(f"by {by}: expected a column of {source}, which has {columns}, or a column with days for 'day'")
+            raise InputError(
+                f"by {by}: expected a column of {source}, or one with a day in it for 'day'; {result.id or 'a document'} has "
+                f"neither, its columns are {columns}"
+            )
         yield name, result
 
 

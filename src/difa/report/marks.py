@@ -5,9 +5,10 @@ Strength is the word's p-value: nothing above 1 in 20, then deeper in four steps
 
 from __future__ import annotations
 
+from difa.decide import UNUSUAL
 from difa.document import Result, WordScore
 
-FAINT = 0.05
+FAINT = UNUSUAL
 """P-value up to which a word is marked."""
 STEPS = (0.02, 0.005, 0.001, 0.0)
 """Least p-value of each step of strength."""

@@ -10,12 +10,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+from difa.decide import UNUSUAL
 from difa.document import Explanation, Reason, Result, WordScore
 from difa.report.marks import unusual_words, visible
 
 Reasons = Mapping[str, Sequence[Reason]]
 
-_RARE = -math.log(0.05)  # evidence from which a view is mentioned
+_RARE = -math.log(UNUSUAL)  # evidence from which a view is mentioned
 _SHARE = 0.2  # of a view's evidence, from which a reason is
 _CAUSES = 2  # said of a word at most
 
@@ -83,7 +84,7 @@ def word_sentence(word: WordScore, reasons: Reasons | None = None) -> str:
     name = f"'{visible(word.text)}'"
     causes = _causes(word, reasons)
     if not causes:
-        what = "is unusual by many small signs" if word.is_anomaly or word.p_value <= 0.05 else "is nothing unusual"
+        what = "is unusual by many small signs" if word.is_anomaly or word.p_value <= UNUSUAL else "is nothing unusual"
         return f"{name} {what} ({rarity(word.p_value)})." if word.p_value <= 0.5 else f"{name} {what}."
     meant = f" Did you mean '{visible(word.suggestion)}'?" if word.suggestion else ""
     return f"{name} {' and '.join(causes)} ({rarity(word.p_value)}).{meant}"

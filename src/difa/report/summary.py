@@ -5,19 +5,18 @@ Kept are counts, the worst documents, the flagged words with some of their docum
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from difa.confidence import share_interval
 from difa.document import Result, WordScore
 from difa.errors import InputError
 
 BINS = 20
 _EXAMPLES = 3  # documents named beside a word
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
-_Z = 1.96  # of a 95 % interval
 FILE, DAY = "file", "day"
 
 
@@ -49,11 +48,8 @@ class Group:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of the share."""
-        n, p = max(1, self.documents), self.share
-        middle = (p + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-        half = _Z / (1 + _Z**2 / n) * math.sqrt(p * (1 - p) / n + _Z**2 / (4 * n**2))
-        return max(0.0, middle - half), min(1.0, middle + half)
+        """The 95 % interval of the share."""
+        return share_interval(self.flagged, self.documents)
 
 
 @dataclass

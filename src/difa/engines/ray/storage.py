@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difa.atomic import fresh_file, hidden_name
+from difa.atomic import exchange, fresh_file, hidden_name, unfinished
 from difa.engines.output import refuse_other
 from difa.errors import InputError
 
@@ -131,9 +131,14 @@ class OutputFolder:
                 system.delete_file(f"{path}/{name}")
         if not is_address(self.location):
             final = Path(self.location).absolute()
-            if (final / SUCCESS).exists():  # it was to be replaced
-                shutil.rmtree(final)
-            os.rename(path, final)  # an empty folder there is replaced
+            if (final / SUCCESS).exists():  # it was to be replaced: one of the two is there at any moment
+                old = Path(path) if exchange(Path(path), final) else unfinished(final)
+                if old != Path(path):
+                    final.rename(old)
+                    os.rename(path, final)
+                shutil.rmtree(old)
+            else:
+                os.rename(path, final)  # an empty folder there is replaced
 
     def abandon(self) -> int:
         """Remove what was written, unless parts are complete; returns how many are."""
