@@ -24,13 +24,13 @@ def allow(
     model: ModelFolder,
     words: Annotated[
         list[str] | None,
-        typer.Argument(help="Words and phrases, files with one of them a line, or - for stdin."),
+        typer.Argument(help="Words or phrases, files with one per line, or - for stdin."),
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take these words off the list instead.")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="Print the words that are allowed then, one a line.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Print the allowed words, one per line, after any change.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Call words normal for good: they are never flagged, and documents are scored without them."""
+    """Allow words from now on: they are never flagged, and documents are scored without them."""
     from difa.allow import AllowList
     from difa.errors import ConfigError
     from difa.estimator import DiFA

@@ -50,8 +50,8 @@ PresetName = Annotated[str, typer.Option("--preset", help="Which preset of DiFA.
 def common(
     out: Annotated[Path, typer.Option(help="Results folder; a stopped run continues where it was.")] = Path("bench"),
     data: DataFolder = None,
-    sets: Annotated[str, typer.Option(help="Sets, separated by commas.")] = "",
-    forms: Annotated[str, typer.Option(help="Forms, separated by commas: original, clean. Default: both.")] = "",
+    sets: Annotated[str, typer.Option(help="Sets, separated by commas. Empty: all.")] = "",
+    forms: Annotated[str, typer.Option(help="Forms, separated by commas: original, clean. Empty: both.")] = "",
     seeds: Annotated[
         str, typer.Option(help="Seeds of the split and of the methods, separated by commas; 42 is the published split.")
     ] = "42",

@@ -25,7 +25,9 @@ app = typer.Typer(name="export", help="Export scores for other tools.", no_args_
 
 @app.command("label-studio", epilog=EXAMPLES)
 def label_studio(
-    scores: Annotated[list[str], typer.Argument(help="What `difa score` wrote: .jsonl, .parquet, packed or not, or folders.")],
+    scores: Annotated[
+        list[str], typer.Argument(help="What `difa score` wrote: .jsonl, .parquet, compressed or not, or folders.")
+    ],
     out: Annotated[Path, typer.Option(help="File of tasks, for import into Label Studio.")],
     config: Annotated[Path | None, typer.Option(help="File for the labelling configuration (XML).")] = None,
     model_version: Annotated[str | None, typer.Option(help="Model version to show. Default: the version of difa.")] = None,

@@ -44,7 +44,7 @@ def fit(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="full (default), fast (no encoder) or paper (as published). Without the packages of full, fast is taken."
+            help="full (default), fast (no encoder) or paper (as published). If the packages of full are missing: fast."
         ),
     ] = None,
     fpr: Annotated[

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Inputs = Annotated[
     list[str],
     typer.Argument(
-        help=".txt (one document a line), .jsonl (with `text` or `tokens`), .csv, .tsv, .parquet, also packed (.gz, .zst), "
+        help=".txt (one document a line), .jsonl (with `text` or `tokens`), .csv, .tsv, .parquet, also compressed (.gz, .zst), "
         "folders, patterns, or - for stdin."
     ),
 ]
@@ -35,13 +35,15 @@ TextColumn = Annotated[str | None, typer.Option(help="Column of a table with the
 IdColumn = Annotated[str | None, typer.Option(help="Column of a table with the ids. Default: `id`, if there is one.")]
 InputFormat = Annotated[
     str | None,
-    typer.Option(help="What standard input holds: text, jsonl, json, csv, tsv or parquet; lines of text or JSON by default."),
+    typer.Option(
+        help="Format of stdin: text, jsonl, json, csv, tsv or parquet. Default: csv if a column is named, else text or jsonl."
+    ),
 ]
 Allow = Annotated[
     list[str] | None,
     typer.Option(
         metavar="WORDS_OR_FILE",
-        help="A word or phrase that is normal this time, or a file of them, one a line; may be given several times.",
+        help="A word or phrase to treat as normal in this run, or a file with one per line; can be repeated.",
     ),
 ]
 Cache = Annotated[Path | None, typer.Option(help="Folder that stores word vectors between runs.")]

@@ -20,7 +20,9 @@ difa report scores/ --out report.html --png pictures
 
 
 def report(
-    scores: Annotated[list[str], typer.Argument(help="What `difa score` wrote: .jsonl, .parquet, packed or not, or folders.")],
+    scores: Annotated[
+        list[str], typer.Argument(help="What `difa score` wrote: .jsonl, .parquet, compressed or not, or folders.")
+    ],
     out: Annotated[Path, typer.Option(help="HTML file to write.")],
     by: Annotated[
         list[str] | None,

@@ -27,7 +27,7 @@ WorkerCount = Annotated[int | None, typer.Option(help="With --engine ray: number
 Address = Annotated[str | None, typer.Option(help="With --engine ray: a running cluster, `auto` or host:port.")]
 Format = Annotated[
     str | None,
-    typer.Option(help="jsonl, csv, tsv or parquet; by the ending of --out without it; jsonl with --engine ray."),
+    typer.Option(help="jsonl, csv, tsv or parquet. Default: by the ending of --out; jsonl with --engine ray."),
 ]
 
 

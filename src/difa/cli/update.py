@@ -40,9 +40,9 @@ def update(
     model: ModelFolder,
     normal: Annotated[
         list[str],
-        typer.Option(help="New normal documents: any input of `difa fit`, or a Label Studio export; may be given several times."),
+        typer.Option(help="New normal documents: any input of `difa fit`, or a Label Studio export; can be repeated."),
     ],
-    out: Annotated[Path | None, typer.Option(help="Folder for the updated model; the model itself by default.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the updated model. Default: replace the model itself.")] = None,
     text_column: TextColumn = None,
     input_format: InputFormat = None,
     cache: Cache = None,
@@ -50,7 +50,7 @@ def update(
     skip_bad: SkipBad = False,
     quiet: Quiet = False,
 ) -> None:
-    """Take over further normal documents without fitting anew: they, and others like them, score lower from then on."""
+    """Add normal documents to a model, without a new fit: they, and others like them, score lower from then on."""
     from difa.estimator import DiFA
     from difa.persist import check_place
 
