@@ -25,8 +25,8 @@ demo: $(VENV)/.fit  ## fit on the example corpus, score the test messages, say h
 	@echo
 	@echo 'Now try: $(BIN)/difa explain $(DEMO)/model "My parcel was banana to the wrong address"'
 
-test: $(VENV)/.installed  ## run all tests, in two processes (JOBS=2)
-	$(BIN)/python -m pytest -rs -n $(or $(JOBS),2) --dist worksteal
+test: $(VENV)/.installed  ## run all tests, in three processes (JOBS=3): some wait much of their time
+	$(BIN)/python -m pytest -rs --durations=25 -n $(or $(JOBS),3) --dist worksteal
 
 test-fast: $(VENV)/.installed  ## run the tests that take no time: no Ray, no browser, no killed processes, no real model
 	$(BIN)/python -m pytest -m "not slow" -n $(or $(JOBS),2) --dist worksteal

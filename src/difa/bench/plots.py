@@ -25,7 +25,7 @@ COLOURS = {
     "difa-paper": "#e69f00",
     "tokencore": "#0072b2",
     "iforest": "#009e73",
-    "trigram": "#cc79a7",
+    "trigram": "#56b4e9",
 }
 """Of the palette by Okabe and Ito; any other method is grey."""
 _STYLE = {
