@@ -43,6 +43,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if SLOW_FIXTURES & set(item.fixturenames):
             item.add_marker(pytest.mark.slow)
+    # One process begins with Ray, which shares a cluster between its tests and waits much of the time; the others fill it.
+    items.sort(key=lambda item: item.path.name != "test_ray.py")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -57,4 +57,4 @@ def test_no_page_puts_down_to_the_paper_what_it_does_not_say():
             f"{name}: the paper does not say how baselines are pooled"
         )
         assert "log-sum-exp" not in text or "log-mean-exp" in text or "log-*mean*-exp" in text, name
-    assert "not of the DiFA paper" in PAGE, "whose way the choice by test AUROC is"
+    assert "what TokenCore's authors do, not the DiFA paper" in PAGE, "whose way the choice by test AUROC is"
