@@ -24,6 +24,7 @@ TOKEN = secrets.token_hex(32)  # Ray lets nobody join without the token of the c
 
 def start(*arguments, code="from difa.cli import main; main()", mark, env=None, **options):
     environment = os.environ | {"DIFA_TEST_RUN": mark, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN} | (env or {})
+    environment["RAY_worker_niceness"] = "0"  # beside other tests its workers would hardly ever have their turn
     command = [sys.executable, "-c", code, *map(str, arguments)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, env=environment, text=True, **pipes, **options)
