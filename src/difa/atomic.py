@@ -100,7 +100,7 @@ def fresh_folder(folder: Path) -> Iterator[Path]:
             fresh.mkdir()
             yield fresh
             sync_folder(fresh)
-            _take_place(fresh, folder, work / _OLD)
+            take_place(fresh, folder, work / _OLD)
             sync_folder(folder.parent)
         finally:
             shutil.rmtree(work, ignore_errors=True)  # what went wrong matters more than what stays behind
@@ -139,7 +139,8 @@ def _recover(folder: Path) -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
-def _take_place(fresh: Path, folder: Path, old: Path) -> None:
+def take_place(fresh: Path, folder: Path, old: Path) -> None:
+    """Give a folder the name of another, which then lies at `fresh`, or at `old` where the system cannot exchange the two."""
     if not folder.exists():
         fresh.rename(folder)
     elif not exchange(fresh, folder):

@@ -125,11 +125,14 @@ def set_rate(folder: Path, fpr: float) -> None:
         write_config(folder, config)
 
 
-def set_allowed(folder: Path, change: Callable[[AllowList], AllowList]) -> None:
-    """Change which words a stored model allows for good."""
+def set_allowed(folder: Path, change: Callable[[AllowList], AllowList]) -> tuple[AllowList, AllowList]:
+    """Change which words a stored model allows for good; returns the list before and after."""
     with undisturbed(folder):
         config = read_config(folder)
-        write_config(folder, {**config, "allowed": list(change(Stored.of(config).allow).entries)})
+        before = Stored.of(config).allow
+        after = change(before)
+        write_config(folder, {**config, "allowed": list(after.entries)})
+    return before, after
 
 
 def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:

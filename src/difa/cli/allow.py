@@ -31,7 +31,6 @@ def allow(
     quiet: Quiet = False,
 ) -> None:
     """Allow words from now on: they are never flagged, and documents are scored without them."""
-    from difa.allow import AllowList
     from difa.errors import ConfigError
     from difa.estimator import DiFA
     from difa.persist import set_allowed
@@ -41,13 +40,7 @@ def allow(
         raise ConfigError("expected words or a file of words, got none: give some, or --list alone")
     before = now = DiFA.load(model).detector_.allow
     if given:
-
-        def change(stored: AllowList) -> AllowList:
-            nonlocal before, now
-            before, now = stored, stored.minus(given) if remove else stored.plus(given)
-            return now
-
-        set_allowed(model, change)
+        before, now = set_allowed(model, lambda stored: stored.minus(given) if remove else stored.plus(given))
     if words:
         count = abs(len(now.entries) - len(before.entries))
         say(f"{model}: {count} {'removed' if remove else 'added'}, {len(now.entries)} words and phrases allowed", quiet)

@@ -7,14 +7,13 @@ renaming: parts are written in location, and the file `_SUCCESS` last.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difa.atomic import exchange, fresh_file, hidden_name, unfinished
+from difa.atomic import fresh_file, hidden_name, take_place, unfinished
 from difa.engines.output import refuse_other
 from difa.errors import InputError
 
@@ -131,14 +130,10 @@ class OutputFolder:
                 system.delete_file(f"{path}/{name}")
         if not is_address(self.location):
             final = Path(self.location).absolute()
-            if (final / SUCCESS).exists():  # it was to be replaced: one of the two is there at any moment
-                old = Path(path) if exchange(Path(path), final) else unfinished(final)
-                if old != Path(path):
-                    final.rename(old)
-                    os.rename(path, final)
-                shutil.rmtree(old)
-            else:
-                os.rename(path, final)  # an empty folder there is replaced
+            old = unfinished(final)
+            take_place(Path(path), final, old)
+            for left in (Path(path), old):  # an empty folder, or results that were to be replaced
+                shutil.rmtree(left, ignore_errors=True)
 
     def abandon(self) -> int:
         """Remove what was written, unless parts are complete; returns how many are."""
