@@ -73,7 +73,7 @@ def test_pipeline_and_search(quick, corpus):
     )
     search.fit(texts, labels)
     first, second = search.cv_results_["mean_test_auroc"].tolist()
-    assert first == second > 0.95  # the tiny encoder is another in every run of the tests
+    assert first == second > 0.9
     assert search.best_params_["difa__fpr"] in (0.02, 0.3)
     assert len(search.best_estimator_.predict(texts[:5])) == 5
     assert search.best_estimator_.score(TEXTS)[0].text == TEXTS[0]
