@@ -18,8 +18,19 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from difa import DiFA
+
+# The same examples in every run, however slow the machine is; `make fuzz` draws new ones.
+settings.register_profile(
+    "tests",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("tests")
 
 SLOW_FIXTURES = {"model", "encoder", "tiny_folder", "folder"}
 """Fixtures that need torch, even for a tiny encoder, or save a model for processes of their own."""

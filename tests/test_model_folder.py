@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
@@ -66,7 +66,7 @@ def changed(config, path, value):
 # Settings
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300)
 @given(st.data())
 def test_a_flipped_character_is_refused_or_changes_nothing(original, tmp_path, data):
     content = (original / "config.json").read_text()

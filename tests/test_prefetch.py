@@ -7,6 +7,7 @@ import pytest
 from difa.prefetch import MOST_DOCUMENTS, MOST_WORDS, chunk_documents, cut_chunks, prefetch
 from difa.runtime.stopping import Abandoned, check_wanted, while_wanted
 from difa.words import from_tokens
+from tests import HANG
 
 
 def prefetched(work, items, side_by_side=True):
@@ -36,10 +37,10 @@ def test_the_next_is_made_while_the_caller_has_one_and_no_more():
     begun = [threading.Event() for _ in range(4)]
     pairs = prefetched(lambda n: begun[n - 1].set(), [1, 2, 3, 4])
     next(pairs)
-    assert begun[1].wait(5)
+    assert begun[1].wait(HANG)
     assert not begun[2].wait(0.2)
     next(pairs)
-    assert begun[2].wait(5)
+    assert begun[2].wait(HANG)
     assert not begun[3].wait(0.2)
     pairs.close()
 

@@ -6,12 +6,14 @@ import sys
 
 import pytest
 
+from tests import HANG
+
 pytestmark = pytest.mark.slow
 
 
 def difa(*arguments, **options):
     command = [sys.executable, "-m", "difa", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANG, **options)
 
 
 @pytest.fixture

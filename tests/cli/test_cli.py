@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import HANG
+
 pytestmark = pytest.mark.slow
 
 SUPPORT = Path(__file__).parent.parent.parent / "examples" / "support"
@@ -16,7 +18,7 @@ SUPPORT = Path(__file__).parent.parent.parent / "examples" / "support"
 
 def difa(*arguments, **options):
     command = [sys.executable, "-m", "difa", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANG, **options)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +81,7 @@ def test_score_on_a_terminal_colours_the_words(folder, tmp_path):
     leader, follower = pty.openpty()
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "120"}
     command = [sys.executable, "-m", "difa", "score", folder, source]
-    subprocess.run(command, stdout=follower, stderr=subprocess.DEVNULL, env=environment, check=True, timeout=120)
+    subprocess.run(command, stdout=follower, stderr=subprocess.DEVNULL, env=environment, check=True, timeout=HANG)
     os.close(follower)
     shown = os.read(leader, 10_000).decode()
     os.close(leader)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import HANG
+
 pytestmark = pytest.mark.slow  # most recipes start the command
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +50,7 @@ def test_a_recipe_runs(place, monkeypatch, language, code):
         return
     script = f'set -e\ndifa() {{ "{sys.executable}" -m difa "$@"; }}\n{code}'
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    run = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=300, env=environment)
+    run = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=HANG, env=environment)
     assert run.returncode == 0, run.stderr
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from difa import DiFA
 from difa.cli import main
+from tests import HANG
 from tests.conftest import tool
 
 
@@ -57,7 +58,7 @@ def command(*arguments):
 
 def difa(*arguments, **options):
     """The command in a process of its own."""
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=HANG, **options)
 
 
 def here(*arguments):

@@ -14,6 +14,7 @@ from difa.document import Document, Word
 from difa.encoders.cache import CachedEncoder
 from difa.encoders.none import NoEncoder
 from difa.errors import EncoderError, InputError
+from tests import HANG
 from tests.engines.conftest import difa, here
 
 pytestmark = pytest.mark.slow
@@ -49,7 +50,7 @@ def test_a_pipe_is_written_to(folder, source, expected, tmp_path, form):
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
     reader.start()
     run = here("score", folder, source, "--out", pipe, "--format", form)
-    reader.join(30)
+    reader.join(HANG)
     assert run.returncode == 0, run.stderr
     assert pipe.is_fifo()
     if form == "jsonl":
@@ -73,7 +74,7 @@ def test_a_full_device_is_one_line_and_stays(folder, source, tmp_path):
     assert (tmp_path / "full").is_symlink()
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "difa", "score", str(folder), str(source), "--quiet"]
-        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=HANG)
     assert (run.returncode, run.stderr) == (2, "difa: standard output: No space left on device\n")
 
 

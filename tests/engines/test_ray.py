@@ -12,19 +12,20 @@ from pathlib import Path
 
 import pytest
 
+from tests import HANG
 from tests.engines.conftest import here
 
 pytestmark = pytest.mark.slow
 
 ray = pytest.importorskip("ray", reason="the extra ray is not installed")
 
-LIMIT = 120  # seconds for one run
 TOKEN = secrets.token_hex(32)  # Ray lets nobody join without the token of the cluster: ours, made up here
 
 
 def start(*arguments, code="from difa.cli import main; main()", mark, env=None, **options):
     environment = os.environ | {"DIFA_TEST_RUN": mark, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN} | (env or {})
-    environment["RAY_worker_niceness"] = "0"  # beside other tests its workers would hardly ever have their turn
+    # Beside other tests its workers would hardly ever have their turn, and come late.
+    environment |= {"RAY_worker_niceness": "0", "RAY_worker_register_timeout_seconds": str(HANG)}
     command = [sys.executable, "-c", code, *map(str, arguments)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, env=environment, text=True, **pipes, **options)
@@ -33,7 +34,7 @@ def start(*arguments, code="from difa.cli import main; main()", mark, env=None, 
 def difa(*arguments, mark="none", **options):
     process = start(*arguments, mark=mark, **options)
     try:
-        out, err = process.communicate(timeout=LIMIT)
+        out, err = process.communicate(timeout=HANG)
     finally:
         process.kill()
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
@@ -52,7 +53,7 @@ def processes(mark):
 
 
 def nothing_left(mark):
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + HANG
     while processes(mark) and time.monotonic() < deadline:
         time.sleep(0.2)
     return not processes(mark)
@@ -85,7 +86,14 @@ HEAD = """
 import os, sys
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 import ray
-context = ray.init("local", num_cpus=2, object_store_memory=200 << 20, include_dashboard=False, log_to_driver=False)
+for rest in (2, 1, 0):  # Ray gives its own processes 30 seconds to come up
+    try:
+        context = ray.init("local", num_cpus=2, object_store_memory=200 << 20, include_dashboard=False, log_to_driver=False)
+        break
+    except Exception:
+        ray.shutdown()
+        if not rest:
+            raise
 print(context.address_info["gcs_address"], flush=True)
 sys.stdin.read()
 ray.shutdown()
@@ -98,23 +106,27 @@ def cluster():
     mark = uuid.uuid4().hex
     head = start(code=HEAD, mark=mark)
     address = head.stdout.readline().strip()
+    assert address, head.communicate(timeout=HANG)
     yield address, mark
     assert head.poll() is None
-    head.communicate("", timeout=60)
+    head.communicate("", timeout=HANG)
     assert nothing_left(mark)
 
 
-SLOW = """
-import sys, time
+GATED = """
+import os, sys, time
 import difa.engines.ray.score as engine
 from difa.engines.ray.worker import Scorer
 
-class Slow(Scorer):
+class Gated(Scorer):
+    gate = os.environ["DIFA_TEST_GATE"]
+
     def _score(self, piece, began):
-        time.sleep(0.3)
+        while piece.index and not os.path.exists(self.gate):
+            time.sleep(0.05)
         return super()._score(piece, began)
 
-engine.Scorer = Slow
+engine.Scorer = Gated
 from difa.cli import main
 main()
 """
@@ -122,22 +134,24 @@ main()
 
 def wait_for(pattern, folder, process):
     """Wait until the run has written something of that name."""
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + HANG
     while not (found := list(folder.glob(pattern))) and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.02)
-    assert found, process.communicate(timeout=5)
+    assert found, process.communicate(timeout=HANG)
     return found
 
 
-def test_a_killed_worker_costs_no_document(cluster, folder, texts, expected, tmp_path):
+def test_a_killed_worker_costs_no_document(cluster, folder, texts, expected, tmp_path, temporary):
     out = tmp_path / "out"
-    process = start("score", folder, texts, "--engine", "ray", "--address", cluster[0], "--out", out, mark="worker", code=SLOW)
+    arguments, gate = ("--engine", "ray", "--address", cluster[0], "--out", out), {"DIFA_TEST_GATE": str(temporary / "gate")}
+    process = start("score", folder, texts, *arguments, mark="worker", code=GATED, env=gate)
     done = wait_for(".out.part/_done-*", tmp_path, process)
     busy = [pid for pid, title in processes(cluster[1]).items() if title.startswith("ray::MapWorker")]
     assert busy
     os.kill(busy[0], signal.SIGKILL)
+    (temporary / "gate").touch()
     assert not out.exists()
-    _, errors = process.communicate(timeout=LIMIT)
+    _, errors = process.communicate(timeout=HANG)
     assert process.returncode == 0, errors
     assert len(done) < json.loads((out / "_SUCCESS").read_text())["parts"]
     assert parts(out) == expected
@@ -148,10 +162,11 @@ def test_a_killed_worker_costs_no_document(cluster, folder, texts, expected, tmp
 def test_a_run_whose_driver_died_goes_on(cluster, folder, texts, expected, tmp_path, temporary):
     mark, out, aside = uuid.uuid4().hex, tmp_path / "out", {"TMPDIR": str(temporary)}
     arguments = ("score", folder, texts, "--engine", "ray", "--out", out)
-    process = start(*arguments, "--workers", 1, mark=mark, code=SLOW, env=aside)  # Ray starts for it, and ends with it
+    shut = aside | {"DIFA_TEST_GATE": str(tmp_path / "never")}
+    process = start(*arguments, "--workers", 1, mark=mark, code=GATED, env=shut)  # Ray starts for it, and ends with it
     wait_for(".out.part/_done-*", tmp_path, process)
     process.kill()
-    process.communicate(timeout=LIMIT)
+    process.communicate(timeout=HANG)
     assert not out.exists()
     assert nothing_left(mark)
     assert len(list(temporary.iterdir())) == 1

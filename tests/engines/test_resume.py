@@ -12,6 +12,7 @@ from difa.engines import output
 from difa.engines.local import Job, Silent, score_inputs
 from difa.engines.output_files import Layout, alone
 from difa.errors import InputError
+from tests import HANG
 from tests.conftest import ROOT
 from tests.engines.conftest import difa, here
 
@@ -71,7 +72,7 @@ def test_a_killed_run_goes_on(faults, folder, model, source, tmp_path, options):
 def interrupted(faults, folder, source, tmp_path):
     """A killed run, and its arguments."""
     arguments = ["score", folder, source, "--skip-bad", "--out", tmp_path / "out", "--fpr", 0.05]
-    faults.in_child(lambda: here(*arguments), faults.kill_before(12))
+    faults.in_child(lambda: here(*arguments), faults.kill_before(8))
     assert (tmp_path / ".out.journal").exists()
     return arguments
 
@@ -191,7 +192,7 @@ def test_a_note_with_odd_values_is_one_line(folder, tmp_path, change):
 
 def test_a_disk_that_is_full_costs_nothing():
     command = [sys.executable, str(ROOT / "tools" / "faults_disk.py"), "--faults", "5", "--only", "score, fdr"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
     if "was not tried" in run.stdout:
         pytest.skip(run.stdout)
     assert run.returncode == 0, run.stderr

@@ -21,6 +21,7 @@ from difa.errors import ConfigError, InputError
 from difa.formats import Entry, Position
 from difa.formats.write import from_json_line, to_json_line
 from difa.prefetch import MOST_DOCUMENTS, MOST_WORDS
+from tests import HANG
 from tests.engines.conftest import command, difa, here
 
 
@@ -78,7 +79,7 @@ def test_an_interrupted_run_ends_at_once_and_quietly(folder, tmp_path, threads):
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=listen) as process:
         assert process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        _, complaint = process.communicate(timeout=30)
+        _, complaint = process.communicate(timeout=HANG)
     assert process.returncode in (1, 130)
     assert b"Traceback" not in complaint
 

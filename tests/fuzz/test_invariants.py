@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz import hostile
@@ -11,7 +11,6 @@ from tests.fuzz.invariants import check_file, check_outputs, check_scores, check
 
 TEXTS = st.text(max_size=60) | st.sampled_from(hostile.SNIPPETS) | st.randoms(use_true_random=False).map(hostile.text)
 # A model that is fitted once and a folder that is written over are the same for every example.
-BOUNDED = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")
@@ -21,31 +20,31 @@ def fast(corpus):
     return DiFA("fast", seed=1, fpr=0.05).fit(corpus[:120])
 
 
-@settings(BOUNDED, max_examples=300)
+@settings(max_examples=300)
 @given(TEXTS)
 def test_words_cover_a_text_and_slice_back(text):
     check_words(text)
 
 
-@settings(BOUNDED, max_examples=200)
+@settings(max_examples=200)
 @given(st.text(st.characters(), max_size=30) | st.randoms(use_true_random=False).map(hostile.broken_text))
 def test_a_text_is_a_document_or_refused(text):
     check_unicode(text)
 
 
-@BOUNDED
+@settings(max_examples=40)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))
 def test_every_word_has_a_score_and_every_output_takes_it(fast, tmp_path, texts):
     check_outputs(check_scores(fast, texts), tmp_path)
 
 
-@settings(BOUNDED, max_examples=15)
+@settings(max_examples=15)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))
 def test_the_views_of_an_encoder_hold_as_well(quick_model, texts):
     check_scores(quick_model, texts)
 
 
-@settings(BOUNDED, max_examples=150)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 2**32))
 def test_a_file_is_read_or_refused(tmp_path, seed):
     suffix, content = hostile.file(random.Random(seed))

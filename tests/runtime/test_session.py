@@ -9,6 +9,7 @@ from difa.detector import stack_evidence
 from difa.runtime.session import GraphRunner, session
 from difa.runtime.stopping import Abandoned, while_wanted
 from difa.words import from_text
+from tests import HANG
 
 
 def test_the_engine_is_told_not_to_phone_home(monkeypatch):
@@ -39,7 +40,7 @@ def test_another_caller_need_not_wait_for_all_batches_of_the_first():
     runner, gate, order = Runner(2), threading.Event(), []
 
     def slow(batch):
-        assert gate.wait(20)
+        assert gate.wait(HANG)
         order.append(batch)
 
     with ThreadPoolExecutor(2) as callers:

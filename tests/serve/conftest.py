@@ -14,6 +14,7 @@ from difa.serve.metrics import Metrics
 from difa.serve.models import ServedModel
 from difa.serve.server import Server, bind
 from difa.serve.settings import Settings
+from tests import HANG
 
 HEADERS = {"Content-Type": "application/json"}
 
@@ -26,7 +27,7 @@ class Client:
         self.url = f"http://127.0.0.1:{port}"
 
     def raw(self, method, path, body=None, headers=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG)
         try:
             connection.request(method, path, body, HEADERS if headers is None else headers)
             answer = connection.getresponse()
@@ -63,11 +64,11 @@ def running(models, **settings):
         yield Client(listener.getsockname()[1], app.state.service)
     finally:
         server.should_exit = True
-        thread.join(30)
+        thread.join(HANG)
         assert not thread.is_alive()
 
 
-def wait_until(condition, seconds=20):
+def wait_until(condition, seconds=HANG):
     """Fails only if something hangs."""
     end = time.monotonic() + seconds
     while not condition():
@@ -90,7 +91,7 @@ class SlowModel(DiFA):
         self.seen.append([document.text for document in texts])
         if any("STOP" in document.text for document in texts):
             self.begun.set()
-            assert self.gate.wait(30)
+            assert self.gate.wait(HANG)
         if any("BROKEN" in document.text for document in texts):
             raise RuntimeError("secret text")
         return super().score_unflagged(texts, **more)
@@ -105,5 +106,5 @@ def slow(fast_model):
 
 @pytest.fixture(scope="session")
 def client(model, quick_model):
-    with running({"support": model, "tiny": quick_model}) as client:
+    with running({"support": model, "tiny": quick_model}, timeout=HANG) as client:
         yield client

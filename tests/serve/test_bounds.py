@@ -10,6 +10,7 @@ from difa.errors import ConfigError
 from difa.serve.allowance import SMALL, Reading
 from difa.serve.batching import Batch
 from difa.serve.settings import Settings
+from tests import HANG
 from tests.serve.conftest import running, wait_until
 
 HEAD = b"POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -18,7 +19,7 @@ HEAD = b"POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\
 def test_a_word_without_end_is_a_long_document(slow):
     with running({"m": slow}) as client, ThreadPoolExecutor(1) as pool:
         hostile = pool.submit(client.score, text="STOP " + "." * 20_000)
-        assert slow.begun.wait(20)
+        assert slow.begun.wait(HANG)
         assert client.score(text="short")[0] == 200  # while the other is at the gate
         assert len(client.service.models["m"].lanes["long"]._running) == 1
         slow.gate.set()
@@ -28,7 +29,7 @@ def test_a_word_without_end_is_a_long_document(slow):
 
 def test_what_nobody_waits_for_ends(slow, corpus):
     text = "STOP " + " ".join(corpus)
-    with running({"m": slow}, timeout=1, max_characters=10**6, max_words=10**6, queue_words=10**6) as client:
+    with running({"m": slow}, timeout=4, max_characters=10**6, max_words=10**6, queue_words=10**6) as client:
         assert client.score(text=text)[0] == 504
         assert slow.begun.is_set()
         slow.gate.set()
@@ -40,7 +41,7 @@ def test_what_nobody_waits_for_ends(slow, corpus):
 def test_a_request_counts_until_it_is_answered(slow):
     with running({"m": slow}, queue_words=100, long_words=50) as client, ThreadPoolExecutor(2) as pool:
         held = pool.submit(client.score, text="STOP " + "word " * 60)
-        assert slow.begun.wait(20)
+        assert slow.begun.wait(HANG)
         assert client.service.models["m"].accepted == 61
         status, answer = client.score(text="word " * 50)
         assert (status, answer["error"]) == (429, "the queue is full: try again in 1 s")
@@ -96,8 +97,8 @@ def test_small_bodies_have_an_allowance_of_their_own(length, is_small):
 
 
 def test_bodies_that_stall_are_counted_refused_beyond_the_bound_and_cut_off(fast_model):
-    with running({"m": fast_model}, reading=250_000, read_timeout=2) as client:
-        stalled = [socket.create_connection(("127.0.0.1", client.port), timeout=20) for _ in range(3)]
+    with running({"m": fast_model}, reading=250_000, read_timeout=6) as client:
+        stalled = [socket.create_connection(("127.0.0.1", client.port), timeout=HANG) for _ in range(3)]
         for connection in stalled[:2]:
             connection.sendall(HEAD % 200_000 + b" " * 100_000)
         large = client.service.reading.large

@@ -12,6 +12,7 @@ import pytest
 from difa.serve.metrics import Metrics
 from difa.serve.models import ServedModel
 from difa.serve.settings import Settings
+from tests import HANG
 from tests.serve.conftest import HEADERS, running, wait_until
 
 
@@ -81,10 +82,10 @@ def test_a_body_announced_as_too_large_is_not_asked_for(client):
 
 
 def test_slow_clients_are_cut_off(fast_model):
-    with running({"m": fast_model}, read_timeout=1) as client:
+    with running({"m": fast_model}, read_timeout=4) as client:
         head = b"POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
         silent, half_a_head, half_a_body, huge_head = (
-            socket.create_connection(("127.0.0.1", client.port), timeout=20) for _ in range(4)
+            socket.create_connection(("127.0.0.1", client.port), timeout=HANG) for _ in range(4)
         )
         half_a_head.sendall(head)
         half_a_body.sendall(head + b"\r\n{")
@@ -101,7 +102,7 @@ def test_slow_clients_are_cut_off(fast_model):
 
 @pytest.mark.slow
 def test_a_client_that_does_not_take_its_answer_is_cut_off(fast_model, corpus):
-    with running({"m": fast_model}, read_timeout=1) as client:
+    with running({"m": fast_model}, read_timeout=4) as client:
         body = json.dumps({"texts": corpus[:400]}).encode()
         asking = socket.socket()
         asking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -205,7 +206,7 @@ def test_metrics_count_requests_and_words(client):
 
 def test_a_connection_is_used_again_and_texts_stay_out_of_the_logs(client, caplog, capfd):
     caplog.set_level(logging.DEBUG)
-    connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=HANG)
     for body in ('{"text": "sesame"}', '{"text": "sesame", "fpr": 7}', '{"text": "sesame"', '{"texts": [["sesame", 1]]}'):
         connection.request("POST", "/v1/score", body, HEADERS)
         answer = connection.getresponse()

@@ -8,6 +8,8 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
+from tests import HANG
+
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 pytestmark = [
@@ -15,7 +17,8 @@ pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="no browser is installed: these tests need Debian's chromium"),
 ]
 
-expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
+PATIENCE = HANG * 1000  # milliseconds: a busy machine is slow, not wrong
+expect.set_options(timeout=PATIENCE)
 
 STRANGE = "Where is my xkcdqwrtplk order?"
 
@@ -25,7 +28,7 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"], timeout=PATIENCE)
         yield browser
         browser.close()
 
@@ -34,6 +37,7 @@ def browser():
 def opened(browser, client):
     """A page, open and ready; fails afterwards on any script error, blocked resource or request to another host."""
     context = browser.new_context(accept_downloads=True)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     troubles, asked = [], []
     page.on("pageerror", lambda error: troubles.append(str(error)))

@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.serve.conftest import running
-from tests.serve.test_page import BROWSER, STRANGE, browser, check, opened  # noqa: F401
+from tests.serve.test_page import BROWSER, PATIENCE, STRANGE, browser, check, opened  # noqa: F401
 
 pytestmark = [
     pytest.mark.slow,
@@ -47,6 +47,7 @@ def test_another_model_can_be_chosen(opened):
 def test_the_page_asks_for_the_key(browser, quick_model):
     with running({"m": quick_model}, api_key="s3cret") as client:
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
         page.goto(client.url)
         page.fill("#key", "s3cret")
         page.click("#key-form button")

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from difa.serve.settings import Settings
+from tests import HANG
 from tests.conftest import tool
 from tests.serve.conftest import Client, wait_until
 
@@ -40,7 +41,7 @@ def started(folder, **environment):
 
 def test_sigterm_finishes_what_is_under_way_and_refuses_the_rest(folder, corpus):
     with started(folder) as (client, process), ThreadPoolExecutor(1) as pool:
-        texts = [f"{text} {number}" for number in range(3) for text in corpus[:300]]
+        texts = [f"{text} {number}" for number in range(2) for text in corpus[:200]]
         under_way = pool.submit(client.score, texts=texts)
         wait_until(lambda: client.metric('difa_queue_length{lane="short",model="tiny"}') > 0)
         process.send_signal(signal.SIGTERM)
@@ -48,7 +49,7 @@ def test_sigterm_finishes_what_is_under_way_and_refuses_the_rest(folder, corpus)
         status, answer = under_way.result()
         assert status == 200
         assert [result["text"] for result in answer["results"]] == texts
-        assert process.wait(20) == 0
+        assert process.wait(HANG) == 0
         assert process.stderr.read() == ""
 
 
@@ -70,11 +71,11 @@ def test_the_key_may_come_from_the_environment(folder):
         assert client.get("/v1/models")[0] == 401
         assert client.get("/v1/models", **{"X-API-Key": "s3cret"})[0] == 200
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(HANG) == 0
 
 
 def run(*arguments):
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=HANG)
 
 
 def test_an_address_that_others_reach_without_a_key_is_warned_of(folder):

@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from difa.serve.protocol import MOST_HEADERS
+from tests import HANG
 from tests.serve.conftest import running
 
 
@@ -18,7 +19,7 @@ def plain(fast_model):
 
 def exchange(client, content):
     """Everything that comes back for some bytes, until the service closes the connection."""
-    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", client.port), timeout=HANG) as connection:
         connection.sendall(content)
         answer = b""
         while part := connection.recv(65536):

@@ -6,6 +6,7 @@ when the requests under way are answered or their time is up.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from difa.serve.models import load_models
 from difa.serve.protocol import patient_protocol
 from difa.serve.settings import Settings
 
+_LAST_TURNS, _PAUSE = 5, 0.01  # turns of the loop before it stops listening, and the seconds between them
 _TURN = 0.001  # seconds: the thread that answers clients need not wait long for the threads that compute
 
 
@@ -49,6 +51,12 @@ class Server(uvicorn.Server):
         """Listen, and say so."""
         await super().startup(sockets)
         self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, once what has arrived by now is accepted and read: it gets an answer instead of a closed connection."""
+        for _ in range(_LAST_TURNS):
+            await asyncio.sleep(_PAUSE)
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Refuse new requests; a second signal ends the process at once."""
