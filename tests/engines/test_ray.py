@@ -24,8 +24,7 @@ TOKEN = secrets.token_hex(32)  # Ray lets nobody join without the token of the c
 
 def start(*arguments, code="from difa.cli import main; main()", mark, env=None, **options):
     environment = os.environ | {"DIFA_TEST_RUN": mark, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN} | (env or {})
-    # Beside other tests its workers would hardly ever have their turn, and come late.
-    environment |= {"RAY_worker_niceness": "0", "RAY_worker_register_timeout_seconds": str(HANG)}
+    environment["RAY_worker_niceness"] = "0"  # beside other tests its workers would hardly ever have their turn
     command = [sys.executable, "-c", code, *map(str, arguments)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, env=environment, text=True, **pipes, **options)
@@ -168,7 +167,7 @@ def test_a_run_whose_driver_died_goes_on(cluster, folder, texts, expected, tmp_p
     process.kill()
     process.communicate(timeout=HANG)
     assert not out.exists()
-    assert nothing_left(mark)
+    assert nothing_left(mark)  # Ray's agents may look for their head a minute long
     assert len(list(temporary.iterdir())) == 1
     before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / ".out.part").glob("part-*.jsonl")}
     complete = [path.name.replace("_done-", "part-") + "l" for path in (tmp_path / ".out.part").glob("_done-*.json")]
