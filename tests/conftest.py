@@ -48,7 +48,8 @@ def tool(name: str) -> ModuleType:
 def pytest_ignore_collect(collection_path, config):
     """Files that are slow as a whole are not even imported where nothing slow is to run: torch alone takes seconds."""
     if config.getoption("markexpr") == "not slow" and collection_path.suffix == ".py":
-        return "\npytestmark = pytest.mark.slow" in collection_path.read_text(encoding="utf-8") or None
+        text = collection_path.read_text(encoding="utf-8")
+        return any(f"\npytestmark = {mark}" in text for mark in ("pytest.mark.slow", "NEEDS_BROWSER")) or None
     return None
 
 

@@ -42,13 +42,7 @@ class Evaluation:
 
 def evaluate(results: Sequence[Result], documents: Sequence[Document]) -> Evaluation:
     """Compare results with the labels of the same documents."""
-    if not documents:
-        raise InputError("expected labelled documents, got none")
-    unlabelled = [document.id for document in documents if document.labels is None]
-    if unlabelled:
-        raise InputError(
-            f'expected labels for every document, {unlabelled[0]} has none: give "tokens" with "labels", or "text" with "spans"'
-        )
+    check_labels(documents)
     labels = [np.array(document.labels, dtype=int) for document in documents]
     word_scores = [[word.score for word in result.words] for result in results]
     anomalous = np.array([label.any() for label in labels], dtype=bool)
@@ -56,6 +50,17 @@ def evaluate(results: Sequence[Result], documents: Sequence[Document]) -> Evalua
     word = measure("words", np.concatenate(labels), np.concatenate(word_scores))
     document = measure("documents", anomalous.astype(int), np.array([result.score for result in results]))
     return Evaluation(word, document, float(flags[~anomalous].mean()), float(flags[anomalous].mean()))
+
+
+def check_labels(documents: Sequence[Document]) -> None:
+    """Refuse documents that cannot be evaluated, before they are scored."""
+    if not documents:
+        raise InputError("expected labelled documents, got none")
+    unlabelled = [document.id for document in documents if document.labels is None]
+    if unlabelled:
+        raise InputError(
+            f'expected labels for every document, {unlabelled[0]} has none: give "tokens" with "labels", or "text" with "spans"'
+        )
 
 
 def measure(what: str, labels: FloatArray, scores: FloatArray) -> Level:

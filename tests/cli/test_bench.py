@@ -1,19 +1,12 @@
 """`difa bench` as people use it."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
-from tests import HANG
+from tests.commands import difa
 
 pytestmark = pytest.mark.slow
-
-
-def difa(*arguments, **options):
-    command = [sys.executable, "-m", "difa", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=HANG, **options)
 
 
 @pytest.fixture

@@ -10,15 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests import HANG
+from tests.commands import difa, here
 
 pytestmark = pytest.mark.slow
 
 SUPPORT = Path(__file__).parent.parent.parent / "examples" / "support"
-
-
-def difa(*arguments, **options):
-    command = [sys.executable, "-m", "difa", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=HANG, **options)
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +40,9 @@ def test_fit_writes_a_model_and_shows_progress(tiny_folder, corpus, tmp_path):
     normal = tmp_path / "normal.txt"
     normal.write_text("\n".join(corpus[:120]), encoding="utf-8")
     run = difa(
-        *("fit", normal, "--out", tmp_path / "m", "--encoder", tiny_folder, "--layer", 1, "--seed", 3),
+        *("fit", normal, "--out", tmp_path / "m", "--encoder", tiny_folder, "--layer", 2, "--seed", 3),
         *("--set", "learn.steps=20", "--set", 'views.names=["semantic", "form"]', "--set", "calibration.reference=unseen"),
+        *("--set", "perturb.documents=60"),
         *("--set", "semantic.min_steps=3", "--set", "semantic.max_steps=10", "--set", "semantic.student_rounds=1"),
     )
     assert run.returncode == 0, run.stderr
@@ -53,7 +50,7 @@ def test_fit_writes_a_model_and_shows_progress(tiny_folder, corpus, tmp_path):
     assert "learn normal text" in run.stderr
     assert "fitted on 120 documents" in run.stderr
     config = json.loads((tmp_path / "m" / "config.json").read_text())
-    assert (config["seed"], config["encoder"]["layer"], config["training"]["documents"]) == (3, 1, 120)
+    assert (config["seed"], config["encoder"]["layer"], config["training"]["documents"]) == (3, 2, 120)
     assert config["stages"]["learn"]["steps"] == 20
     assert config["stages"]["views"]["names"] == ["semantic", "form"]
 
@@ -89,19 +86,19 @@ def test_score_on_a_terminal_colours_the_words(folder, tmp_path):
     assert "mxkcdqwrtplk\x1b[0m" in shown
 
 
-def test_explain_speaks_plainly(folder):
-    wide = os.environ | {"COLUMNS": "200"}
+def test_explain_speaks_plainly(folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     text = "Where is my xkcdqwrtplk order?"
-    run = difa("explain", folder, text, "--fpr", "0.05", env=wide)
+    run = here("explain", folder, text, "--fpr", "0.05")
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("'xkcdqwrtplk' never occurs in your normal text and ")
     assert "at a false-alarm rate of 0.05" in run.stdout
     assert "critic" not in run.stdout
-    detailed = difa("explain", folder, text, "--fpr", "0.05", "--details", env=wide).stdout
+    detailed = here("explain", folder, text, "--fpr", "0.05", "--details").stdout
     assert "longest run of consonants" in detailed
     assert "critic" in detailed
     assert "document score" in detailed
-    record = json.loads(difa("explain", folder, text, "--fpr", "0.05", "--json").stdout)
+    record = json.loads(here("explain", folder, text, "--fpr", "0.05", "--json").stdout)
     assert (record["rule"], record["rate"]) == ("fpr", 0.05)
     assert record["sentence"] in run.stdout.replace("\n", " ")
     assert "sentence" in record["words"][3]
@@ -109,24 +106,24 @@ def test_explain_speaks_plainly(folder):
 
 
 def test_evaluate_prints_figures(folder):
-    run = difa("evaluate", folder, SUPPORT / "test.jsonl", "--json")
+    run = here("evaluate", folder, SUPPORT / "test.jsonl", "--json")
     figures = json.loads(run.stdout)
     assert figures["document"]["count"] == 60
     assert figures["document"]["anomalous"] == 36
     assert 0.6 < figures["word"]["auroc"] <= 1
-    text = difa("evaluate", folder, SUPPORT / "test.jsonl").stdout
+    text = here("evaluate", folder, SUPPORT / "test.jsonl").stdout
     assert f"{figures['word']['auroc']:.3f}" in text
 
 
 def test_bad_lines_stop_the_run_and_leave_nothing(folder, tmp_path):
     source, out = tmp_path / "new.jsonl", tmp_path / "out.jsonl"
     source.write_text('{"text": "good"}\n{"txt": "bad"}\n{"text": "good too"}\n')
-    run = difa("score", folder, source, "--out", out)
+    run = here("score", folder, source, "--out", out)
     assert run.returncode == 2
     assert run.stderr.count("\n") == 1
     assert f"{source}:2:" in run.stderr
     assert not out.exists()
-    run = difa("score", folder, source, "--out", out, "--skip-bad")
+    run = here("score", folder, source, "--out", out, "--skip-bad")
     assert run.returncode == 0
     assert "1 bad line skipped" in run.stderr
     assert f"{source}:2:" in run.stderr
@@ -137,25 +134,27 @@ def test_bad_lines_stop_the_run_and_leave_nothing(folder, tmp_path):
     ("arguments", "message"),
     [
         (("score", "{model}", "no.txt"), "no.txt: cannot be read"),
-        (("score", "no-model", "-"), "expected a model folder with config.json"),
-        (("score", "{model}", "-", "--fpr", "7"), "fpr: expected a number between 0 and 1"),
-        (("score", "{model}", "-", "--fpr", "0.1", "--fdr", "0.1"), "expected one of fpr and fdr"),
+        (("score", "no-model", "{two}"), "expected a model folder with config.json"),
+        (("score", "{model}", "{two}", "--fpr", "7"), "fpr: expected a number between 0 and 1"),
+        (("score", "{model}", "{two}", "--fpr", "0.1", "--fdr", "0.1"), "expected one of fpr and fdr"),
         (("explain", "{model}", " "), "expected a text, got an empty one"),
-        (("fit", "-", "--out", "{tmp}/new"), "expected at least 10 normal documents"),
-        (("fit", "-", "--out", "{tmp}/new", "--preset", "best"), "preset: expected one of full, fast, paper"),
-        (("fit", "-", "--out", "{tmp}/new", "--encoder", "no-such/encoder"), "Hugging Face hub could not deliver it"),
-        (("fit", "-", "--out", "{tmp}/new", "--set", "power=3"), "expected STAGE.KEY=VALUE such as fusion.power=3"),
-        (("fit", "-", "--out", "{tmp}/new", "--set", "document.weight=0"), "unknown key of document 'weight'"),
-        (("fit", "-", "--out", "{tmp}/new", "--set", "encoder.name=mine"), "there is an option for it, --encoder"),
-        (("fit", "-", "--out", "{tmp}/taken"), "found other files"),
-        (("fit", "-", "--out", "{tmp}/taken/mine.txt/new"), "expected a folder that can be written"),
+        (("fit", "{two}", "--out", "{tmp}/new"), "expected at least 10 normal documents"),
+        (("fit", "{two}", "--out", "{tmp}/new", "--preset", "best"), "preset: expected one of full, fast, paper"),
+        (("fit", "{two}", "--out", "{tmp}/new", "--encoder", "no-such/encoder"), "Hugging Face hub could not deliver it"),
+        (("fit", "{two}", "--out", "{tmp}/new", "--set", "power=3"), "expected STAGE.KEY=VALUE such as fusion.power=3"),
+        (("fit", "{two}", "--out", "{tmp}/new", "--set", "document.weight=0"), "unknown key of document 'weight'"),
+        (("fit", "{two}", "--out", "{tmp}/new", "--set", "encoder.name=mine"), "there is an option for it, --encoder"),
+        (("fit", "{two}", "--out", "{tmp}/taken"), "found other files"),
+        (("fit", "{two}", "--out", "{tmp}/taken/mine.txt/new"), "expected a folder that can be written"),
         (("evaluate", "{model}", str(SUPPORT / "normal.txt")), "expected labels for every document"),
     ],
 )
 def test_mistakes_get_one_line_and_exit_code_2(folder, tmp_path, arguments, message):
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "mine.txt").touch()
-    run = difa(*(argument.format(model=folder, tmp=tmp_path) for argument in arguments), input="one\ntwo\n")
+    two = tmp_path / "two.txt"
+    two.write_text("one\ntwo\n")
+    run = here(*(argument.format(model=folder, tmp=tmp_path, two=two) for argument in arguments))
     assert run.returncode == 2, run.stderr
     assert message in run.stderr
     assert run.stderr.count("\n") == 1
@@ -164,5 +163,5 @@ def test_mistakes_get_one_line_and_exit_code_2(folder, tmp_path, arguments, mess
 
 
 def test_terminal_controls_in_a_text_are_not_passed_on(folder):
-    run = difa("explain", folder, "Where is \x1b[2J my order?")
+    run = here("explain", folder, "Where is \x1b[2J my order?")
     assert "\x1b[2J" not in run.stdout

@@ -9,7 +9,7 @@ import pytest
 from difa.calibrate import TailReference
 from difa.document import Result
 from difa.engines.budget import Top, why_nothing
-from tests.engines.conftest import here as difa
+from tests.commands import here as difa
 
 
 class Kept:

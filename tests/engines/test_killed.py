@@ -9,7 +9,7 @@ import pytest
 
 from difa import DiFA
 from difa.engines.local import Job, Silent, score_inputs
-from tests.engines.conftest import command
+from tests.commands import command
 
 
 def test_a_killed_run_leaves_nothing_of_a_table_on_standard_input(folder, tmp_path, temporary):

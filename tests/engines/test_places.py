@@ -15,7 +15,7 @@ from difa.encoders.cache import CachedEncoder
 from difa.encoders.none import NoEncoder
 from difa.errors import EncoderError, InputError
 from tests import HANG
-from tests.engines.conftest import difa, here
+from tests.commands import difa, here
 
 pytestmark = pytest.mark.slow
 

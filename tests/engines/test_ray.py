@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import HANG
-from tests.engines.conftest import here
+from tests.commands import here
 
 pytestmark = pytest.mark.slow
 
@@ -276,36 +276,3 @@ def test_a_piece_that_kills_every_worker_ends_the_run(cluster, folder, tmp_path)
     run = difa(folder, source, tmp_path / "out", cluster[0], code=DEADLY)
     assert f"{source}: 5 workers died over the piece that begins at line 1" in run.stdout, run.stderr
     assert list(tmp_path.iterdir()) == [source]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--engine", "ray"), "give --out FOLDER"),
-        (("--engine", "spark"), "engine: expected one of local, ray"),
-        (("--engine", "ray", "--out", "{out}", "--fdr", "0.1"), "give --fpr"),
-        (("--engine", "ray", "--out", "{out}", "--cache", "{out}"), "--cache cannot be used with --engine ray"),
-        (("--workers", "2"), "use --engine ray"),
-        (("--engine", "ray", "--out", "{out}", "--workers", "0"), "workers: expected a whole number of at least 1"),
-        (("--engine", "ray", "--out", "{out}", "--format", "xml"), "format: expected one of jsonl, csv, tsv, parquet"),
-        (("--engine", "ray", "--out", "{out}", "--resume", "--force"), "expected one of resume and force"),
-        (("--engine", "ray", "--out", "{out}", "--text-column", "x"), "expected a table"),
-        (("--engine", "ray", "--out", "{out}", "--fpr", "7"), "fpr: expected a number between 0 and 1"),
-        (("--engine", "ray", "--out", "{out}", "--address", "127.0.0.1:1"), "127.0.0.1:1 cannot be reached"),
-        (("--engine", "ray", "--out", "{out}", "--address", "ray://there"), "expected auto or host:port"),
-    ],
-)
-def test_mistakes_get_one_line_and_exit_code_2(folder, texts, tmp_path, arguments, message):
-    run = here("score", folder, texts, *(argument.format(out=tmp_path / "out") for argument in arguments))
-    assert run.returncode == 2, run.stderr
-    assert message in run.stderr
-    assert run.stderr.count("\n") == 1
-    assert not list(tmp_path.iterdir())
-
-
-def test_without_ray_the_extra_is_named(folder, texts, tmp_path):
-    code = "import sys; sys.modules['ray'] = None; from difa.cli import main; main()"
-    run = difa("score", folder, texts, "--engine", "ray", "--out", tmp_path / "out", code=code)
-    assert run.returncode == 2
-    assert run.stderr.count("\n") == 1
-    assert 'pip install "difa[ray]"' in run.stderr

@@ -13,8 +13,8 @@ from difa.engines.local import Job, Silent, score_inputs
 from difa.engines.output_files import Layout, alone
 from difa.errors import InputError
 from tests import HANG
+from tests.commands import difa, here
 from tests.conftest import ROOT
-from tests.engines.conftest import difa, here
 
 pytestmark = pytest.mark.slow
 

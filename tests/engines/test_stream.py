@@ -22,7 +22,7 @@ from difa.formats import Entry, Position
 from difa.formats.write import from_json_line, to_json_line
 from difa.prefetch import MOST_DOCUMENTS, MOST_WORDS
 from tests import HANG
-from tests.engines.conftest import command, difa, here
+from tests.commands import command, difa, here
 
 
 def entries(lengths):

@@ -10,7 +10,7 @@ from pyarrow import parquet
 from difa import DiFA
 from difa.engines.local import Job, Silent, score_inputs
 from difa.formats.tables import Columns
-from tests.engines.conftest import here as difa
+from tests.commands import here as difa
 
 
 @pytest.fixture(scope="module")

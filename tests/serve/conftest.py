@@ -108,3 +108,37 @@ def slow(fast_model):
 def client(model, quick_model):
     with running({"support": model, "tiny": quick_model}, timeout=HANG) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    from tests.serve.page import BROWSER, PATIENCE
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"], timeout=PATIENCE)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, client):
+    """A page, open and ready; fails afterwards on any script error, blocked resource or request to another host."""
+    from tests.serve.page import PATIENCE, expect
+
+    context = browser.new_context(accept_downloads=True)
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    troubles, asked = [], []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(client.url)
+    expect(page.locator("#about")).not_to_be_empty()
+    page.asked = asked
+    yield page
+    context.close()
+    assert troubles == []
+    assert all(url.startswith((client.url, "blob:")) for url in asked)

@@ -1,75 +1,11 @@
 """The page in a real browser: the flows of a person, and texts that mean harm."""
 
-import csv
-import io
-import json
-import shutil
-
 import pytest
 from playwright.sync_api import expect
 
-from tests import HANG
+from tests.serve.page import NEEDS_BROWSER, STRANGE, check, flagged, open_file, set_rate
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="no browser is installed: these tests need Debian's chromium"),
-]
-
-PATIENCE = HANG * 1000  # milliseconds: a busy machine is slow, not wrong
-expect.set_options(timeout=PATIENCE)
-
-STRANGE = "Where is my xkcdqwrtplk order?"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"], timeout=PATIENCE)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def opened(browser, client):
-    """A page, open and ready; fails afterwards on any script error, blocked resource or request to another host."""
-    context = browser.new_context(accept_downloads=True)
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
-    troubles, asked = [], []
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(client.url)
-    expect(page.locator("#about")).not_to_be_empty()
-    page.asked = asked
-    yield page
-    context.close()
-    assert troubles == []
-    assert all(url.startswith((client.url, "blob:")) for url in asked)
-
-
-def check(page, text):
-    page.fill("#input", text)
-    page.click("#check")
-    expect(page.locator("#check")).to_be_enabled()
-    page.wait_for_selector("#result:not([hidden])")
-
-
-def flagged(page):
-    return page.locator("#words .flagged").all_text_contents()
-
-
-def set_rate(page, rate):
-    page.evaluate(
-        "(rate) => { const slider = document.getElementById('rate'); slider.value = Math.log10(rate);"
-        " slider.dispatchEvent(new Event('input')); }",
-        rate,
-    )
+pytestmark = NEEDS_BROWSER
 
 
 def test_a_text_is_shaded_explained_and_judged(opened, model):
@@ -230,72 +166,3 @@ def test_every_control_has_a_name_and_the_outcome_is_announced(opened):
     assert opened.get_attribute("#status", "aria-live") == "polite"
     opened.click("#check")
     assert "Paste a text" in opened.inner_text("#status")
-
-
-def open_file(page, name, content):
-    page.set_input_files("#file", {"name": name, "mimeType": "text/plain", "buffer": content.encode()})
-    page.wait_for_selector("#table-card:not([hidden])")
-    expect(page.locator("#check")).to_be_enabled()
-
-
-JSONL = "\n".join(
-    [
-        json.dumps({"id": "a", "text": "Thank you for the quick reply."}),
-        json.dumps({"id": "b", "text": '=cmd() wpdlkrt xkcdqwrt, "quoted"\nnew line'}),
-        "not json",
-        json.dumps({"id": "d", "tokens": ["Where", "is", "my", "order"]}),
-    ]
-)
-
-
-def test_many_documents_in_a_table_sorted_and_saved(opened):
-    open_file(opened, "many.jsonl", JSONL)
-    rows = opened.locator("#table tbody tr")
-    assert rows.count() == 4
-    assert rows.first.locator("td").first.inner_text() == "2"  # the least p-value first
-    assert "could not be read" in opened.inner_text("#table-title")
-    opened.click("#table th >> text=#")
-    assert [rows.nth(i).locator("td").first.inner_text() for i in range(4)] == ["1", "2", "3", "4"]
-    opened.click("#table th >> text=#")
-    assert rows.first.locator("td").first.inner_text() == "4"
-    assert opened.locator("#table th").first.get_attribute("aria-sort") == "descending"
-    rows.first.locator("button").click()
-    assert opened.locator("#words").text_content() == "Where is my order"
-    with opened.expect_download() as download:
-        opened.click("#save-csv")
-    saved = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8-sig"), newline="")))
-    assert [row["id"] for row in saved] == ["a", "b", "many.jsonl:3", "d"]
-    assert saved[1]["text"] == '\'=cmd() wpdlkrt xkcdqwrt, "quoted"\nnew line'
-    assert saved[2]["error"] != ""
-    with opened.expect_download() as download:
-        opened.click("#save-jsonl")
-    records = [json.loads(line) for line in download.value.path().read_text(encoding="utf-8").splitlines()]
-    assert records[3]["text"] == "Where is my order"
-    assert set(records[0]) >= {"id", "text", "score", "p_value", "is_anomaly", "words"}
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "count"),
-    [
-        ("lines.txt", "One document.\r\n\r\nAnother <b>one</b>.\n", 2),
-        ("table.csv", 'id,text\n1,"With, a comma and ""quotes"""\n2,a stray " quote\n3,"two\nlines"\n', 3),
-    ],
-)
-def test_other_files(opened, name, content, count):
-    open_file(opened, name, content)
-    assert opened.locator("#table tbody tr").count() == count
-
-
-def test_a_file_can_be_dropped(opened):
-    opened.evaluate(
-        "() => { const data = new DataTransfer(); data.items.add(new File(['One line.\\nTwo lines.'], 'dropped.txt'));"
-        " document.getElementById('drop').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true })); }"
-    )
-    opened.wait_for_selector("#table-card:not([hidden])")
-    assert opened.locator("#table tbody tr").count() == 2
-
-
-def test_a_file_that_is_no_text_gets_one_line(opened):
-    opened.set_input_files("#file", {"name": "x.txt", "mimeType": "text/plain", "buffer": b"\xff\xfe\x00"})
-    opened.wait_for_selector("#status.error")
-    assert "expected UTF-8" in opened.inner_text("#status")

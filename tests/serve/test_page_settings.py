@@ -1,16 +1,11 @@
-# ruff: noqa: F811 - fixtures are imported and then asked for by name
 """The page in other circumstances: dark, narrow, with several models, behind a key."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.serve.conftest import running
-from tests.serve.test_page import BROWSER, PATIENCE, STRANGE, browser, check, opened  # noqa: F401
+from tests.serve.page import NEEDS_BROWSER, PATIENCE, STRANGE, check
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="no browser is installed: these tests need Debian's chromium"),
-]
+pytestmark = NEEDS_BROWSER
 
 
 def test_light_and_dark(opened):

@@ -51,10 +51,12 @@ def evaluate(
     """Measure a model on documents whose words are labelled."""
     from difa.cli.scoring import score_all
     from difa.estimator import DiFA
+    from difa.evaluate import check_labels
     from difa.evaluate import evaluate as measure
 
-    fitted = DiFA.load(model, cache=cache, threads=threads).allow(allowed_words(allow))
     documents = read_all(labelled, skip_bad, columns_of(text_column, id_column, input_format), quiet)
+    check_labels(documents)
+    fitted = DiFA.load(model, cache=cache, threads=threads).allow(allowed_words(allow))
     figures = measure(score_all(fitted, documents, fpr, fdr, quiet), documents)
     if json:
         typer.echo(jsonlib.dumps(figures.to_dict(), indent=2))

@@ -1,4 +1,4 @@
-"""Tables on the page: columns to choose, ids and rows that are kept, and explanations that stay in the window."""
+"""Files on the page: lines and tables, columns to choose, ids and rows that are kept, explanations that stay in the window."""
 
 import csv
 import io
@@ -8,12 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.serve.conftest import running
-from tests.serve.test_page import BROWSER, STRANGE, browser, check, open_file, opened, set_rate  # noqa: F401
+from tests.serve.page import NEEDS_BROWSER, STRANGE, check, open_file, set_rate
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="no browser is installed: these tests need Debian's chromium"),
-]
+pytestmark = NEEDS_BROWSER
 
 TABLE = (
     "sep=;\r\nticket;message;stars;score\r\n"
@@ -39,7 +36,7 @@ def rows(content):
     return list(csv.DictReader(io.StringIO(content, newline="")))
 
 
-def test_a_table_keeps_its_rows(opened, quick_model):  # noqa: F811
+def test_a_table_keeps_its_rows(opened, quick_model):
     open_file(opened, "tickets.csv", TABLE)
     assert opened.input_value("#text-column") == "message"
     set_rate(opened, 0.2)
@@ -62,7 +59,7 @@ def test_a_table_keeps_its_rows(opened, quick_model):  # noqa: F811
     assert list(lines[0])[:4] == ["id", "text", "columns", "score"]
 
 
-def test_ids_of_a_table_are_shown_and_kept(opened):  # noqa: F811
+def test_ids_of_a_table_are_shown_and_kept(opened):
     open_file(opened, "a.tsv", f"id\ttext\nm-17\t{STRANGE}\nm-18\tThank you for the quick reply.\n")
     assert opened.locator("#table td.id").all_text_contents() == ["m-17", "m-18"]
     assert [row["id"] for row in rows(saved(opened, "#save-csv"))] == ["m-17", "m-18"]
@@ -70,7 +67,7 @@ def test_ids_of_a_table_are_shown_and_kept(opened):  # noqa: F811
     assert opened.locator("#table td.id").count() == 0
 
 
-def test_the_text_column_can_be_chosen(opened):  # noqa: F811
+def test_the_text_column_can_be_chosen(opened):
     opened.set_input_files("#file", {"name": "faq.csv", "mimeType": "text/csv", "buffer": UNCLEAR.encode()})
     expect(opened.locator("#chooser")).to_contain_text("It is not obvious which column of faq.csv holds the text.")
     assert opened.locator("#table-card").is_hidden()
@@ -86,7 +83,7 @@ def test_the_text_column_can_be_chosen(opened):  # noqa: F811
     assert opened.locator("#chooser").is_hidden()
 
 
-def test_a_parquet_file(opened):  # noqa: F811
+def test_a_parquet_file(opened):
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
@@ -98,7 +95,7 @@ def test_a_parquet_file(opened):  # noqa: F811
     assert [(row["id"], row["n"]) for row in rows(saved(opened, "#save-csv"))] == [("4", "1.5"), ("5", "")]
 
 
-def test_a_file_that_is_too_large_is_not_sent(opened):  # noqa: F811
+def test_a_file_that_is_too_large_is_not_sent(opened):
     asked = len(opened.asked)
     opened.evaluate(
         "() => { const data = new DataTransfer(); data.items.add(new File([new Uint8Array(30_000_000)], 'large.csv'));"
@@ -109,7 +106,7 @@ def test_a_file_that_is_too_large_is_not_sent(opened):  # noqa: F811
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (1280, 420), (390, 700)])
-def test_explanations_stay_within_the_window(opened, width, height):  # noqa: F811
+def test_explanations_stay_within_the_window(opened, width, height):
     opened.set_viewport_size({"width": width, "height": height})
     check(opened, f"{STRANGE} " * 12)
     words = opened.locator("#words .word")
@@ -122,3 +119,66 @@ def test_explanations_stay_within_the_window(opened, width, height):  # noqa: F8
         assert box["y"] >= 0
         assert box["y"] + box["height"] <= height
         opened.keyboard.press("Escape")
+
+
+JSONL = "\n".join(
+    [
+        json.dumps({"id": "a", "text": "Thank you for the quick reply."}),
+        json.dumps({"id": "b", "text": '=cmd() wpdlkrt xkcdqwrt, "quoted"\nnew line'}),
+        "not json",
+        json.dumps({"id": "d", "tokens": ["Where", "is", "my", "order"]}),
+    ]
+)
+
+
+def test_many_documents_in_a_table_sorted_and_saved(opened):
+    open_file(opened, "many.jsonl", JSONL)
+    rows = opened.locator("#table tbody tr")
+    assert rows.count() == 4
+    assert rows.first.locator("td").first.inner_text() == "2"  # the least p-value first
+    assert "could not be read" in opened.inner_text("#table-title")
+    opened.click("#table th >> text=#")
+    assert [rows.nth(i).locator("td").first.inner_text() for i in range(4)] == ["1", "2", "3", "4"]
+    opened.click("#table th >> text=#")
+    assert rows.first.locator("td").first.inner_text() == "4"
+    assert opened.locator("#table th").first.get_attribute("aria-sort") == "descending"
+    rows.first.locator("button").click()
+    assert opened.locator("#words").text_content() == "Where is my order"
+    with opened.expect_download() as download:
+        opened.click("#save-csv")
+    saved = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8-sig"), newline="")))
+    assert [row["id"] for row in saved] == ["a", "b", "many.jsonl:3", "d"]
+    assert saved[1]["text"] == '\'=cmd() wpdlkrt xkcdqwrt, "quoted"\nnew line'
+    assert saved[2]["error"] != ""
+    with opened.expect_download() as download:
+        opened.click("#save-jsonl")
+    records = [json.loads(line) for line in download.value.path().read_text(encoding="utf-8").splitlines()]
+    assert records[3]["text"] == "Where is my order"
+    assert set(records[0]) >= {"id", "text", "score", "p_value", "is_anomaly", "words"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "count"),
+    [
+        ("lines.txt", "One document.\r\n\r\nAnother <b>one</b>.\n", 2),
+        ("table.csv", 'id,text\n1,"With, a comma and ""quotes"""\n2,a stray " quote\n3,"two\nlines"\n', 3),
+    ],
+)
+def test_other_files(opened, name, content, count):
+    open_file(opened, name, content)
+    assert opened.locator("#table tbody tr").count() == count
+
+
+def test_a_file_can_be_dropped(opened):
+    opened.evaluate(
+        "() => { const data = new DataTransfer(); data.items.add(new File(['One line.\\nTwo lines.'], 'dropped.txt'));"
+        " document.getElementById('drop').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true })); }"
+    )
+    opened.wait_for_selector("#table-card:not([hidden])")
+    assert opened.locator("#table tbody tr").count() == 2
+
+
+def test_a_file_that_is_no_text_gets_one_line(opened):
+    opened.set_input_files("#file", {"name": "x.txt", "mimeType": "text/plain", "buffer": b"\xff\xfe\x00"})
+    opened.wait_for_selector("#status.error")
+    assert "expected UTF-8" in opened.inner_text("#status")
