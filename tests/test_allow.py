@@ -216,3 +216,25 @@ def test_a_parquet_table_keeps_what_is_allowed(fast_large, tmp_path, difa):
     difa("score", tmp_path / "m", tmp_path / "in.txt", "--allow", "wpdlkrt", "--out", tmp_path / "out.parquet")
     (result,) = read_results([tmp_path / "out.parquet"])
     assert [word.text for word in result.words if word.allowed] == ["wpdlkrt"]
+
+
+def test_many_phrases_that_begin_alike_cost_no_more_than_one():
+    words = ["a"] * 3_000
+    allow = AllowList.of([f"{'a ' * 100}b{number}" for number in range(3_000)])
+    assert not allow.marks(words).any()
+    assert allow.marks([*words, "B7", "c"]).sum() == 101
+
+
+def test_the_longest_of_phrases_that_overlap_is_allowed_as_a_whole():
+    allow = AllowList.of(["New York", "New York Times Square", "Square dance"])
+    assert allow.marks(["the", "new", "york", "times", "square", "dance", "new", "jersey"]).tolist() == [
+        False,
+        *[True] * 5,
+        False,
+        False,
+    ]
+
+
+def test_an_entry_without_end_is_refused():
+    with pytest.raises(InputError, match="at most 1,000 characters, got 1,001"):
+        AllowList.of(["x" * 1_001])

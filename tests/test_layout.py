@@ -12,8 +12,8 @@ import difa
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
-    "errors", "atomic", "scratch", "document", "config", "parameters", "words", "allow", "sample", "prefetch", "knowledge",
-    "runtime", "encoders", "perturb", "views", "calibrate", "confidence", "training_outliers", "fuse", "aggregate",
+    "errors", "atomic", "scratch", "document", "config", "parameters", "words", "sample", "prefetch", "knowledge",
+    "runtime", "allow", "encoders", "perturb", "views", "calibrate", "confidence", "training_outliers", "fuse", "aggregate",
     "document_score", "learn", "detector", "cross_fit", "fitting", "update", "decide", "review_budget", "model_folder",
     "stored_settings", "persist", "feedback", "on_hub", "estimator", "cascade", "evaluate", "formats", "engines", "report",
     "monitor", "integrations", "baselines", "bench", "serve", "cli", "__main__",

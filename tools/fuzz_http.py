@@ -21,11 +21,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 CORPUS = Path(__file__).parent.parent / "examples" / "support" / "normal.txt"
-HEAD = b"POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n"
+HEAD = b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n"
 SEEDS = (
     HEAD + b'{"text": "abc"}',
     HEAD.replace(b"Content-Length: 15", b"Transfer-Encoding: chunked") + b'f\r\n{"text": "abc"}\r\n0\r\n\r\n',
-    b"GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n",
     HEAD.replace(b"score", b"tables?name=a.csv").replace(b"json", b"octet-stream") + b"text,n\na b,1\nc,2",
 )
 

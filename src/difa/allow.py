@@ -7,7 +7,6 @@ same as a whole: `Louise` does not allow `Louise's`, and there are no wildcards.
 from __future__ import annotations
 
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difa.errors import InputError
+from difa.runtime.stopping import check_wanted
 from difa.words import split_words
+
+_LONGEST = 1_000  # characters of an entry: they bound the work on a word of a document
+_TURN = 256  # words between two looks whether anybody still waits
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class AllowList:
             if not isinstance(word, str) or not word.strip():
                 got = "an empty one" if isinstance(word, str) else type(word).__name__
                 raise InputError(f"allow: expected words as strings, got {got}: remove it")
+            if len(word) > _LONGEST:
+                raise InputError(f"allow: expected words and phrases of at most {_LONGEST:,} characters, got {len(word):,}")
             found.setdefault(_fold(word), " ".join(word.split()))
         return cls(tuple(found[key] for key in sorted(found)))
 
@@ -57,10 +62,17 @@ class AllowList:
         """Which words of a document are allowed: (T,)."""
         folded = [_fold(word) for word in words]
         allowed = np.array([word in self._whole for word in folded], dtype=bool)
-        for at, word in enumerate(folded):
-            for phrase in self._phrases.get(word, ()):
-                if folded[at : at + len(phrase)] == phrase:
-                    allowed[at : at + len(phrase)] = True
+        steps, ends = self._phrases
+        for at in range(len(folded) if steps else 0):
+            if at % _TURN == 0:
+                check_wanted()
+            state, end = 0, at
+            for place in range(at, len(folded)):
+                state = steps.get((state, folded[place]), -1)
+                if state < 0:
+                    break
+                end = place + 1 if state in ends else end
+            allowed[at:end] = True
         return allowed
 
     @cached_property
@@ -69,14 +81,21 @@ class AllowList:
         return frozenset(map(_fold, self.entries))
 
     @cached_property
-    def _phrases(self) -> Mapping[str, list[list[str]]]:
-        """Entries of several words, by the first of them."""
-        found = defaultdict(list)
+    def _phrases(self) -> tuple[Mapping[tuple[int, str], int], frozenset[int]]:
+        """Entries of several words as one automaton: from a state by a word to the next, and the states that end an entry.
+
+        However many entries begin alike, a document is read but once for all of them.
+        """
+        steps: dict[tuple[int, str], int] = {}
+        ends = set()
         for entry in self.entries:
             phrase = [_fold(word.text) for word in split_words(entry)]
             if len(phrase) > 1:
-                found[phrase[0]].append(phrase)
-        return dict(found)
+                state = 0
+                for word in phrase:
+                    state = steps.setdefault((state, word), len(steps) + 1)
+                ends.add(state)
+        return steps, frozenset(ends)
 
 
 def _fold(word: str) -> str:

@@ -165,3 +165,41 @@ def test_mistakes_get_one_line_and_exit_code_2(folder, tmp_path, arguments, mess
 def test_terminal_controls_in_a_text_are_not_passed_on(folder):
     run = here("explain", folder, "Where is \x1b[2J my order?")
     assert "\x1b[2J" not in run.stdout
+
+
+def test_a_reader_that_goes_away_is_no_alarm(folder, tmp_path):
+    (tmp_path / "many.txt").write_text("Where is my order?\n" * 2_000)
+    command = [sys.executable, "-m", "difa", "score", str(folder), str(tmp_path / "many.txt"), "--quiet"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(HANG) == 141
+
+
+@pytest.mark.parametrize(
+    "command", ["score {m} -", "score {m} - --input-format csv --text-column a", "explain {m} -", "allow {m} -"]
+)
+def test_a_closed_standard_input_is_said(folder, command):
+    shell = f"{sys.executable} -m difa {command.format(m=folder)} <&-"
+    run = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=HANG)
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
+    assert "standard input: cannot be read" in run.stderr
+
+
+def test_a_closed_standard_output_is_said(folder, tmp_path):
+    (tmp_path / "new.txt").write_text("Where is my order?\n")
+    shell = f"{sys.executable} -m difa score {folder} {tmp_path / 'new.txt'} >&-"
+    run = subprocess.run(["bash", "-c", shell], stderr=subprocess.PIPE, text=True, timeout=HANG)
+    assert (run.returncode, run.stderr) == (2, "difa: standard input or output: closed\n")
+
+
+def test_neither_the_model_nor_the_list_of_words_is_overwritten(folder, tmp_path):
+    words, new = tmp_path / "words.txt", tmp_path / "new.txt"
+    words.write_text("order\n")
+    new.write_text("Where is my order?\n")
+    before = (folder / "config.json").read_bytes()
+    for out in (folder / "config.json", words):
+        run = here("score", folder, new, "--allow", words, "--out", out)
+        assert run.returncode == 2
+        assert "expected another file than those that are read" in run.stderr
+    assert (words.read_text(), (folder / "config.json").read_bytes()) == ("order\n", before)

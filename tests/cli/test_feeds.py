@@ -103,3 +103,31 @@ def test_a_state_without_a_folder_is_refused_before_the_feed_is_scored(saved, fe
     for option in ("--state", "--prometheus"):
         with pytest.raises(DifaError, match="expected a file in a folder that exists"):
             run("monitor", saved, feed, option, tmp_path / "none" / "file")
+
+
+def test_a_feed_that_ran_dry_is_said(saved, corpus, tmp_path):
+    (tmp_path / "a.txt").write_text("\n".join(corpus[300:320]), encoding="utf-8")
+    (tmp_path / "dry.txt").touch()
+    command = ("monitor", saved, tmp_path / "a.txt", tmp_path / "dry.txt", "--quiet", "--prometheus", tmp_path / "difa.prom")
+    assert f"{tmp_path / 'dry.txt'}: no documents\n" in run(*command).stdout
+    assert 'difa_monitor_empty_batches{model="' in (figures := (tmp_path / "difa.prom").read_text())
+    assert next(line for line in figures.splitlines() if line.startswith("difa_monitor_empty_batches")).endswith(" 1.0")
+    assert json.loads(run(*command, "--json").stdout)["empty"] == [str(tmp_path / "dry.txt")]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("monitor", "{model}", "{feed}", "--by", "day", "--prometheus", "{feed}"),
+        ("report", "{scores}", "--out", "{scores}"),
+        ("export", "label-studio", "{scores}", "--out", "{scores}"),
+        ("export", "label-studio", "{scores}", "--out", "{scores}.json", "--config", "{scores}"),
+    ],
+)
+def test_nothing_is_written_over_what_is_read(saved, feed, tmp_path, command):
+    scores = tmp_path / "scores.jsonl"
+    assert run("score", saved, feed, "--quiet", "--out", scores).exit_code == 0
+    before = (feed.read_bytes(), scores.read_bytes())
+    with pytest.raises(DifaError, match="expected another file than those that are read"):
+        run(*(word.format(model=saved, feed=feed, scores=scores) for word in command))
+    assert (feed.read_bytes(), scores.read_bytes()) == before

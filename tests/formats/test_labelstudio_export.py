@@ -8,7 +8,7 @@ from difa.formats import read_documents
 from difa.formats.labelstudio_export import CONFIGURATION, LABEL, task_of, write_tasks
 from difa.formats.write import to_json_line
 from difa.words import split_words
-from tests.cli.test_cli import difa
+from tests.commands import difa
 
 TEXT = "👍🏽 Pleese  refund\nmy 👨‍👩‍👧 ordre, now"
 

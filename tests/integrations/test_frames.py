@@ -111,3 +111,13 @@ def test_what_is_no_frame_is_refused_in_one_line(quick, fast_model, call, messag
 def test_an_unknown_policy(fast_model):
     with pytest.raises(ConfigError, match="missing: expected one of empty, error"):
         fast_model.score_frame([], missing="drop")
+
+
+def test_columns_of_one_name_are_no_hindrance_unless_they_are_the_text(fast_model):
+    frame = pd.DataFrame([[TEXTS[0], "a", 1], [TEXTS[1], "b", 2]], columns=["text", "x", "x"])
+    scored = fast_model.score_frame(frame)
+    assert list(scored.columns[:3]) == ["text", "x", "x"]
+    assert len(scored) == 2
+    frame.columns = ["text", "text", "x"]
+    with pytest.raises(InputError, match="expected one column 'text', got several of that name: rename one"):
+        fast_model.score_frame(frame)

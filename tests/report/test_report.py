@@ -12,7 +12,7 @@ from difa.report.excerpt import excerpt
 from difa.report.page import report_html
 from difa.report.pictures import write_pictures
 from difa.report.summary import Group, summarise
-from tests.cli.test_cli import difa
+from tests.commands import difa
 from tests.report.test_html import NASTY, Tags
 
 
@@ -65,7 +65,7 @@ def test_the_interval_of_a_share():
 def test_no_results_and_unknown_columns():
     with pytest.raises(InputError, match="got none"):
         summarise([])
-    with pytest.raises(InputError, match="by colour: expected a column that the results have, one of 'file', 'day', 'x'"):
+    with pytest.raises(InputError, match="by colour: expected a column that the results have, such as 'file', 'day', 'x'"):
         summarise([make("a", 0.5, x="1")], ["colour"])
 
 
@@ -108,7 +108,7 @@ def test_pictures(tmp_path):
 
 def test_ten_thousand_documents_make_a_small_page(tmp_path):
     sample = [
-        make(f"message {n} with some zxq{n} words in it and a few more", 0.01 + n % 90 / 100, [f"zxq{n}"], f"m:{n}")
+        make(f"message {n} with some zxq{n} words in it and a few more", 0.01 + n % 90 / 100, [f"zxq{n}"], f"m.txt:{n}")
         for n in range(500)
     ]
     (tmp_path / "scores.jsonl").write_text("".join(map(to_json_line, sample)) * 20)
@@ -124,3 +124,14 @@ def test_what_is_no_scores_file_is_one_line(tmp_path):
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
     assert "expected a result of `difa score`" in run.stderr
     assert not (tmp_path / "r.html").exists()
+
+
+def test_only_ids_of_ours_name_files_and_documents_without_a_value_are_one_group():
+    results = [make("a", 0.5, (), "JIRA:17", team="x"), make("b", 0.5, (), "JIRA:18", team=""), make("c", 0.5, (), None)]
+    assert summarise(results, ["team"]).groups["team"] == {"x": Group(1, 0), "(none)": Group(2, 0)}
+    with pytest.raises(InputError, match=r"the ids do not name files\), such as 'day', 'team'$"):
+        summarise(results, ["file"])
+    assert summarise([make("a", 0.5, (), "-:1"), make("b", 0.5, (), "in.csv.gz:2")], ["file"]).groups["file"].keys() == {
+        "-",
+        "in.csv.gz",
+    }

@@ -67,3 +67,7 @@ def test_a_text_without_suspicious_words_still_explains_its_strangest():
     assert shown.startswith("Nothing stands out")
     assert "normal" in shown
     assert "form" in shown
+
+
+def test_a_line_break_is_shown_as_one():
+    assert marked_text(Result("a\r\nbad", 3.0, 0.5, False, (word("a", 0, 0.9), word("bad", 3, 0.9)), "x")).plain == "a ↵bad"

@@ -13,7 +13,7 @@ from difa.serve.settings import Settings
 from tests import HANG
 from tests.serve.conftest import running, wait_until
 
-HEAD = b"POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+HEAD = b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 
 
 def test_a_word_without_end_is_a_long_document(slow):

@@ -63,7 +63,7 @@ def test_bodies_are_bounded_while_they_arrive(fast_model, chunked):
         # One that never ends is cut off, and the service is as good as before.
         endless = socket.create_connection(("127.0.0.1", client.port))
         endless.sendall(
-            b"POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
         chunks = (b"400\r\n" + b" " * 1024 + b"\r\n" for _ in range(100_000))
         with pytest.raises((BrokenPipeError, ConnectionResetError)):
@@ -75,7 +75,7 @@ def test_bodies_are_bounded_while_they_arrive(fast_model, chunked):
 def test_a_body_announced_as_too_large_is_not_asked_for(client):
     with socket.create_connection(("127.0.0.1", client.port)) as asking:
         asking.sendall(
-            b"POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+            b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"Content-Length: 99999999\r\nExpect: 100-continue\r\n\r\n"
         )
         assert asking.recv(1000).startswith(b"HTTP/1.1 413")
@@ -83,7 +83,7 @@ def test_a_body_announced_as_too_large_is_not_asked_for(client):
 
 def test_slow_clients_are_cut_off(fast_model):
     with running({"m": fast_model}, read_timeout=4) as client:
-        head = b"POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
+        head = b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
         silent, half_a_head, half_a_body, huge_head = (
             socket.create_connection(("127.0.0.1", client.port), timeout=HANG) for _ in range(4)
         )
@@ -107,7 +107,7 @@ def test_a_client_that_does_not_take_its_answer_is_cut_off(fast_model, corpus):
         asking = socket.socket()
         asking.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         asking.connect(("127.0.0.1", client.port))
-        head = b"POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        head = b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
         asking.sendall(head % len(body) + body)
         answered = 'difa_requests_total{route="/v1/score",status="200"}'
         wait_until(lambda: client.metric(answered) == 1)  # the layer that counts was let go
@@ -214,3 +214,30 @@ def test_a_connection_is_used_again_and_texts_stay_out_of_the_logs(client, caplo
     connection.close()
     assert "sesame" not in caplog.text
     assert "sesame" not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LOCALHOST:8000", 200),
+        ("127.0.0.1:1", 200),
+        ("127.1.2.3", 200),
+        ("[::1]:8000", 200),
+        ("evil.example", 421),
+        ("evil.example:8000", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("", 421),
+    ],
+)
+def test_a_service_for_this_machine_answers_to_its_own_names_alone(fast_model, host, status):
+    with running({"m": fast_model}) as client:
+        given, _, content = client.raw("POST", "/v1/score", b'{"text": "a"}', {**HEADERS, "Host": host})
+        assert given == status
+        assert status == 200 or "got the host" in json.loads(content)["error"]
+
+
+def test_a_key_allows_any_name(fast_model):
+    with running({"m": fast_model}, api_key="k") as client:
+        assert client.raw("GET", "/v1/models", None, {"Host": "models.example", "X-API-Key": "k"})[0] == 200

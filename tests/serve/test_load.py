@@ -73,7 +73,7 @@ def test_a_client_that_went_away_costs_nothing(slow, pool):
         assert slow.begun.wait(HANG)
         body = b'{"text": "vanished"}'
         gone = socket.create_connection(("127.0.0.1", client.port))
-        gone.sendall(b"POST /v1/score HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n")
+        gone.sendall(b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
         gone.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
         wait_until(lambda: waiting(client) == 1)
         gone.close()

@@ -57,6 +57,9 @@ app.add_typer(export.app)
 app.add_typer(bench.app)
 
 
+_PIPE_CLOSED = 128 + 13  # what a shell says of a command that SIGPIPE ended; 1 would mean an alarm
+
+
 def _as_options(message: str) -> str:
     """A message of the library, with its parameter names written as command-line options."""
     return re.sub(r"\b(skip_bad|shard_size|max_words)\b", lambda found: "--" + found[0].replace("_", "-"), message)
@@ -64,6 +67,7 @@ def _as_options(message: str) -> str:
 
 def main() -> None:
     """Run the command line."""
+    _fill_closed()
     warnings.showwarning = lambda message, *rest, **more: say(f"difa: warning: {message}")
     try:
         try:
@@ -75,11 +79,23 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:  # whoever reads along has enough
         _close_stdout()
-        sys.exit(1)
+        sys.exit(_PIPE_CLOSED)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer makes 1 of it
+            _close_stdout()
+            sys.exit(_PIPE_CLOSED)
+        raise
     except OSError as error:
         _close_stdout()
-        say(f"difa: {error.filename or 'standard output'}: {error.strerror or error}")
+        say(f"difa: {error.filename or 'standard input or output'}: {error.strerror or 'closed'}")
         sys.exit(2)
+
+
+def _fill_closed() -> None:
+    """Put something in the place of closed streams that says so when it is used; what says nothing may be lost."""
+    sys.stdin = sys.stdin or open(os.devnull, "w")  # noqa: SIM115
+    sys.stdout = sys.stdout or open(os.devnull)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
 
 def _close_stdout() -> None:

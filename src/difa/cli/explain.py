@@ -34,12 +34,15 @@ def explain(
 
     from difa.errors import InputError
     from difa.estimator import DiFA
+    from difa.formats.stdin import unreadable
     from difa.report.record import explanation_record
     from difa.report.terminal import explanation
 
     if text == "-":
         try:
             text = sys.stdin.buffer.read().decode()
+        except OSError as error:
+            raise unreadable(error) from None
         except UnicodeDecodeError as error:
             raise InputError(f"-: expected UTF-8 text, got something else at byte {error.start}") from None
     if not text.strip():

@@ -36,11 +36,13 @@ def label_studio(
 ) -> None:
     """Write tasks for Label Studio, with the flagged words already marked."""
     from difa import __version__
-    from difa.atomic import fresh_text
+    from difa.atomic import check_apart, fresh_text
     from difa.formats.labelstudio_export import CONFIGURATION, write_tasks
-    from difa.formats.results import read_results
+    from difa.formats.results import read_results, result_files
     from difa.report.sentences import word_sentence
 
+    for written in filter(None, (out, config)):
+        check_apart(written, result_files(scores))
     chosen = [0]
 
     def results() -> Iterator[Result]:

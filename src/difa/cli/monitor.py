@@ -63,7 +63,7 @@ def monitor(
     quiet: Quiet = False,
 ) -> None:
     """Check whether a feed is still like the normal text; exit code 1 on alarm."""
-    from difa.atomic import fresh_text
+    from difa.atomic import check_apart, fresh_text
     from difa.calibrate import check_rate
     from difa.errors import InputError
     from difa.estimator import DiFA
@@ -78,17 +78,20 @@ def monitor(
         ):  # known before the feed is scored, so that no verdict is lost
             raise InputError(f"{path}: expected a file in a folder that exists, found no such folder: make it first")
     sources = find_inputs(inputs, columns_of(text_column, id_column, input_format), quiet, skip_bad)
+    for path in filter(None, (state, prometheus)):
+        check_apart(path, [source.name for source in sources if not source.is_stdin])
     fitted = DiFA.load(model, cache=cache, threads=threads)
     known = read_state(state, fitted.detector_, alarm) if state is not None and not reset else None
     watcher = Monitor(fitted, fpr=fpr, false_alarm=alarm, state=known)
     batches = _batches(watcher, sources, by, skip_bad, quiet)
+    empty = [] if by else [source.label for source in sources if source.name not in batches]
     reports = [watcher.judge(name, batch) for name, batch in batches.items()]
     if prometheus is not None:
         with fresh_text(prometheus) as file:
-            file.write(figures(reports, watcher, str(model)))
+            file.write(figures(reports, watcher, str(model), len(empty)))
     if state is not None:
         write_state(state, watcher.state)
-    _show(reports, watcher, json)
+    _show(reports, empty, watcher, json)
     raise typer.Exit(1 if watcher.state.is_alarm else 0)
 
 
@@ -110,12 +113,15 @@ def _batches(watcher: Monitor, sources: list[Source], by: str | None, skip_bad: 
     return in_order(found) if by else found
 
 
-def _show(reports: list[BatchReport], watcher: Monitor, json: bool) -> None:
+def _show(reports: list[BatchReport], empty: list[str], watcher: Monitor, json: bool) -> None:
     from difa.monitor.text import batch_lines, verdict
+    from difa.report.marks import visible
 
     if not json:
         for report in reports:
             typer.echo("\n".join(batch_lines(report, watcher.threshold)))
+        for name in empty:
+            typer.echo(f"{visible(name)}: no documents")
         typer.echo(verdict(watcher))
         return
     state = watcher.state
@@ -126,5 +132,6 @@ def _show(reports: list[BatchReport], watcher: Monitor, json: bool) -> None:
         "alarm_log10_evidence": watcher.threshold,
         "documents": state.documents,
         "batches": [report.to_dict() for report in reports],
+        "empty": empty,
     }
     typer.echo(jsonlib.dumps(record, ensure_ascii=False, indent=2))

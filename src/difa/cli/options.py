@@ -53,6 +53,7 @@ Threads = Annotated[int | None, typer.Option(help="Number of threads. Default: a
 def allowed_words(given: list[str] | None) -> list[str]:
     """Words and phrases from what was given: each itself, or the lines of a file; - is standard input."""
     from difa.errors import InputError
+    from difa.formats.stdin import unreadable
 
     words: list[str] = []
     for name in given or ():
@@ -65,7 +66,7 @@ def allowed_words(given: list[str] | None) -> list[str]:
         try:
             content = (sys.stdin.buffer.read() if name == "-" else path.read_bytes()).decode("utf-8-sig")
         except OSError as error:
-            raise InputError(f"{name}: cannot be read: {error.strerror}") from None
+            raise unreadable(error) if name == "-" else InputError(f"{name}: cannot be read: {error.strerror}") from None
         except UnicodeDecodeError as error:
             raise InputError(f"{name}: expected UTF-8 text, got something else at byte {error.start}") from None
         words += [line.strip() for line in content.splitlines() if line.strip()]

@@ -103,7 +103,7 @@ def score(
     only_ray = {"workers": workers, "address": address}
     only_local: dict[str, object] = {"fdr": fdr, "cache": cache, "input-format": input_format}
     only_local |= {"top": top, "fail-if-flagged": fail_if_flagged or None, "screen": screen, "shard-size": shard_size}
-    words = allowed_words(allow)
+    words = _words_apart(allow, out, model)
     if uses_ray(engine, only_ray, only_local):
         score_by_ray(
             model,
@@ -149,6 +149,16 @@ def score(
     )
     if _score_here(DiFA.load(model, cache=cache, threads=threads), job, quiet) and fail_if_flagged:
         raise typer.Exit(1)
+
+
+def _words_apart(allow: list[str] | None, out: str | None, model: Path) -> list[str]:
+    """The words to allow, once it is clear that the results replace neither a file of them nor the model."""
+    from difa.atomic import check_apart
+
+    words = allowed_words(allow)
+    if out is not None and model.is_dir():
+        check_apart(Path(out), [*model.iterdir(), *(allow or ())])
+    return words
 
 
 def _score_here(fitted: DiFA, job: Job, quiet: bool) -> int:

@@ -73,7 +73,8 @@ def update(
         say(f"{model}: nothing new", quiet)
         return
     fitted.save(place)
-    added = f"{after.documents - before.documents} documents, {after.words - before.words} words"
+    documents, words = after.documents - before.documents, after.words - before.words
+    added = f"{documents} {'document' if documents == 1 else 'documents'}, {words} words"
     say(f"{place}: {added} added, in update {after.times}", quiet)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from difa import __version__
 from difa.allow import AllowList
-from difa.atomic import is_stream
+from difa.atomic import check_apart, is_stream
 from difa.cascade import Cascade
 from difa.decide import Rule, flag, rank
 from difa.document import Result
@@ -258,8 +258,8 @@ def _check(job: Job, sources: Sequence[Source]) -> None:
         raise ConfigError(f"shard size: expected a whole number of at least 1, got {job.shard_size}")
     if job.out is not None and not job.shard_size and job.out.is_dir():
         raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
-    if job.out is not None and any(job.out.exists() and not s.is_stdin and job.out.samefile(s.name) for s in sources):
-        raise ConfigError(f"{job.out}: expected another file than those that are read, got one of them: choose another name")
+    if job.out is not None:
+        check_apart(job.out, [source.name for source in sources if not source.is_stdin])
     if job.screen is not None and job.fdr is not None:
         raise ConfigError("expected fpr beside a screen, got fdr: p-values of two models are not ranked together")
     if job.top is not None and (job.shard_size or job.resume):

@@ -23,9 +23,13 @@ _MOST = 4 * MOST_BYTES  # of a line: the result of the longest document, and its
 
 def read_results(paths: Iterable[str | Path]) -> Iterator[Result]:
     """All results of the files and folders, in order; raises `InputError` for anything else."""
-    for path in paths:
-        for file in _files(Path(path)):
-            yield from _from_parquet(file) if suffix_of(file) == ".parquet" else _from_lines(file)
+    for file in result_files(paths):
+        yield from _from_parquet(file) if suffix_of(file) == ".parquet" else _from_lines(file)
+
+
+def result_files(paths: Iterable[str | Path]) -> list[Path]:
+    """The files that are meant, those in folders included."""
+    return [file for path in paths for file in _files(Path(path))]
 
 
 def _files(path: Path) -> list[Path]:

@@ -23,15 +23,23 @@ FORMATS = ("text", "jsonl", "json", "csv", "tsv", "parquet")
 PAUSE = 0.2  # seconds without anything new after which readers may go on with what is there
 
 
+def unreadable(error: OSError) -> InputError:
+    """What to say of standard input that cannot be read."""
+    return InputError(f"standard input: cannot be read: {error.strerror or 'it is closed'}")
+
+
 def read_lines() -> Iterator[bytes | None]:
     """Lines as they arrive, and None wherever nothing came for a moment; of a line that is too long only the beginning."""
-    blocks: queue.Queue[bytes | None] = queue.Queue(maxsize=4)
+    blocks: queue.Queue[bytes | OSError | None] = queue.Queue(maxsize=4)
     read = _reader()
 
     def pump() -> None:
-        while block := read():
-            blocks.put(block)
-        blocks.put(None)
+        try:
+            while block := read():
+                blocks.put(block)
+            blocks.put(None)
+        except OSError as error:
+            blocks.put(error)
 
     # A daemon: a read that never returns must not keep the process alive.
     threading.Thread(target=pump, daemon=True).start()
@@ -44,6 +52,8 @@ def read_lines() -> Iterator[bytes | None]:
             continue
         if block is None:
             break
+        if isinstance(block, OSError):
+            raise unreadable(block)
         *whole, last = block.split(b"\n")
         if whole:
             yield b"".join(rest) + whole[0] + b"\n"
@@ -65,6 +75,8 @@ def spooled() -> str:
             shutil.copyfileobj(sys.stdin.buffer, file)
             file.flush()
         except OSError as error:
+            if error.strerror is None:
+                raise unreadable(error) from None
             raise InputError(f"standard input: cannot be kept in {tempfile.gettempdir()}: {error.strerror}") from None
         atexit.register(stack.pop_all().close)
     return path

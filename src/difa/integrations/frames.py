@@ -72,7 +72,7 @@ def open_frame(frame: Any) -> Frame:
     """What can be done with a frame; raises `InputError` for anything that is none."""
     library, kind = type(frame).__module__.split(".")[0], type(frame).__name__
     if (library, kind) == ("pandas", "DataFrame"):
-        return Frame(list(frame.columns), lambda name: frame[name].tolist(), lambda added: _extend_pandas(frame, added))
+        return Frame(list(frame.columns), lambda name: _pandas_cells(frame, name), lambda added: _extend_pandas(frame, added))
     if (library, kind) == ("polars", "DataFrame"):
         return Frame(frame.columns, lambda name: frame[name].to_list(), lambda added: _extend_polars(frame, added))
     if (library, kind) == ("pyarrow", "Table"):
@@ -84,6 +84,12 @@ def open_frame(frame: Any) -> Frame:
     if isinstance(frame, (Mapping, str, bytes)) or not isinstance(frame, Iterable):
         raise InputError(f"expected a data frame or rows (dictionaries), got {kind}: put rows into a list, or a split of it")
     return _open_rows(frame)
+
+
+def _pandas_cells(frame: Any, name: Any) -> list[Any]:
+    """The cells of the first column of that name: pandas lets several have one."""
+    cells: list[Any] = frame.iloc[:, list(frame.columns).index(name)].tolist()
+    return cells
 
 
 def _open_rows(rows: Iterable[Any]) -> Frame:
@@ -106,12 +112,18 @@ def _text_column(table: Frame, text: Any) -> Any:
     if text is not None:
         if text not in list(table.names):
             raise InputError(f"text: expected one of the columns {listed}, got {text!r}")
-        return text
+        return _alone(table, text)
     samples = {name: [cell for cell in table.cells(name)[:_SAMPLE] if isinstance(cell, str)] for name in table.names}
     found = guess_text({name: cells for name, cells in samples.items() if cells} or samples)
     if found is None:
         raise InputError(f'expected one obvious text column, got the columns {listed}: name it by text="…"')
-    return found
+    return _alone(table, found)
+
+
+def _alone(table: Frame, column: Any) -> Any:
+    if list(table.names).count(column) > 1:
+        raise InputError(f"expected one column {column!r}, got several of that name: rename one")
+    return column
 
 
 def _is_missing(cell: Any) -> bool:

@@ -47,14 +47,22 @@ def odds(log10: float) -> str:
     return f"{10**log10:.2g} to 1" if log10 < 4 else f"10^{log10:.0f} to 1"
 
 
-def prometheus(reports: Sequence[BatchReport], monitor: Monitor, model: str) -> str:
-    """Figures of the last batch and of the running evidence, for a collector of text files."""
+def prometheus(reports: Sequence[BatchReport], monitor: Monitor, model: str, empty: int = 0) -> str:
+    """Figures of the last batch and of the running evidence, for a collector of text files.
+
+    Args:
+        reports: on the batches of this run.
+        monitor: with the running evidence.
+        model: its name.
+        empty: batches of this run without a document.
+    """
     last, state = reports[-1], monitor.state
     figures: list[tuple[str, str, str, float]] = [
         ("documents_total", "counter", "Documents looked at.", state.documents),
         ("flagged_total", "counter", "Documents flagged.", state.flagged),
         ("batches_total", "counter", "Batches looked at.", state.evidence.batches),
-        ("batch_documents", "gauge", "Documents of the last batch.", last.documents),
+        ("empty_batches", "gauge", "Batches of the last run that had no documents.", empty),
+        ("batch_documents", "gauge", "Documents of the last batch that had any.", last.documents),
         ("batch_flagged_share", "gauge", "Share of the last batch that is flagged.", last.share),
         ("batch_flagged_share_low", "gauge", "Lower end of its 95 % interval.", last.interval[0]),
         ("batch_flagged_share_high", "gauge", "Upper end of its 95 % interval.", last.interval[1]),

@@ -14,6 +14,9 @@ STEPS = (0.02, 0.005, 0.001, 0.0)
 """Least p-value of each step of strength."""
 
 
+_BREAKS = {"\n": "↵", "\r": " "}
+
+
 def strength_of(word: WordScore) -> int:
     """0 for a word that is not marked, then 1 to 4."""
     return 0 if word.p_value > FAINT else 1 + next(step for step, least in enumerate(STEPS) if word.p_value >= least)
@@ -27,4 +30,4 @@ def unusual_words(result: Result, most: int | None = None) -> list[int]:
 
 def visible(text: str) -> str:
     """Control characters as visible ones, one for one: a text must not be able to steer what shows it."""
-    return "".join(c if c.isprintable() or c in "\t\u200d\ufe0f" else "\ufffd" for c in text)
+    return "".join(c if c.isprintable() or c in "\t\u200d\ufe0f" else _BREAKS.get(c, "\ufffd") for c in text)

@@ -64,15 +64,19 @@ def _lead(summary: Summary, sources: Sequence[str]) -> str:
 def _tiles(summary: Summary) -> str:
     low, high = summary.all.interval
     tiles = [
-        ("", f"{summary.all.documents:,}", "documents"),
+        ("", f"{summary.all.documents:,}", _documents(summary.all.documents)),
         ("hot", f"{summary.all.flagged:,}", f"flagged: {_percent(summary.all.share)} ({_range(low, high)})"),
         ("", f"{summary.flagged_words:,}", f"flagged of {summary.words:,} words"),
         ("", f"{len(summary.vocabulary):,}", "different flagged words"),
     ]
     if summary.without_text:
-        tiles.append(("", f"{summary.without_text:,}", "documents without text"))
+        tiles.append(("", f"{summary.without_text:,}", _documents(summary.without_text) + " without text"))
     shown = "".join(f"<div class='tile {kind}'><b>{number}</b><span>{what}</span></div>" for kind, number, what in tiles)
     return f"<div class='tiles'>{shown}</div>"
+
+
+def _documents(count: int) -> str:
+    return "document" if count == 1 else "documents"
 
 
 def _section(title: str, note: str, content: str) -> str:
@@ -113,7 +117,8 @@ def _group_row(key: str, group: Group, most: float) -> str:
 def _worst(worst: Sequence[Worst], names: Sequence[str]) -> str:
     items = "".join(_document(entry, names) for entry in worst)
     note = "The least likely among normal text first; the same text is shown once."
-    return _section(f"The {len(worst)} most unusual documents", note, f"<ol class='worst'>{items}</ol>")
+    title = f"The {len(worst)} most unusual documents" if len(worst) > 1 else "The most unusual document"
+    return _section(title, note, f"<ol class='worst'>{items}</ol>")
 
 
 def _document(entry: Worst, names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from difa.confidence import share_interval
 from difa.document import Result, WordScore
@@ -18,6 +19,7 @@ BINS = 20
 _EXAMPLES = 3  # documents named beside a word
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 FILE, DAY = "file", "day"
+_NONE = "(none)"  # the group of documents without a value
 
 
 @dataclass
@@ -104,9 +106,14 @@ def summarise(results: Iterable[Result], by: Sequence[str] = (), most: int = 30)
     if not summary.all.documents:
         raise InputError("expected results of `difa score`, got none")
     for name, groups in grouped.items():
-        if set(groups) == {""}:
-            listed = ", ".join(map(repr, (FILE, DAY, *columns)))
-            raise InputError(f"by {name}: expected a column that the results have, one of {listed}")
+        without = groups.pop("", None)
+        if not groups:
+            listed = ", ".join(repr(known) for known in dict.fromkeys((FILE, DAY, *columns)) if known != name)
+            hint = " (the ids do not name files)" if name == FILE else ""
+            raise InputError(f"by {name}: expected a column that the results have{hint}, such as {listed}")
+        if without is not None:
+            groups[_NONE].documents += without.documents
+            groups[_NONE].flagged += without.flagged
     summary.worst, summary.groups = worst.sorted(), {name: dict(groups) for name, groups in grouped.items()}
     return summary
 
@@ -115,9 +122,11 @@ def value_of(result: Result, name: str) -> str:
     """The group of a result: the cell of that column, or the file or day that can be told without one; empty if none can."""
     if name in result.columns:
         cell = result.columns[name]
-        return "(none)" if cell in (None, "") else str(cell)
-    if name == FILE and result.id and ":" in result.id:
-        return result.id.rpartition(":")[0]
+        return _NONE if cell in (None, "") else str(cell)
+    if name == FILE:
+        file, _, number = (result.id or "").rpartition(":")
+        is_ours = number.isdigit() and (file in ("-", "stdin") or PurePath(file).suffix[1:].isalpha())
+        return file if is_ours else ""
     if name == DAY:
         cells = (cell for cell in result.columns.values() if isinstance(cell, str))
         return next((found.group() for found in map(_DAY.match, cells) if found), "")

@@ -48,13 +48,14 @@ def create_app(models: Mapping[str, ServedModel], settings: Settings, metrics: M
         redirect_slashes=False,
     )
     app.state.service = service
-    app.add_middleware(Guard, api_key=settings.api_key, metrics=metrics, refusal=service.refusal)
+    key, is_loopback = settings.api_key, settings.is_loopback
+    app.add_middleware(Guard, api_key=key, metrics=metrics, refusal=service.refusal, is_loopback=is_loopback)
     app.mount("/static", StaticFiles(directory=PAGE), name="static")
     _add_errors(app)
-    asks = () if settings.api_key is None else (401,)
+    asks = (401,) if settings.api_key is not None else (421,) if settings.is_loopback else ()
     _add_score(app, service, asks)
     _add_rest(app, service, asks)
-    if asks:
+    if settings.api_key is not None:
         describe_keys(app, ("/v1/score", "/v1/tables", "/v1/models"))
     return app
 

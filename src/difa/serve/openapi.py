@@ -20,6 +20,7 @@ _REFUSALS: dict[int, str] = {
     413: "The body, a list in it, or a document is too large",
     415: "Not the content type that is asked for",
     422: "Not a request as described; or a single document, or a file, that cannot be read",
+    421: "Not a name of this machine: a service without a key answers to localhost alone",
     429: "The queue is full, or too much is being read; Retry-After says when to come again",
     431: "The address and the headers are too long",
     500: "The service failed on this request, and has logged where",

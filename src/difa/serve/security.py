@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import re
 import time
 import traceback
 from collections.abc import Callable
@@ -30,6 +31,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_LOCAL = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
 _log = logging.getLogger("difa.serve")
 _ROUTES = ("/v1/score", "/v1/tables", "/v1/models", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
 
@@ -37,8 +39,17 @@ _ROUTES = ("/v1/score", "/v1/tables", "/v1/models", "/health/live", "/health/rea
 class Guard:
     """Asks for the key on every /v1 route, turns requests away while the queue is full, adds the headers, counts."""
 
-    def __init__(self, app: ASGIApp, *, api_key: str | None, metrics: Metrics, refusal: Callable[[], Refusal | None]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        api_key: str | None,
+        metrics: Metrics,
+        refusal: Callable[[], Refusal | None],
+        is_loopback: bool,
+    ) -> None:
         self._app, self._metrics, self._refusal = app, metrics, refusal
+        self._asks_host = is_loopback and api_key is None
         self._key = None if api_key is None else api_key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,7 +72,9 @@ class Guard:
         path = scope["path"]
         try:
             # A service that has too much to do must not spend much on saying so: before routing, reading and parsing.
-            refusal = self._check_key(path, Headers(scope=scope)) or (self._refusal() if path == "/v1/score" else None)
+            headers = Headers(scope=scope)
+            refusal = self._check_host(headers) or self._check_key(path, headers)
+            refusal = refusal or (self._refusal() if path == "/v1/score" else None)
             app = self._app if refusal is None else JSONResponse({"error": refusal.line}, refusal.status, refusal.headers)
             await app(scope, receive, send_guarded)
         except Exception as error:
@@ -74,6 +87,14 @@ class Guard:
         finally:
             route = path if path in _ROUTES else "/static" if path.startswith("/static/") else "other"
             self._metrics.observe_request(route, status, time.perf_counter() - started)
+
+    def _check_host(self, headers: Headers) -> Refusal | None:
+        """Of a service for this machine alone: a page from elsewhere must not reach it by a name that leads here."""
+        host = headers.get("host", "localhost")
+        if not self._asks_host or _LOCAL.fullmatch(host):
+            return None
+        line = f"expected a request to localhost or 127.0.0.1, got the host {host[:100]!r}: set an API key to allow other names"
+        return Refusal(421, line, {"Connection": "close"})
 
     def _check_key(self, path: str, headers: Headers) -> Refusal | None:
         if self._key is None or not (path == "/v1" or path.startswith("/v1/")):
