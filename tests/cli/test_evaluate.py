@@ -46,3 +46,18 @@ def test_an_export_without_any_labels_is_refused_in_its_own_words(folder, tmp_pa
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
     assert "expected annotated tasks, got 3 without labels" in run.stderr
     assert "annotate them in Label Studio and export again" in run.stderr
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_scores_of_labelled_documents_can_be_evaluated(folder, tmp_path, ending):
+    records = [
+        {"tokens": ["Where", "is", "my", "xqzzv", "?"], "labels": [0, 0, 0, 1, 0]},
+        {"text": "Please refund it.", "spans": []},
+        {"text": "Please refnud it.", "spans": [[7, 13]], "score": 3},
+    ]
+    (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, records)))
+    assert here("score", folder, tmp_path / "in.jsonl", "--out", tmp_path / f"out.{ending}").returncode == 0
+    expected, again = (here("evaluate", folder, tmp_path / name, "--json") for name in ("in.jsonl", f"out.{ending}"))
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout) == json.loads(expected.stdout)
+    assert json.loads(again.stdout)["word"]["anomalous"] == 2

@@ -118,8 +118,10 @@ def _with_tables(found: Sequence[Source], asked: Columns) -> list[Source]:
     """The sources, with the columns of those that are tables."""
     sources = [replace(source, table=_table(source, asked)) for source in found]
     if not asked.is_open and not any(source.table for source in sources):
-        option = "text column" if asked.text is not None else "id column"
-        raise InputError(f"{option}: expected a table ({', '.join(TABLES)}) among the inputs, got none")
+        key, name = ("text", asked.text) if asked.text is not None else ("id", asked.id)
+        is_lines = any(source.suffix == ".jsonl" for source in found)
+        remedy = f': in JSON lines rename the key {name!r} to "{key}"' if is_lines else ""
+        raise InputError(f"{key} column: expected a table ({', '.join(TABLES)}) among the inputs, got none{remedy}")
     return sources
 
 
