@@ -122,6 +122,15 @@ def test_a_text_of_null_is_a_document_without_text(tmp_path):
     assert 'expected "tokens" beside "labels"' in bad[0]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_named(tmp_path, encoding):
+    for name in ("a.txt", "a.jsonl"):
+        (tmp_path / name).write_bytes('{"text": "one"}\n{"text": "two"}'.encode(encoding))
+        bad = []
+        assert list(read_documents([str(tmp_path / name)], bad)) == []
+        assert "expected UTF-8 text, got UTF-16: save the file as UTF-8" in bad[0]
+
+
 def test_folders_stand_for_their_files(tmp_path):
     write(tmp_path / "b.txt", "two")
     (tmp_path / "deeper").mkdir()

@@ -108,6 +108,13 @@ def test_one_obvious_text_column_is_found(tmp_path, header, row, text):
         ("text,b\none\n", {}, "a.csv:2: expected 2 cells as in the header, got 1: put quotes"),
         ('text,b\n"one,2\n', {}, "a.csv:2: expected a row of a table, got a broken one (a quote is opened and never closed)"),
         ("text,b\nsch\u00f6n,2\n".encode("latin-1"), {}, "a.csv:2: expected UTF-8 text, got byte 0xf6: save the table"),
+        ('text,b\n"one" two,2\n', {}, """(',' expected after '"'): double the quotes inside cells, or remove them"""),
+        (
+            "text,b\none,2\n".encode("utf-16-le"),
+            {},
+            "a.csv: expected UTF-8 text, or UTF-16 with its mark, got UTF-16 without one",
+        ),
+        ("text,b\none,2\n".encode("utf-16-be"), {}, "got UTF-16 without one: save the table as CSV UTF-8, or run iconv"),
         ("t\u00e4xt,b\nsch,2\n".encode("latin-1"), {}, "a.csv:1: expected UTF-8 text, got byte 0xe4"),
     ],
 )
@@ -116,6 +123,19 @@ def test_what_cannot_be_read_is_one_clear_line(tmp_path, content, columns, messa
         read(write(tmp_path / "a.csv", content), **columns)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_broken_quote_between_tabs_is_shown_as_one_types_it(tmp_path):
+    with pytest.raises(InputError) as error:
+        read(write(tmp_path / "a.tsv", 'text\tb\n"one" two\t2\n'))
+    assert """got a broken one ('\\t' expected after '"'): double the quotes inside cells, or remove them""" in str(error.value)
+
+
+def test_empty_names_of_a_header_are_numbered(tmp_path):
+    [document] = read(write(tmp_path / "a.csv", "text,n,,\none two,1,,\n"))
+    assert document.columns == {"n": "1", "column 3": "", "column 4": ""}
+    [document] = read(write(tmp_path / "b.csv", ",text\n0,one two\n"))
+    assert document.columns == {"": "0"}
 
 
 def test_bad_rows_can_be_skipped(tmp_path):

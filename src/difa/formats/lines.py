@@ -10,6 +10,7 @@ from typing import Any
 from difa.document import Document
 from difa.errors import InputError
 from difa.formats.bounds import check_document, check_line, check_text
+from difa.formats.encoding import UTF16_MARKS, is_unmarked_utf16
 from difa.words import from_text, from_tokens, mark_words
 
 MARKS = ("tokens", "labels", "spans")
@@ -156,6 +157,8 @@ def _marked(document: Document, spans: Any) -> Document:
 
 def _decode(line: bytes) -> str:
     check_line(line)
+    if is_unmarked_utf16(line) or line.startswith(UTF16_MARKS):
+        raise InputError("expected UTF-8 text, got UTF-16: save the file as UTF-8, or run iconv -f UTF-16 -t UTF-8")
     try:
         return line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError as error:

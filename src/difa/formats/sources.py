@@ -53,7 +53,9 @@ class Source:
 
     @property
     def label(self) -> str:
-        """Its name in ids and messages; bytes that are no text are escaped."""
+        """Its name in ids and messages; bytes that are no text are escaped. A dash would look like a formula in a cell."""
+        if self.is_stdin:
+            return "stdin"
         return self.name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
     @property
