@@ -93,3 +93,13 @@ def test_lines_without_text_and_with_our_keys_come_back(folder, tmp_path):
     rows = rows_of((tmp_path / "out.csv").read_bytes())
     assert [(row["text"], row["score"]) for row in rows] == [("Where is my order?", "4"), ("", "5")]
     assert float(rows[1]["difa_score"]) == 0
+
+
+def test_endings_that_cannot_be_written_are_refused_and_folders_may_be_called_anything(folder, tmp_path):
+    (tmp_path / "in.txt").write_text("Where is my order?\n")
+    for name in ("out.xlsx", "out.parquet.gz"):
+        run = difa("score", folder, tmp_path / "in.txt", "--out", tmp_path / name)
+        assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+    run = difa("score", folder, tmp_path / "in.txt", "--out", tmp_path / "out.v2", "--shard-size", 10)
+    assert run.returncode == 0, run.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.v2"]

@@ -103,6 +103,7 @@ def test_one_obvious_text_column_is_found(tmp_path, header, row, text):
         ("body,review\n1,2\n", {}, "expected one obvious text column"),
         ("a,b\n1,2\n", {"text": "c"}, "text column: expected one of the columns 'a', 'b', got 'c'"),
         ("a,b\n1,2\n", {"text": "a", "id": "c"}, "id column: expected one of the columns 'a', 'b', got 'c'"),
+        ('{"a": "one"}\n', {"text": "a"}, """got 'a': this is JSON, so rename the key to "text" and name no column"""),
         ("a,a\n1,2\n", {}, "expected a header with different names, got 'a' twice"),
         ("", {}, "expected a header with the names of the columns, got an empty table"),
         ("text,b\none\n", {}, "a.csv:2: expected 2 cells as in the header, got 1: put quotes"),

@@ -90,9 +90,11 @@ def choose_columns(
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
         raise InputError(f"{source}: expected a header with different names, got {twice!r} twice: rename one")
-    for option, name in (("text column", asked.text), ("id column", asked.id)):
+    for key, name in (("text", asked.text), ("id", asked.id)):
         if name is not None and name not in names:
-            raise InputError(f"{source}: {option}: expected one of the columns {listed}, got {name!r}")
+            is_json = bool(names) and names[0].startswith("{")
+            remedy = f': this is JSON, so rename the key to "{key}" and name no column' if is_json else ""
+            raise InputError(f"{source}: {key} column: expected one of the columns {listed}, got {name!r}{remedy}")
     if asked.text is not None and asked.text not in sample:
         held = f"{asked.text!r} holds {(types or {}).get(asked.text, 'something else')}"
         raise InputError(f"{source}: expected a column of strings as text, {held}: name another column, or turn it into strings")
