@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from difa.errors import InputError
+from difa.evaluate import evaluate
+from difa.formats import read_documents
 from tests.commands import here
 
 
@@ -46,6 +49,13 @@ def test_an_export_without_any_labels_is_refused_in_its_own_words(folder, tmp_pa
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
     assert "expected annotated tasks, got 3 without labels" in run.stderr
     assert "annotate them in Label Studio and export again" in run.stderr
+
+
+def test_unlabelled_documents_are_refused_by_the_library_with_what_to_do(fast_model, tmp_path):
+    (tmp_path / "export.json").write_text(json.dumps(OPEN))
+    documents = list(read_documents([str(tmp_path / "export.json")]))
+    with pytest.raises(InputError, match="leave out what nobody annotated"):
+        evaluate(fast_model.score(documents), documents)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
