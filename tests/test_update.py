@@ -245,6 +245,18 @@ class TestCommand:
         assert DiFA.load(tmp_path / "m2").detector_.updates.documents == 3
         assert DiFA.load(stored).detector_.updates.documents == 0
 
+    def test_a_document_that_reviewers_call_anomalous_is_left_out(self, stored, difa, tmp_path):
+        verdicts = ["anomalous", *["normal" for _ in NEW[1:]]]
+        results = [{"type": "choices", "from_name": "verdict", "value": {"choices": [verdict]}} for verdict in verdicts]
+        tasks = [
+            {"data": {"text": text}, "annotations": [{"result": [result]}]} for text, result in zip(NEW, results, strict=True)
+        ]
+        (tmp_path / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
+        run = difa("update", stored, "--normal", tmp_path / "export.json")
+        assert run.exit_code == 0, run.stderr
+        assert "1 document left out" in run.stderr
+        assert DiFA.load(stored).detector_.updates.documents == len(NEW) - 1
+
     def test_in_place_from_a_table(self, stored, difa, tmp_path, fast_large):
         (tmp_path / "new.csv").write_text("body,day\n" + "".join(f'"{text}",1\n' for text in NEW), encoding="utf-8")
         assert difa("update", stored, "--normal", tmp_path / "new.csv", "--text-column", "body").exit_code == 0

@@ -59,7 +59,8 @@ def check_labels(documents: Sequence[Document]) -> None:
     unlabelled = [document.id for document in documents if document.labels is None]
     if unlabelled:
         raise InputError(
-            f'expected labels for every document, {unlabelled[0]} has none: give "tokens" with "labels", or "text" with "spans"'
+            f'expected labels for every document, {unlabelled[0]} has none: give "tokens" with "labels", or "text" with "spans"; '
+            "leave out what nobody annotated"
         )
 
 

@@ -83,3 +83,23 @@ def test_a_false_discovery_rate_over_rows_is_that_over_lines(folder, table, text
 def test_rows_without_text_are_counted(folder, table, tmp_path):
     run = difa("score", folder, table, "--out", tmp_path / "out.csv")
     assert "difa: 4 documents have no text: score 0, not flagged" in run.stderr
+
+
+def test_lines_without_text_and_with_our_keys_come_back(folder, tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"text": "Where is my order?", "score": 4}\n{"text": null, "score": 5}\n')
+    run = difa("score", folder, tmp_path / "in.jsonl", "--out", tmp_path / "out.csv")
+    assert run.returncode == 0, run.stderr
+    assert "difa: 1 document has no text: score 0, not flagged" in run.stderr
+    rows = rows_of((tmp_path / "out.csv").read_bytes())
+    assert [(row["text"], row["score"]) for row in rows] == [("Where is my order?", "4"), ("", "5")]
+    assert float(rows[1]["difa_score"]) == 0
+
+
+def test_endings_that_cannot_be_written_are_refused_and_folders_may_be_called_anything(folder, tmp_path):
+    (tmp_path / "in.txt").write_text("Where is my order?\n")
+    for name in ("out.xlsx", "out.parquet.gz"):
+        run = difa("score", folder, tmp_path / "in.txt", "--out", tmp_path / name)
+        assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+    run = difa("score", folder, tmp_path / "in.txt", "--out", tmp_path / "out.v2", "--shard-size", 10)
+    assert run.returncode == 0, run.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.v2"]

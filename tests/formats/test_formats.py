@@ -4,8 +4,10 @@ import sys
 
 import pytest
 
+from difa.document import Result, WordScore
 from difa.errors import InputError
 from difa.formats import read_documents
+from difa.formats.write import to_json_line
 
 
 def write(path, *lines):
@@ -42,13 +44,15 @@ def test_json_lines(tmp_path):
         ("not json", "expected a JSON object"),
         ("[1]", "expected a JSON object, got a list"),
         ("{}", 'expected "text" or "tokens", got only an empty object'),
-        ('{"txt": "a"}', "got only 'txt'"),
+        ('{"txt": "a"}', """got only 'txt': rename the key with the text to "text" (strings are in 'txt')"""),
+        ('{"n": 3}', """got only 'n': give the document as "text\""""),
         ('{"text": 3}', 'expected a string as "text", got a number'),
         ('{"tokens": "a b"}', 'expected a list of strings as "tokens"'),
         ('{"tokens": ["a", 1]}', 'expected a list of strings as "tokens"'),
         ('{"tokens": ["a"], "labels": [0, 1]}', "got 2 labels for 1 words"),
         ('{"tokens": ["a"], "labels": [2]}', 'expected a list of 0 and 1 as "labels"'),
         ('{"text": "a", "labels": [1]}', 'expected "tokens" beside "labels"'),
+        ('{"text": "a", "tokens": 1, "labels": [1]}', 'expected "tokens" beside "labels"'),
         ('{"text": "a", "spans": [[0, 9]]}', 'within 0 to 1 as "spans"'),
         ('{"text": "a", "id": [1]}', 'as "id", got a list'),
         ('{"text": "\\ud800"}', "half a surrogate pair"),
@@ -65,6 +69,66 @@ def test_bad_lines_are_named_or_skipped(tmp_path, line, message):
     assert [document.text for document in read_documents([name], bad)] == ["good", "also good"]
     assert len(bad) == 1
     assert bad[0].startswith(f"{name}:2: ")
+
+
+OURS = ("score", "p_value", "is_anomaly", "summary", "evidence", "words", "columns", "judged_by")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"day": "mon", "n": [1]},
+        dict.fromkeys(OURS, 3),
+        {"score": 1, "p_value": 2, "is_anomaly": True, "words": ["one", "two"]},
+        {"labels": "urgent"},
+        {"labels": ["spam", "ham"]},
+        {"labels": []},
+        {"labels": {"spam": 1}, "tokens": 812},
+        {"tokens": [1, 2], "spans": "none"},
+        {"spans": [{"start": 0, "end": 3}]},
+    ],
+)
+def test_what_only_shares_a_name_with_our_keys_is_a_column(tmp_path, columns):
+    [document] = read_documents([write(tmp_path / "a.jsonl", json.dumps({"id": 1, "text": "one two", **columns}))])
+    assert (len(document.words), document.labels, document.columns) == (2, None, columns)
+
+
+@pytest.mark.parametrize(
+    ("record", "kept"),
+    [
+        ({"tokens": ["a", "b"], "labels": [0, 1]}, {"tokens", "labels"}),
+        ({"text": "a b", "tokens": ["a", "b"], "labels": [0, 1]}, {"tokens", "labels"}),
+        ({"text": "a b", "spans": [[2, 3]]}, {"spans"}),
+        ({"text": "a b", "spans": [[2, 3]], "tokens": ["A", "B"]}, {"spans", "tokens"}),
+        ({"text": "a b", "tokens": ["a", "b"], "labels": ["X", "Y"]}, {"labels"}),
+        ({"text": "a b", "tokens": ["a", "b"]}, set()),
+    ],
+)
+def test_labels_outlast_scoring(tmp_path, record, kept):
+    [document] = read_documents([write(tmp_path / "a.jsonl", json.dumps(record | {"id": "x"}))])
+    assert document.columns == {key: record[key] for key in kept}
+    words = tuple(WordScore(word.text, word.start, word.end, 1.0, 0.5, False) for word in document.words)
+    line = to_json_line(Result(document.text, 1.0, 0.5, False, words, document.id, columns=document.columns, judged_by="screen"))
+    assert list(read_documents([write(tmp_path / "b.jsonl", line)])) == [document]
+
+
+def test_a_text_of_null_is_a_document_without_text(tmp_path):
+    lines = '{"text": null, "day": "mon"}', '{"text": null, "tokens": ["a"]}', '{"text": null, "labels": [1]}'
+    bad = []
+    documents = list(read_documents([write(tmp_path / "a.jsonl", *lines)], bad))
+    assert [(document.text, len(document.words), document.columns) for document in documents] == [
+        ("", 0, {"day": "mon"}), ("a", 1, {}),
+    ]  # fmt: skip
+    assert 'expected "tokens" beside "labels"' in bad[0]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_named(tmp_path, encoding):
+    for name in ("a.txt", "a.jsonl"):
+        (tmp_path / name).write_bytes('{"text": "one"}\n{"text": "two"}'.encode(encoding))
+        bad = []
+        assert list(read_documents([str(tmp_path / name)], bad)) == []
+        assert "expected UTF-8 text, got UTF-16: save the file as UTF-8" in bad[0]
 
 
 def test_folders_stand_for_their_files(tmp_path):

@@ -44,6 +44,25 @@ def test_without_annotation_there_are_no_labels_and_with_an_empty_one_all_is_nor
     assert empty.labels == (0, 0)
 
 
+def judged(verdict, *spans):
+    marks = [{"type": "choices", "from_name": "verdict", "to_name": "text", "value": {"choices": [verdict]}}, *spans]
+    return {"data": {"text": "a b"}, "annotations": [{"result": marks}]}
+
+
+def test_a_document_called_anomalous_without_marked_words_is_not_normal(tmp_path):
+    span = {"value": {"start": 2, "end": 3, "labels": ["anomaly"]}}
+    fine = {"value": {"start": 2, "end": 3, "labels": ["normal"]}}
+    tasks = judged("normal"), judged("anomalous"), judged("anomalous", span), judged("anomalous", fine)
+    assert [document.labels for document in read(tmp_path, *tasks)] == [(0, 0), None, (0, 1), None]
+
+
+def test_verdicts_of_the_short_export(tmp_path):
+    marked = {"label": [{"start": 2, "end": 3, "labels": ["anomaly"]}]}
+    tasks = [{"text": "a b", "verdict": verdict} | more for verdict in ("normal", "anomalous") for more in ({}, marked)]
+    tasks.append({"text": "a b", "verdict": "guilty"})
+    assert [document.labels for document in read(tmp_path, *tasks)] == [(0, 0), (0, 1), None, (0, 1), None]
+
+
 def test_the_short_export(tmp_path):
     [document] = read(tmp_path, {"id": 1, "sentence": "a bad one", "label": [{"start": 2, "end": 5, "labels": ["odd"]}]})
     assert document.labels == (0, 1, 0)

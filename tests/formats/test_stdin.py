@@ -35,7 +35,7 @@ def pipe(monkeypatch):
 
 def test_a_mark_before_json_on_standard_input_is_read_over(pipe):
     pipe(b'\xef\xbb\xbf{"text": "one", "id": 7}\n{"text": "two"}\n')
-    assert [(document.text, document.id) for document in read_documents(["-"])] == [("one", "7"), ("two", "-:2")]
+    assert [(document.text, document.id) for document in read_documents(["-"])] == [("one", "7"), ("two", "stdin:2")]
 
 
 def as_parquet(columns):
@@ -62,7 +62,7 @@ def test_standard_input_can_be_a_table(pipe, content, columns):
     assert sources[0].is_stdin
     documents = list(read_documents(["-"], columns=columns))
     assert [(document.text, document.columns["n"]) for document in documents] == [("one two", "1"), ("three", "2")]
-    assert documents[0].id.startswith("-:")
+    assert documents[0].id.startswith("stdin:")
 
 
 def test_lines_that_look_like_json_are_text_if_that_was_said(pipe):
@@ -88,4 +88,4 @@ def test_a_line_without_an_end_on_standard_input_is_cut_off(pipe, monkeypatch):
     pipe(b"x" * (1 << 20) + b"\nshort\n")
     bad = []
     assert [document.text for document in read_documents(["-"], bad)] == ["short"]
-    assert "-:1: expected a line of at most" in bad[0]
+    assert "stdin:1: expected a line of at most" in bad[0]

@@ -110,12 +110,17 @@ def test_types_follow_the_values_where_nothing_else_says_them(tmp_path):
 
 
 def test_the_format_follows_the_ending_or_the_option(tmp_path):
-    assert [format_of(tmp_path / name, None) for name in ("a.csv.gz", "a.parquet", "a", "a.txt")] == [
+    assert [format_of(tmp_path / name, None) for name in ("a.csv.gz", "a.parquet", "a", "a.gz")] == [
         "csv", "parquet", "jsonl", "jsonl",
     ]  # fmt: skip
+    assert format_of(tmp_path / "a.txt", "jsonl") == "jsonl"
     assert format_of(tmp_path / "a", "parquet") == "parquet"
     for out, asked, message in [
         (tmp_path / "a.csv", "parquet", "expected a file ending in .parquet"),
+        (tmp_path / "a.xlsx", None, r"ending in .jsonl, .csv, .tsv, .parquet \(all but .* got .xlsx: choose one"),
+        (tmp_path / "a.txt.gz", None, "got .txt: choose one"),
+        (tmp_path / "a.parquet.gz", None, "expected Parquet as it is, got .gz"),
+        (tmp_path / "a.zst", "parquet", "expected Parquet as it is, got .zst"),
         (None, "parquet", "got standard output"),
         (None, "xlsx", "expected one of jsonl, csv, tsv, parquet"),
     ]:

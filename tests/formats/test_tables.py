@@ -103,11 +103,19 @@ def test_one_obvious_text_column_is_found(tmp_path, header, row, text):
         ("body,review\n1,2\n", {}, "expected one obvious text column"),
         ("a,b\n1,2\n", {"text": "c"}, "text column: expected one of the columns 'a', 'b', got 'c'"),
         ("a,b\n1,2\n", {"text": "a", "id": "c"}, "id column: expected one of the columns 'a', 'b', got 'c'"),
+        ('{"a": "one"}\n', {"text": "a"}, """got 'a': this is JSON, so rename the key to "text" and name no column"""),
         ("a,a\n1,2\n", {}, "expected a header with different names, got 'a' twice"),
         ("", {}, "expected a header with the names of the columns, got an empty table"),
         ("text,b\none\n", {}, "a.csv:2: expected 2 cells as in the header, got 1: put quotes"),
         ('text,b\n"one,2\n', {}, "a.csv:2: expected a row of a table, got a broken one (a quote is opened and never closed)"),
         ("text,b\nsch\u00f6n,2\n".encode("latin-1"), {}, "a.csv:2: expected UTF-8 text, got byte 0xf6: save the table"),
+        ('text,b\n"one" two,2\n', {}, """(',' expected after '"'): double the quotes inside cells, or remove them"""),
+        (
+            "text,b\none,2\n".encode("utf-16-le"),
+            {},
+            "a.csv: expected UTF-8 text, or UTF-16 with its mark, got UTF-16 without one",
+        ),
+        ("text,b\none,2\n".encode("utf-16-be"), {}, "got UTF-16 without one: save the table as CSV UTF-8, or run iconv"),
         ("t\u00e4xt,b\nsch,2\n".encode("latin-1"), {}, "a.csv:1: expected UTF-8 text, got byte 0xe4"),
     ],
 )
@@ -118,6 +126,19 @@ def test_what_cannot_be_read_is_one_clear_line(tmp_path, content, columns, messa
     assert "\n" not in str(error.value)
 
 
+def test_a_broken_quote_between_tabs_is_shown_as_one_types_it(tmp_path):
+    with pytest.raises(InputError) as error:
+        read(write(tmp_path / "a.tsv", 'text\tb\n"one" two\t2\n'))
+    assert """got a broken one ('\\t' expected after '"'): double the quotes inside cells, or remove them""" in str(error.value)
+
+
+def test_empty_names_of_a_header_are_numbered(tmp_path):
+    [document] = read(write(tmp_path / "a.csv", "text,n,,\none two,1,,\n"))
+    assert document.columns == {"n": "1", "column 3": "", "column 4": ""}
+    [document] = read(write(tmp_path / "b.csv", ",text\n0,one two\n"))
+    assert document.columns == {"": "0"}
+
+
 def test_bad_rows_can_be_skipped(tmp_path):
     bad = []
     name = write(tmp_path / "a.csv", b'text,n\none,1\n\xff,2\nthree\n"x"y,4\nfive,5\n')
@@ -126,12 +147,17 @@ def test_bad_rows_can_be_skipped(tmp_path):
 
 
 def test_columns_need_a_table_and_parquet_needs_to_be_one(tmp_path):
-    with pytest.raises(InputError, match="text column: expected a table"):
+    with pytest.raises(InputError, match=r"text column: expected a table \(.*\) among the inputs, got none$"):
         find_sources([write(tmp_path / "a.txt", "x")], Columns("body"))
+    lines = write(tmp_path / "a.jsonl", '{"body": "x"}')
+    with pytest.raises(InputError, match=r"text column: .* in JSON lines rename the key 'body' to .text."):
+        find_sources([lines], Columns("body"))
+    with pytest.raises(InputError, match=r"id column: .* in JSON lines rename the key 'n' to .id."):
+        find_sources([lines], Columns(id="n"))
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         find_sources([write(tmp_path / "a.parquet", "x")])
     parquet.write_table(pa.table({"n": [1]}), tmp_path / "b.parquet")
-    with pytest.raises(InputError, match="'n' holds something else"):
+    with pytest.raises(InputError, match="'n' holds int64: name another column, or turn it into strings"):
         find_sources([str(tmp_path / "b.parquet")], Columns("n"))
     (tmp_path / "folder").mkdir()
     write(tmp_path / "folder" / "a.csv", ROWS)
@@ -148,6 +174,25 @@ def test_spans_and_tokens_of_tables_are_labels(tmp_path):
     assert read(str(tmp_path / "c.parquet"))[0].labels == (0, 1)
 
 
-def test_json_lines_keep_their_other_keys(tmp_path):
-    name = write(tmp_path / "a.jsonl", '{"text": "one", "day": "mon", "n": [1]}\n{"text": "two", "score": 3}\n')
-    assert [document.columns for document in read_documents([name])] == [{"day": "mon", "n": [1]}, {}]
+def test_tokens_of_a_table_are_words_only_with_labels_or_without_text(tmp_path):
+    columns = {"body": ["one two", "three", "", "four"], "tokens": [["x", "y"], ["three"], ["five", "six"], None]}
+    parquet.write_table(pa.table(columns | {"labels": [None, [1], None, [0]]}), tmp_path / "a.parquet")
+    documents = read(str(tmp_path / "a.parquet"), text="body")
+    assert [document.text for document in documents] == ["one two", "three", "five six", "four"]
+    assert [document.labels for document in documents] == [None, (1,), None, None]
+    assert documents[0].columns == {"tokens": ["x", "y"], "labels": None}
+    parquet.write_table(pa.table({"text": ["one two"], "tokens": [[7, 8]], "labels": [["spam", "ham"]]}), tmp_path / "b.parquet")
+    [document] = read(str(tmp_path / "b.parquet"))
+    assert (document.text, document.columns) == ("one two", {"tokens": [7, 8], "labels": ["spam", "ham"]})
+
+
+def test_words_and_labels_of_a_text_table_are_json(tmp_path):
+    rows = 'text,tokens,labels\none two,"[""one two""]",[1]\nthree,[broken,[0]\n'
+    documents = read(write(tmp_path / "a.csv", rows))
+    assert [(len(document.words), document.labels) for document in documents] == [(1, (1,)), (1, None)]
+    assert documents[0].columns == {"tokens": '["one two"]', "labels": "[1]"}
+
+
+def test_a_text_column_may_be_called_tokens(tmp_path):
+    [document] = read(write(tmp_path / "a.csv", 'tokens,labels\n"[""one""]",[1]\n'), text="tokens")
+    assert (document.text, document.labels) == ('["one"]', None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json as jsonlib
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,9 +23,16 @@ from difa.cli.options import (
     Threads,
     allowed_words,
     columns_of,
-    read_all,
+    find_inputs,
+    say,
+    stream_sources,
 )
 
+if TYPE_CHECKING:
+    from difa.document import Document
+    from difa.formats.sources import Source
+
+_OPEN = "without labels (skipped, not annotated, or called anomalous without marked words)"
 EXAMPLES = """Examples:
 
 difa evaluate model labelled.jsonl
@@ -51,11 +59,10 @@ def evaluate(
     """Measure a model on documents whose words are labelled."""
     from difa.cli.scoring import score_all
     from difa.estimator import DiFA
-    from difa.evaluate import check_labels
     from difa.evaluate import evaluate as measure
 
-    documents = read_all(labelled, skip_bad, columns_of(text_column, id_column, input_format), quiet)
-    check_labels(documents)
+    sources = find_inputs(labelled, columns_of(text_column, id_column, input_format), quiet, skip_bad)
+    documents = _read_labelled(sources, skip_bad, quiet)
     fitted = DiFA.load(model, cache=cache, threads=threads).allow(allowed_words(allow))
     figures = measure(score_all(fitted, documents, fpr, fdr, quiet), documents)
     if json:
@@ -65,3 +72,25 @@ def evaluate(
     for name, level in (("words", figures.word), ("documents", figures.document)):
         typer.echo(f"{name:10}{level.auroc:8.3f}{level.average_precision:8.3f}{level.anomalous:12d}{level.count:8d}")
     typer.echo(f"flagged: {figures.recall:.0%} of anomalous documents, {figures.false_alarm_rate:.1%} of normal ones")
+
+
+def _read_labelled(sources: Sequence[Source], skip_bad: bool, quiet: bool) -> list[Document]:
+    """All documents that can be evaluated; tasks of an export without labels are left out and counted."""
+    from difa.errors import InputError
+    from difa.evaluate import check_labels
+
+    left_out = 0
+
+    def is_labelled(source: Source, document: Document) -> bool:
+        nonlocal left_out
+        is_open = source.suffix == ".json" and document.labels is None
+        left_out += is_open
+        return not is_open
+
+    documents = list(stream_sources(sources, skip_bad, is_labelled))
+    if left_out and not documents:
+        raise InputError(f"expected annotated tasks, got {left_out} {_OPEN}: annotate them in Label Studio and export again")
+    check_labels(documents)
+    if left_out:
+        say(f"difa: {left_out} {'document' if left_out == 1 else 'documents'} left out: {_OPEN}", quiet)
+    return documents

@@ -168,7 +168,8 @@ def _score_here(fitted: DiFA, job: Job, quiet: bool) -> int:
     from difa.engines.local import score_inputs
     from difa.formats.table_output import format_of
 
-    is_lines = format_of(job.out, job.format) == "jsonl"
+    file = job.out / "part" if job.out is not None and job.shard_size else job.out  # a folder may be called anything
+    is_lines = format_of(file, job.format) == "jsonl"
     on_terminal = job.out is None and is_lines and sys.stdout.isatty()
     with stream(quiet or on_terminal) as watch, _to_stdout(job.out, is_lines) as written:
         outcome = score_inputs(fitted, replace(job, out=written), watch, _show if on_terminal else _print)

@@ -111,6 +111,6 @@ def _guess(first: bytes) -> Parser:
     """Standard input is JSON lines if its first line is a JSON object with the right keys, and text otherwise."""
     try:
         is_object = first.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
-        return parse_json_line if is_object and parse_json_line(first, "-", 1) else parse_text_line
+        return parse_json_line if is_object and parse_json_line(first, "stdin", 1) else parse_text_line
     except InputError:
         return parse_text_line

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from difa.errors import InputError
-from difa.formats.table_lines import TableLines, encoding_of
+from difa.formats.encoding import encoding_of, is_unmarked_utf16
+from difa.formats.table_lines import TableLines
 from difa.formats.tables import Columns, Table, choose_columns
 
 _SEPARATORS = ",;\t|"
@@ -41,6 +42,9 @@ WHOLE = Piece()
 def read_header(file: io.BufferedReader, source: str, asked: Columns, separator: str | None) -> Table:
     """Columns and separator of a text table, from its first bytes."""
     head = file.read(_HEAD)
+    if is_unmarked_utf16(head.partition(b"\n")[0]):
+        expected = "expected UTF-8 text, or UTF-16 with its mark, got UTF-16 without one"
+        raise InputError(f"{source}: {expected}: save the table as CSV UTF-8, or run iconv -f UTF-16LE -t UTF-8")
     text = head.decode(encoding_of(head), "surrogateescape")
     if len(head) == _HEAD:
         text = text[: text.rfind("\n") + 1] or text  # the last line may be cut
@@ -53,7 +57,7 @@ def read_header(file: io.BufferedReader, source: str, asked: Columns, separator:
         raise InputError(f"{source}: expected a header with the names of the columns, got an empty table")
     if complaint := _not_unicode(rows[0]):
         raise InputError(f"{source}:1: {complaint}")
-    names = rows[0]
+    names = _named(rows[0])
     whole = [row for row in rows[1 : _SAMPLE + 1] if len(row) == len(names)]
     sample = {name: [row[at] for row in whole if row[at]] for at, name in enumerate(names)}
     table = choose_columns(names, asked, sample, source)
@@ -110,7 +114,7 @@ def _rows(lines: TableLines, table: Table, first: int) -> Iterator[tuple[int, li
         except StopIteration:
             return
         except csv.Error as error:
-            yield number, f"expected a row of a table, got a broken one ({_explain(error)})"
+            yield number, f"expected a row of a table, got a broken one ({_explain(error)}){_remedy(error)}"
             continue
         except UnicodeDecodeError as error:
             yield number, f"expected UTF-16 text as the table's mark says, got something else ({error.reason})"
@@ -154,6 +158,11 @@ def _fit(lines: list[str], separator: str) -> tuple[float, int]:
     return sum(len(row) == len(rows[0]) for row in rows) / len(rows), len(rows[0])
 
 
+def _named(names: list[str]) -> list[str]:
+    """The names of a header; where several are empty, as those behind the last column often are, they are numbered."""
+    return names if names.count("") < 2 else [name or f"column {at}" for at, name in enumerate(names, 1)]
+
+
 def _not_unicode(row: list[str]) -> str | None:
     try:
         "".join(row).encode()
@@ -174,6 +183,15 @@ def _uneven(row: list[str], table: Table) -> str:
 
 
 def _explain(error: csv.Error) -> str:
-    if "end of data" in str(error) or "field limit" in str(error):
+    if _is_open(error):
         return "a quote is opened and never closed"
-    return str(error)
+    return str(error).replace("\t", "\\t")
+
+
+def _remedy(error: csv.Error) -> str:
+    is_quote = _is_open(error) or "expected after" in str(error)
+    return ": double the quotes inside cells, or remove them" if is_quote else ""
+
+
+def _is_open(error: csv.Error) -> bool:
+    return "end of data" in str(error) or "field limit" in str(error)

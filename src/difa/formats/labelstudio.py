@@ -2,7 +2,8 @@
 
 An export is one JSON list of tasks. A task holds the text under `data` and the marked spans under `annotations`, of which the
 last that was not cancelled counts (the short export has both at the top). Words that overlap a span are labelled 1, unless
-its label says normal: `0` or `normal`, which annotators use for whole sentences without a fault.
+its label says normal: `0` or `normal`, which annotators use for whole sentences without a fault. A document that is called
+anomalous as a whole, and has no such span, gets no labels: which of its words are at fault is not known.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from difa.formats.lines import kind_of, with_columns
 from difa.words import from_text, mark_words
 
 NORMAL = ("0", "normal")
+VERDICT = "verdict"
+"""The control of our labelling configuration with which a whole document is judged."""
+ANOMALOUS = "anomalous"
 ID_KEY = "difa_id"
 """Where a task that we exported keeps the document's own id."""
 _TEXT_KEYS = ("text", "sentence")
@@ -41,7 +45,7 @@ def tasks(content: bytes) -> list[bytes]:
 
 
 def parse_task(line: bytes, source: str, number: int) -> Document | None:
-    """A document from a task; without any annotation it has no labels."""
+    """A document from a task; it has no labels without any annotation, or if it is called anomalous and no words are marked."""
     task = json.loads(line)
     if not isinstance(task, dict):
         raise InputError(f"expected a task, a JSON object, got {kind_of(task)}")
@@ -53,11 +57,13 @@ def parse_task(line: bytes, source: str, number: int) -> Document | None:
     kept = {key: value for key, value in data.items() if key not in (ID_KEY, *_TEXT_KEYS)} if "data" in task else {}
     document = check_document(from_text(text, id=f"{source}:{number}" if given is None else str(given)))
     document = with_columns(document, kept)
-    spans = _spans(task)
-    if spans is None:
+    marks = _marks(task)
+    if marks is None:
         return document
     wide = [place + before for before, place in enumerate(wide_places(text))]
-    marked = [_place(span, text, wide) for span in spans if not _is_normal(span)]
+    marked = [_place(mark, text, wide) for mark in marks if "start" in mark and not _is_normal(mark)]
+    if not marked and any(map(_is_anomalous, marks)):
+        return document
     return replace(document, labels=mark_words(document.words, marked))
 
 
@@ -70,14 +76,22 @@ def _text(data: Any) -> str:
     raise InputError(f'expected a string as "text" in the task\'s data, got {", ".join(map(repr, fields)) or "nothing"}')
 
 
-def _spans(task: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """Values of the marked spans, or None where nobody annotated the task."""
+def _marks(task: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Values of the marked spans and of the verdict on the document, or None where nobody annotated the task."""
+    marks: list[Any] | None
     if "annotations" in task:
         done = [entry for entry in _objects(task, "annotations") if not entry.get("was_cancelled")]
-        marks = [mark.get("value") for mark in _objects(done[-1], "result")] if done else []
-        return [mark for mark in marks if isinstance(mark, dict) and "start" in mark] if done else None
-    label = task.get("label")
-    return [span for span in label if isinstance(span, dict) and "start" in span] if isinstance(label, list) else None
+        marks = [mark.get("value") for mark in _objects(done[-1], "result")] if done else None
+    else:
+        verdict, spans = task.get(VERDICT), task.get("label")
+        judged = [{"choices": [verdict]}] if verdict in (ANOMALOUS, *NORMAL) else []  # others are a column of the user's
+        marks = [*spans, *judged] if isinstance(spans, list) else judged or None
+    return None if marks is None else [mark for mark in marks if isinstance(mark, dict)]
+
+
+def _is_anomalous(mark: dict[str, Any]) -> bool:
+    choices = mark.get("choices")
+    return isinstance(choices, list) and any(str(choice).strip().lower() == ANOMALOUS for choice in choices)
 
 
 def _objects(holder: dict[str, Any], name: str) -> list[dict[str, Any]]:

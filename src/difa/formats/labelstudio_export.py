@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from difa.document import Result, WordScore
-from difa.formats.labelstudio import ID_KEY, wide_places
+from difa.formats.labelstudio import ANOMALOUS, ID_KEY, VERDICT, wide_places
 
 LABEL = "anomaly"
 CONFIGURATION = f"""<View>
@@ -20,9 +20,9 @@ CONFIGURATION = f"""<View>
     <Label value="{LABEL}" background="#e03131"/>
   </Labels>
   <Text name="text" value="$text" granularity="word"/>
-  <Choices name="verdict" toName="text" choice="single" showInline="true">
+  <Choices name="{VERDICT}" toName="text" choice="single" showInline="true">
     <Choice value="normal"/>
-    <Choice value="anomalous"/>
+    <Choice value="{ANOMALOUS}"/>
   </Choices>
 </View>
 """
@@ -48,8 +48,8 @@ def task_of(result: Result, version: str, describe: Describe) -> dict[str, Any]:
     """One task: the text, its id and its other columns, and what the model marks."""
     wide = wide_places(result.text)
     regions = [_region(result.text, wide, words, number, describe) for number, words in enumerate(_regions(result))]
-    verdict = {"choices": ["anomalous" if result.is_anomaly else "normal"]}
-    choice = {"id": "verdict", "from_name": "verdict", "to_name": "text", "type": "choices", "value": verdict}
+    verdict = {"choices": [ANOMALOUS if result.is_anomaly else "normal"]}
+    choice = {"id": VERDICT, "from_name": VERDICT, "to_name": "text", "type": "choices", "value": verdict}
     prediction = {"model_version": version, "score": 1.0 - result.p_value, "result": [*regions, choice]}
     return {"data": {**result.columns, "text": result.text, ID_KEY: result.id}, "predictions": [prediction]}
 

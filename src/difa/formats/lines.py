@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
 from difa.formats.bounds import check_document, check_line, check_text
+from difa.formats.encoding import UTF16_MARKS, is_unmarked_utf16
 from difa.words import from_text, from_tokens, mark_words
 
-OWN_KEYS = frozenset(
-    ("id", "text", "tokens", "labels", "spans", "columns", "score", "p_value", "is_anomaly", "summary", "evidence", "words")
-)
-"""Keys of documents and of results: no columns of the user's."""
+MARKS = ("tokens", "labels", "spans")
+"""Keys that split a text into words or label them, if they hold what they should."""
+_RESULT_KEYS = frozenset(("id", "text", "columns", "score", "p_value", "is_anomaly", "summary", "evidence", "judged_by", "words"))
+"""Keys of a result of ours, which are no columns of the user's."""
+_NAMED = 5  # keys in a message
 
 
 def parse_text_line(line: bytes, source: str, number: int) -> Document | None:
@@ -37,10 +40,64 @@ def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
         raise InputError(f"expected a JSON object, got something else ({error})") from None
     if not isinstance(record, dict):
         raise InputError(f"expected a JSON object, got {kind_of(record)}")
-    document = parse_record(record, f"{source}:{number}")
-    known = record.get("columns")  # what was scored before has them there
-    kept = {**(known if isinstance(known, dict) else {}), **{key: record[key] for key in record if key not in OWN_KEYS}}
-    return with_columns(document, kept)
+    if _is_result(record):
+        known = record.get("columns")
+        kept = (known if isinstance(known, dict) else {}) | {key: record[key] for key in record if key not in _RESULT_KEYS}
+        return with_columns(parse_row_text(record["text"], record.get("id"), kept, f"{source}:{number}"), kept)
+    used = _document_keys(record)
+    stored = ("id", "text") if "labels" in used or "tokens" not in used else ("id", "text", "tokens")  # by the document itself
+    return with_columns(parse_record(used, f"{source}:{number}"), {key: record[key] for key in record if key not in stored})
+
+
+def _is_result(record: dict[str, Any]) -> bool:
+    """Whether a record is a result of ours, rather than one of the user's with keys of the same names."""
+    words = record.get("words")
+    return (
+        isinstance(words, list)
+        and all(key in record for key in ("text", "score", "p_value", "is_anomaly"))
+        and all(isinstance(word, dict) and "p_value" in word for word in words)
+    )
+
+
+def parse_row_text(text: str, id: Any, columns: Mapping[str, Any], fallback_id: str) -> Document:
+    """A document from a text and the columns beside it: labelled by `tokens` and `labels`, or by `spans`, if they are such.
+
+    `tokens` without labels stand in for a text that is empty. Otherwise they are an ordinary column, as the text was named.
+    """
+    used = _document_keys({"text": text, "id": id} | {key: columns[key] for key in MARKS if key in columns})
+    if "tokens" not in used:
+        used.pop("labels", None)
+    elif text and "labels" not in used:
+        del used["tokens"]
+    return parse_record(used, fallback_id)
+
+
+def _document_keys(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes the document of a record; beside a text, what is no list of words or labels is a column of the user's."""
+    used = {key: record[key] for key in ("id", "text", *MARKS) if record.get(key) is not None}
+    if "text" in record and not used.keys() & {"text", "tokens"}:
+        used["text"] = ""
+    if "text" not in used:
+        return used if "tokens" in used else dict(record)
+    fits = {"tokens": _are_strings, "labels": _are_flags, "spans": _are_lists}
+    used = {key: value for key, value in used.items() if key not in fits or fits[key](value)}
+    if used.get("labels") == [] and "tokens" not in used:
+        del used["labels"]
+    if "spans" in used and "labels" not in used:
+        used.pop("tokens", None)  # spans are of the text
+    return used
+
+
+def _are_strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+
+
+def _are_flags(value: Any) -> bool:
+    return isinstance(value, list) and all(type(entry) is int and entry in (0, 1) for entry in value)
+
+
+def _are_lists(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, list) for entry in value)
 
 
 def with_columns(document: Document, columns: dict[str, Any]) -> Document:
@@ -62,23 +119,30 @@ def parse_record(record: dict[str, Any], fallback_id: str | None = None) -> Docu
     document_id = fallback_id if given is None else str(given)
     text, tokens, labels, spans = (record.get(key) for key in ("text", "tokens", "labels", "spans"))
     if text is None and tokens is None:
-        raise InputError(f'expected "text" or "tokens", got only {", ".join(map(repr, record)) or "an empty object"}')
+        raise InputError(_without_text(record))
     if text is not None and not isinstance(text, str):
         raise InputError(f'expected a string as "text", got {kind_of(text)}')
     if text is not None:
         check_text(text)
     if tokens is not None:
-        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+        if not _are_strings(tokens):
             raise InputError('expected a list of strings as "tokens"')
-        if labels is not None and (
-            not isinstance(labels, list) or any(type(label) is not int or label not in (0, 1) for label in labels)
-        ):
+        if labels is not None and not _are_flags(labels):
             raise InputError('expected a list of 0 and 1 as "labels"')
         return check_document(from_tokens(tokens, text=text, id=document_id, labels=labels))
     if labels is not None:
         raise InputError('expected "tokens" beside "labels", one per label; for raw text mark "spans" of [start, end]')
     document = check_document(from_text(str(text), id=document_id))
     return document if spans is None else _marked(document, spans)
+
+
+def _without_text(record: Mapping[str, Any]) -> str:
+    """What to say of a record that has neither text nor tokens."""
+    got = ", ".join(map(repr, record)) or "an empty object"
+    held = [repr(key) for key, value in record.items() if isinstance(value, str) and key != "id"]
+    named = ", ".join(held[:_NAMED]) + (", …" if len(held) > _NAMED else "")
+    remedy = f'rename the key with the text to "text" (strings are in {named})' if held else 'give the document as "text"'
+    return f'expected "text" or "tokens", got only {got}: {remedy}'
 
 
 def _marked(document: Document, spans: Any) -> Document:
@@ -93,6 +157,8 @@ def _marked(document: Document, spans: Any) -> Document:
 
 def _decode(line: bytes) -> str:
     check_line(line)
+    if is_unmarked_utf16(line) or line.startswith(UTF16_MARKS):
+        raise InputError("expected UTF-8 text, got UTF-16: save the file as UTF-8, or run iconv -f UTF-16 -t UTF-8")
     try:
         return line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError as error:

@@ -53,8 +53,8 @@ def read_schema(path: Any, asked: Columns, label: str | None = None) -> Table:
                 for name in texts:
                     if row[name]:
                         cells[name].append(row[name])
-        table = choose_columns(schema.names, asked, cells, label or str(path))
-        return replace(table, types={field.name: field.type for field in schema})
+        types = {field.name: field.type for field in schema}
+        return replace(choose_columns(schema.names, asked, cells, label or str(path), types), types=types)
 
 
 def read_rows(

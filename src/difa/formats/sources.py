@@ -53,7 +53,9 @@ class Source:
 
     @property
     def label(self) -> str:
-        """Its name in ids and messages; bytes that are no text are escaped."""
+        """Its name in ids and messages; bytes that are no text are escaped. A dash would look like a formula in a cell."""
+        if self.is_stdin:
+            return "stdin"
         return self.name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
     @property
@@ -118,8 +120,10 @@ def _with_tables(found: Sequence[Source], asked: Columns) -> list[Source]:
     """The sources, with the columns of those that are tables."""
     sources = [replace(source, table=_table(source, asked)) for source in found]
     if not asked.is_open and not any(source.table for source in sources):
-        option = "text column" if asked.text is not None else "id column"
-        raise InputError(f"{option}: expected a table ({', '.join(TABLES)}) among the inputs, got none")
+        key, name = ("text", asked.text) if asked.text is not None else ("id", asked.id)
+        is_lines = any(source.suffix == ".jsonl" for source in found)
+        remedy = f': in JSON lines rename the key {name!r} to "{key}"' if is_lines else ""
+        raise InputError(f"{key} column: expected a table ({', '.join(TABLES)}) among the inputs, got none{remedy}")
     return sources
 
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 from collections import deque
 from typing import Any
 
 from difa.formats.bounds import MOST_BYTES, Reads, skip_line
-
-
-def encoding_of(head: bytes) -> str:
-    """The encoding of a table by its first bytes."""
-    return "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+from difa.formats.encoding import encoding_of
 
 
 class TableLines:

@@ -16,11 +16,12 @@ from typing import Any, BinaryIO
 
 from difa.document import Result
 from difa.errors import ConfigError, InputError
-from difa.formats.packed import packed, suffix_of
+from difa.formats.packed import PACKED, is_packed, packed, suffix_of
 from difa.formats.shape import SUMMARISED, Shape, flagged_words, suggestions
 from difa.formats.write import read_lines
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
+_ENDINGS = f"{', '.join(f'.{name}' for name in FORMATS)} (all but Parquet also with {' or '.join(PACKED)})"
 BETWEEN_WORDS = " | "
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _BLOCK = 1 << 20
@@ -33,9 +34,13 @@ def format_of(out: Path | None, format: str | None) -> str:
     ending = suffix_of(out).removeprefix(".") if out is not None else ""
     if format is not None and ending in FORMATS and ending != format:
         raise ConfigError(f"format {format}: expected a file ending in .{format}, got {out}")
-    found = format or (ending if ending in FORMATS else "jsonl")
+    if format is None and ending and ending not in FORMATS:
+        raise ConfigError(f"{out}: expected a file ending in {_ENDINGS}, got .{ending}: choose one of these, or give the format")
+    found = format or ending or "jsonl"
     if found == "parquet" and out is None:
         raise ConfigError("format parquet: expected a file to write to, got standard output")
+    if found == "parquet" and out is not None and is_packed(out):
+        raise ConfigError(f"{out}: expected Parquet as it is, got {out.suffix}: leave that ending out, it is packed inside")
     return found
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
-from difa.formats.lines import parse_record, with_columns
+from difa.formats.lines import MARKS, parse_row_text, with_columns
 
 
 class AmbiguousTextError(InputError):
@@ -74,7 +74,9 @@ class Table:
     """Arrow types of the columns, where they are known."""
 
 
-def choose_columns(names: Sequence[str], asked: Columns, sample: Mapping[str, Sequence[str]], source: str) -> Table:
+def choose_columns(
+    names: Sequence[str], asked: Columns, sample: Mapping[str, Sequence[str]], source: str, types: Mapping[str, Any] | None = None
+) -> Table:
     """The table with these columns.
 
     Args:
@@ -82,16 +84,20 @@ def choose_columns(names: Sequence[str], asked: Columns, sample: Mapping[str, Se
         asked: what the user named.
         sample: some cells of each column that holds strings.
         source: the table's name.
+        types: what the columns hold, if that is known.
     """
     listed = ", ".join(map(repr, names)) or "none"
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
         raise InputError(f"{source}: expected a header with different names, got {twice!r} twice: rename one")
-    for option, name in (("text column", asked.text), ("id column", asked.id)):
+    for key, name in (("text", asked.text), ("id", asked.id)):
         if name is not None and name not in names:
-            raise InputError(f"{source}: {option}: expected one of the columns {listed}, got {name!r}")
+            is_json = bool(names) and names[0].startswith("{")
+            remedy = f': this is JSON, so rename the key to "{key}" and name no column' if is_json else ""
+            raise InputError(f"{source}: {key} column: expected one of the columns {listed}, got {name!r}{remedy}")
     if asked.text is not None and asked.text not in sample:
-        raise InputError(f"{source}: expected a column of strings as text, {asked.text!r} holds something else")
+        held = f"{asked.text!r} holds {(types or {}).get(asked.text, 'something else')}"
+        raise InputError(f"{source}: expected a column of strings as text, {held}: name another column, or turn it into strings")
     text = asked.text if asked.text is not None else guess_text(sample)
     if text is None:
         raise AmbiguousTextError(
@@ -115,29 +121,25 @@ def row_document(table: Table, row: Mapping[str, Any], source: str, number: int)
     """A row as a document; a cell without text gives a document without words."""
     held = row[table.text]
     given = None if table.id is None else row[table.id]
-    record = {"text": "" if held is None else held, "id": None if given in (None, "") else _as_id(given)}
-    spans = _spans(row.get("spans"))
-    if spans is not None:
-        record["spans"] = spans
-    elif isinstance(row.get("tokens"), list):
-        record |= {key: row[key] for key in ("tokens", "labels") if row.get(key) is not None}
-    document = parse_record(record, f"{source}:{number}")
-    return with_columns(document, {name: as_json(value) for name, value in row.items() if name not in (table.text, table.id)})
+    columns = {name: value for name, value in row.items() if name not in (table.text, table.id)}
+    own_id = None if given in (None, "") else _as_id(given)
+    marks = {key: _listed(columns[key]) for key in MARKS if key in columns}
+    document = parse_row_text("" if held is None else held, own_id, marks, f"{source}:{number}")
+    return with_columns(document, {name: as_json(value) for name, value in columns.items()})
 
 
 def _as_id(value: Any) -> str | int:
     return value if isinstance(value, (str, int)) and not isinstance(value, bool) else str(as_json(value))
 
 
-def _spans(cell: Any) -> list[Any] | None:
-    """Marked spans, from a nested column or from JSON in a cell; anything else is an ordinary column."""
+def _listed(cell: Any) -> Any:
+    """A list that a cell of text holds as JSON; anything else as it is."""
     if isinstance(cell, str) and cell.lstrip().startswith("["):
         try:
-            cell = json.loads(cell)
-        except ValueError:
-            return None
-    is_list = isinstance(cell, list) and all(isinstance(span, list) for span in cell)
-    return cell if is_list else None
+            return json.loads(cell)
+        except (ValueError, RecursionError):
+            return cell
+    return cell
 
 
 def as_json(value: Any) -> Any:
