@@ -131,8 +131,10 @@ def _max_length(model: Any, tokenizer: Any) -> int:
 def _verify(graph: bytes, module: Any, ids: Any, mask: Any) -> None:
     import torch
 
+    from difa.runtime.graph_check import refuse_unsafe
     from difa.runtime.session import session
 
+    refuse_unsafe("encoder.onnx", graph)  # or a model could be fitted, and not loaded again
     with torch.no_grad():
         expected = module(ids, mask).numpy()
     got = session(graph).run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0]
