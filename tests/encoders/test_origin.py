@@ -2,7 +2,6 @@
 
 import json
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -161,7 +160,9 @@ def test_a_user_may_fit_with_the_old_format(old_format, tiny_encoder):
 
 @pytest.mark.slow
 def test_a_pickle_in_the_old_format_runs_nothing(old_format, tmp_path):
-    (old_format / "pytorch_model.bin").write_bytes(pickle.dumps(Payload(tmp_path / "ran")))
+    import torch
+
+    torch.save({"weights": Payload(tmp_path / "ran")}, old_format / "pytorch_model.bin")
     with pytest.raises(EncoderError, match="expected weights that are numbers alone"):
         load_encoder(EncoderConfig(name=str(old_format)))
     assert not (tmp_path / "ran").exists()
