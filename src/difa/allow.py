@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difa.errors import InputError
-from difa.words import split_words
+from difa.words import check_unicode, split_words
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class AllowList:
             if not isinstance(word, str) or not word.strip():
                 got = "an empty one" if isinstance(word, str) else type(word).__name__
                 raise InputError(f"allow: expected words as strings, got {got}: remove it")
+            check_unicode(word)
             found.setdefault(_fold(word), " ".join(word.split()))
         return cls(tuple(found[key] for key in sorted(found)))
 
