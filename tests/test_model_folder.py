@@ -132,6 +132,13 @@ def test_odd_values_are_one_line(saved, config, path, odd):
     refused(saved, "damaged or incomplete model")
 
 
+def test_text_that_no_file_can_hold_is_refused_before_the_model_is_saved_again(saved, config):
+    updates = {"times": 1, "documents": 1, "words": 1, "last": "\ud800"}
+    for odd in (changed(config, ("encoder", "name"), "\ud800"), config | {"updates": updates}):
+        write_config(saved, odd)
+        refused(saved, "half a surrogate pair")
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
