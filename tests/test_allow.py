@@ -1,6 +1,7 @@
 """Words that are allowed: which they are, what they do to scores, and where they are kept."""
 
 import json
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,6 +13,7 @@ from difa.cascade import Cascade
 from difa.engines.lines import lines_of
 from difa.errors import InputError, ModelError
 from difa.formats.write import from_json_line, to_json_line
+from difa.model_folder import read_config, write_config
 from difa.persist import set_allowed
 from difa.words import from_tokens
 
@@ -45,7 +47,9 @@ def test_a_list_has_each_word_once_in_order():
         allow.minus(["a", "x"])
 
 
-@pytest.mark.parametrize(("words", "got"), [("word", "a single string"), ([""], "an empty one"), ([7], "int")])
+@pytest.mark.parametrize(
+    ("words", "got"), [("word", "a single string"), ([""], "an empty one"), ([7], "int"), (["a\ud800"], "surrogate")]
+)
 def test_what_is_no_list_of_words_is_refused(words, got):
     with pytest.raises(InputError, match=got):
         AllowList.of(words)
@@ -107,11 +111,11 @@ def test_lists_that_are_changed_at_once_lose_nothing(fast_large, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
-def test_a_damaged_list_is_named(fast_large, tmp_path):
+@pytest.mark.parametrize(("entry", "reason"), [(7, "got int"), ("a\ud800", "half a surrogate pair")])
+def test_a_damaged_list_is_named(fast_large, tmp_path, entry, reason):
     fast_large.save(tmp_path / "m")
-    path = tmp_path / "m" / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"allowed": [7]}))
-    with pytest.raises(ModelError):
+    write_config(tmp_path / "m", read_config(tmp_path / "m") | {"allowed": [entry]})
+    with pytest.raises(ModelError, match=reason):
         DiFA.load(tmp_path / "m")
 
 
@@ -153,6 +157,12 @@ class TestCommand:
         assert difa("allow", stored, "--list").stdout == "New York\nWpdlkrt\n"
         assert DiFA.load(stored).allowed_ == ("New York", "Wpdlkrt")
         assert not [path for path in stored.iterdir() if path.name.startswith(".")]
+
+    def test_a_list_does_not_steer_the_terminal(self, stored, difa, monkeypatch):
+        set_allowed(stored, lambda before: before.plus(["a\x1b]0;title\x07", "b\x9bm", "n\u200cm"]))
+        assert difa("allow", stored, "--list").stdout == "a\\x1b]0;title\\x07\nb\\x9bm\nn\u200cm\n"
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        assert difa("allow", stored, "--list").stdout == "a\\x1b]0;title\\x07\nb\\x9bm\nn\\u200cm\n"
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from difa.errors import InputError
 from difa.runtime.stopping import check_wanted
-from difa.words import split_words
+from difa.words import check_unicode, split_words
 
 _LONGEST = 1_000  # characters of an entry: they bound the work on a word of a document
 _TURN = 256  # words between two looks whether anybody still waits
@@ -40,6 +40,7 @@ class AllowList:
                 raise InputError(f"allow: expected words as strings, got {got}: remove it")
             if len(word) > _LONGEST:
                 raise InputError(f"allow: expected words and phrases of at most {_LONGEST:,} characters, got {len(word):,}")
+            check_unicode(word)
             found.setdefault(_fold(word), " ".join(word.split()))
         return cls(tuple(found[key] for key in sorted(found)))
 

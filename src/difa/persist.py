@@ -28,6 +28,7 @@ from difa.detector import Detector
 from difa.document import FloatArray, IntArray
 from difa.document_score import DocumentScore
 from difa.encoders import stored, with_cache
+from difa.encoders.origin import check_origin
 from difa.errors import DifaError, EncoderError, MissingExtraError, ModelError
 from difa.knowledge import ENGLISH, PACKAGES, check_versions, versions
 from difa.learn import Heads
@@ -70,6 +71,8 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
     config_file = read_config(folder)
     try:
         checked = Stored.of(config_file)
+        if checked.origin:
+            check_origin(checked.origin, folder)
         check_versions(checked.knowledge)
         content = read_files(folder, config_file["files"])
         detector = _restore(checked, content, threads)

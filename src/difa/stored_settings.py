@@ -16,7 +16,7 @@ from difa.detector import Detector, Updates
 from difa.encoders import EncoderSpec
 from difa.knowledge.wordlist import check_language
 from difa.views import check_views
-from difa.words import from_text
+from difa.words import check_unicode, from_text
 
 _PARAMETERS = ("preset", "fpr", "fdr", "stages", "max_words")
 _COUNTS = ("documents", "words", "left_out")
@@ -84,6 +84,7 @@ def _encoder(entries: dict[str, Any]) -> EncoderSpec:
     for name in ("name", "sha256", "fingerprint"):
         if not isinstance(getattr(spec, name), str):
             raise ValueError(f"encoder.{name}: expected a string, got {type(getattr(spec, name)).__name__}")
+        check_unicode(getattr(spec, name))
     return spec
 
 
@@ -105,6 +106,7 @@ def _updates(entries: dict[str, Any]) -> Updates:
         _count(f"updates.{name}", entries[name])
     if not isinstance(entries["last"], str):
         raise ValueError(f"updates.last: expected a time, got {type(entries['last']).__name__}")
+    check_unicode(entries["last"])
     return Updates(**entries)
 
 

@@ -46,7 +46,7 @@ def split_words(text: str) -> tuple[Word, ...]:
 
 def from_text(text: str, id: str | None = None) -> Document:
     """A document from raw text."""
-    _check_unicode(text)
+    check_unicode(text)
     return Document(text=text, words=split_words(text), id=id)
 
 
@@ -62,7 +62,7 @@ def from_tokens(
     words = None if text is None else _find_in_order(tokens, text)
     if words is None or text is None:
         text, words = " ".join(tokens), _lay_out(tokens)
-    _check_unicode(text)
+    check_unicode(text)
     return Document(text=text, words=words, id=id, labels=None if labels is None else tuple(labels))
 
 
@@ -101,7 +101,8 @@ def as_documents(items: Iterable[object]) -> Iterator[Document]:
     return (as_document(item, position) for position, item in enumerate(items))
 
 
-def _check_unicode(text: str) -> None:
+def check_unicode(text: str) -> None:
+    """Raise `InputError` for half a surrogate pair, which no file can hold and no encoder can read."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -127,3 +127,15 @@ def test_damaged_cache_files_are_computed_again(tiny_folder, tmp_path):
     expected = encoder.encode([from_text("one text")])[0].vectors
     next(tmp_path.rglob("*.npz")).write_bytes(b"\x93NUMPY broken")
     assert (encoder.encode([from_text("one text")])[0].vectors == expected).all()
+
+
+@pytest.mark.slow
+def test_a_graph_that_could_not_be_loaded_again_is_not_used(tiny_folder, tmp_path, monkeypatch):
+    from difa.encoders import export
+
+    monkeypatch.setenv("DIFA_CACHE", str(tmp_path))
+    with_function = b"\xca\x01\x06\x0a\x01f\x52\x01d"  # a function `f` that nothing calls
+    as_before = export.export_graph
+    monkeypatch.setattr(export, "export_graph", lambda *arguments: as_before(*arguments) + with_function)
+    with pytest.warns(UserWarning, match="cannot be exported to ONNX .*field 25 of type 2 in a model"):
+        load_encoder(EncoderConfig(name=str(tiny_folder)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import unicodedata
 from typing import Annotated
 
 import typer
 
-from difa.cli.options import ModelFolder, Quiet, allowed_words, say
+from difa.cli.options import ModelFolder, Quiet, allowed_words, escaped, say
 
 EXAMPLES = """Examples:
 
@@ -46,4 +48,6 @@ def allow(
         say(f"{model}: {count} {'removed' if remove else 'added'}, {len(now.entries)} words and phrases allowed", quiet)
     if list_:
         for word in now.entries:
-            typer.echo(word)
+            # Joiners within words stay in a list that goes to a file and may be read again; what steers a terminal never does.
+            controls = any(unicodedata.category(character) == "Cc" for character in word)
+            typer.echo(escaped(word) if controls or sys.stdout.isatty() else word)

@@ -65,10 +65,12 @@ def update(
         return not why
 
     sources = find_inputs(normal, columns_of(text_column, None, input_format), quiet, skip_bad)
-    fitted.update(stream_sources(sources, skip_bad, is_normal))
+    try:
+        fitted.update(stream_sources(sources, skip_bad, is_normal))
+    finally:  # also where nothing is left: this says why
+        for why, count in left_out.items():
+            say(f"difa: {count} {'document' if count == 1 else 'documents'} left out: {why}", quiet)
     after = fitted.detector_.updates
-    for why, count in left_out.items():
-        say(f"difa: {count} {'document' if count == 1 else 'documents'} left out: {why}", quiet)
     if after is before and out is None:
         say(f"{model}: nothing new", quiet)
         return

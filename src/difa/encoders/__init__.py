@@ -1,8 +1,9 @@
 """Words -> vectors: one vector per word, max-pooled over its subwords, at a chosen hidden layer.
 
 `source` finds an encoder's folder, `export` cuts it at its layer and writes it as ONNX, `onnx` runs it, `cache` keeps vectors
-on disk, `stored` puts an encoder into a model folder, `none` stands in where there is no encoder. Nothing here but `export` needs
-torch or transformers, once per encoder and layer, and `eager`, for an encoder that cannot be exported.
+on disk, `stored` puts an encoder into a model folder, `origin` checks one that a folder only names, `none` stands in where there
+is no encoder. Nothing here but `export` needs torch or transformers, once per encoder and layer, and `eager`, for an encoder that
+cannot be exported.
 """
 
 from __future__ import annotations

