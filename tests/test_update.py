@@ -240,7 +240,7 @@ class TestCommand:
         run = difa("update", stored, "--normal", tmp_path / "export.json", "--out", tmp_path / "m2")
         assert run.exit_code == 0, run.stderr
         assert "1 document left out: words are marked as anomalies" in run.stderr
-        assert "1 document left out: nobody annotated the task" in run.stderr
+        assert "1 document left out: nobody called the task normal" in run.stderr
         assert "3 documents, 26 words added, in update 1" in run.stderr
         assert DiFA.load(tmp_path / "m2").detector_.updates.documents == 3
         assert DiFA.load(stored).detector_.updates.documents == 0

@@ -84,4 +84,4 @@ def _why_not(source: Source, document: Document) -> str:
     """Why nobody called a document normal; empty if someone did."""
     if any(document.labels or ()):
         return "words are marked as anomalies"
-    return "nobody annotated the task" if source.suffix == ".json" and document.labels is None else ""
+    return "nobody called the task normal" if source.suffix == ".json" and document.labels is None else ""
