@@ -253,3 +253,11 @@ def test_parquet_whose_column_names_are_no_text_is_refused_in_one_line(tmp_path)
     path.write_bytes(path.read_bytes().replace(b"nameXY", b"name\xd8\xff"))
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         list(read_documents([str(path)]))
+
+
+def test_brackets_without_end_in_a_cell_are_an_ordinary_column(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f'text,spans\nhello my friend,"{"[" * 100_000}"\n')
+    (document,) = read_documents([str(path)])
+    assert document.labels is None
+    assert document.columns == {"spans": "[" * 100_000}

@@ -147,3 +147,9 @@ def test_other_files_are_no_results(tmp_path):
 def test_white_space_before_a_number_does_not_hide_a_formula(tmp_path):
     (row,) = rows_of(publish(tmp_path, "a.csv", [replace(RESULT, columns={"day": "\t5"})]))
     assert row["day"] == "'\t5"
+
+
+@pytest.mark.parametrize("beginning", ["\n=1", "\n5", "\uff1d1", "\uff0b1", "\uff0d1", "\uff201"])
+def test_a_line_feed_or_a_full_width_sign_does_not_hide_a_formula(tmp_path, beginning):
+    (row,) = rows_of(publish(tmp_path, "a.csv", [replace(RESULT, columns={"day": beginning})]))
+    assert row["day"] == f"'{beginning}"

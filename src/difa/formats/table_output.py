@@ -23,7 +23,7 @@ from difa.formats.write import read_lines
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
 _ENDINGS = f"{', '.join(f'.{name}' for name in FORMATS)} (all but Parquet also with {' or '.join(PACKED)})"
 BETWEEN_WORDS = " | "
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # and the full-width signs, which some spreadsheets take for them
 _BLOCK = 1 << 20
 
 
