@@ -63,7 +63,7 @@ def _from_parquet(path: Path) -> Iterator[Result]:
     own = {name: shape["own"].get(name, name) for name in ("score", "p_value", "is_anomaly", "evidence", "words")}
     if missing := next((name for name in (shape["text"], *own.values()) if name not in names), None):
         raise InputError(f"{path}: expected results of `difa score`, got a table without the column {missing!r}")
-    for number, row in read_rows(str(path)):
+    for number, row in read_rows(str(path), most=_MOST):
         if isinstance(row, str):
             raise InputError(f"{path}:{number}: {row}")
         yield _result(row, shape, own)
