@@ -1,17 +1,20 @@
 """Files as they are opened on the page: read as the command line reads them."""
 
 import gzip
+import http.client
 import io
 import json
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
-from difa.formats import read_documents
+from difa.formats import Entry, Position, read_documents
 from difa.serve import tables
+from tests import HANG
 from tests.serve.conftest import running, wait_until
 
 BINARY = {"Content-Type": "application/octet-stream"}
@@ -101,13 +104,67 @@ def test_documents_are_those_of_the_command_line(plain, tmp_path, name, monkeypa
         ("PAR1", {"name": "a.parquet"}, 422, "a.parquet: cannot be read as Parquet"),
         ("text\n" + "a" * 100_000, {"name": "a.csv"}, 413, "expected a file of at most 100000 bytes"),
         (gzip.compress(b"word " * 9 + b"\n" + b"word\n" * 50_000), {"name": "a.txt.gz"}, 413, "more than fits into a page"),
+        (gzip.compress(b"\n" * 500_000), {"name": "a.txt.gz"}, 413, "a.txt.gz: expected at most 400000 bytes when unpacked"),
+        (gzip.compress(b"text\n" + b"\n" * 500_000), {"name": "a.csv.gz"}, 413, "expected at most 400000 bytes when unpacked"),
+        (gzip.compress(b"[" + b" " * 500_000), {"name": "a.json.gz"}, 413, "expected at most 400000 bytes when unpacked"),
+        (b"text,spans\na," + b"[" * 90_000, {"name": "a.csv"}, 200, ""),
     ],
 )
 def test_what_cannot_be_read_gets_one_line(plain, content, query, status, message):
     got, answer = read(plain, content, **query)
     assert got == status
-    assert message in answer["error"]
-    assert "/tmp" not in answer["error"]
+    assert message in answer.get("error", "")
+    assert "/tmp" not in answer.get("error", "")
+
+
+def test_parquet_that_becomes_too_large_is_refused(plain):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    buffer = io.BytesIO()
+    parquet.write_table(pa.table({"text": ["a" * 500_000]}), buffer, compression="zstd")
+    status, answer = read(plain, buffer.getvalue(), name="a.parquet")
+    assert status == 413
+    assert "a.parquet: expected at most 400000 bytes when unpacked, got more" in answer["error"]
+
+
+@pytest.fixture
+def endless(monkeypatch):
+    """A reading of a file that ends only if it is given up; events say when it begins and ends."""
+    begun, ended, real = threading.Event(), threading.Event(), tables.read_entries
+
+    def read_on(sources):
+        if sources[0].name != "endless.txt":
+            yield from real(sources)
+            return
+        begun.set()
+        try:
+            while True:
+                yield Entry(Position(), 0)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(tables, "read_entries", read_on)
+    return begun, ended
+
+
+def test_a_file_that_takes_too_long_is_given_up(fast_model, endless):
+    with running({"m": fast_model}, timeout=1) as client:
+        status, answer = read(client, "a", name="endless.txt")
+        assert status == 504
+        assert "expected a file that is read within 1 s" in answer["error"]
+        assert endless[1].wait(HANG)
+        assert read(client, "one\n", name="a.txt")[0] == 200
+
+
+def test_a_file_is_given_up_when_its_sender_has_gone(plain, endless):
+    begun, ended = endless
+    connection = http.client.HTTPConnection("127.0.0.1", plain.port, timeout=HANG)
+    connection.request("POST", "/v1/tables?name=endless.txt", b"a", BINARY)
+    assert begun.wait(HANG)
+    connection.close()
+    assert ended.wait(HANG)
+    assert read(plain, "one\n", name="a.txt")[0] == 200
 
 
 def test_another_site_cannot_send_a_file(plain):

@@ -105,6 +105,8 @@ def _entry(parse: Callable[[], Document | None], name: str, position: Position, 
         return Entry(position, done, parse())
     except InputError as error:
         return Entry(position, done, bad=f"{name}:{position.line}: {error}")
+    except RecursionError:
+        return Entry(position, done, bad=f"{name}:{position.line}: expected JSON of a few levels, got very deep nesting")
 
 
 def _guess(first: bytes) -> Parser:

@@ -17,8 +17,12 @@ MOST_BYTES = 64 << 20
 MOST_CHARACTERS = 2_000_000
 MOST_WORDS = 200_000
 """Of a document, which is scored as a whole: some 5 MB of memory for every thousand words."""
+MOST_VALUES = 4_000_000
+"""Commas and brackets of JSON that is parsed as a whole: each may become an object of a hundred bytes and more."""
 MOST_EXPORT = 256 << 20
-"""Bytes of a file that is read as a whole."""
+"""Bytes of a Label Studio export, unpacked."""
+MOST_TASKS = 1_000_000
+"""Of a Label Studio export."""
 _BLOCK = 1 << 20
 
 
@@ -49,6 +53,16 @@ def check_line(line: bytes) -> None:
     """Refuse a line that was cut off."""
     if len(line) > MOST_BYTES:
         raise InputError(f"expected a line of at most {MOST_BYTES >> 20} MB, got a longer one: put line breaks into it")
+    check_values(line)
+
+
+def check_values(content: bytes | str) -> None:
+    """Refuse JSON that would become very many objects, before it is parsed."""
+    if len(content) <= MOST_VALUES:
+        return
+    marks = [content.count(mark) for mark in ",[{"] if isinstance(content, str) else [content.count(mark) for mark in b",[{"]
+    if sum(marks) > MOST_VALUES:
+        raise InputError(f"expected at most {MOST_VALUES:,} commas and brackets in a line or task, got {sum(marks):,}: split it")
 
 
 def check_text(text: str) -> None:

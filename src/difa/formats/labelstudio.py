@@ -8,16 +8,19 @@ anomalous as a whole, and has no such span, gets no labels: which of its words a
 
 from __future__ import annotations
 
+import io
 import json
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
-from difa.formats.bounds import MOST_EXPORT, check_document, check_text
+from difa.formats.bounds import MOST_EXPORT, MOST_TASKS, check_document, check_text
+from difa.formats.json_list import NoListError, list_items
 from difa.formats.lines import kind_of, with_columns
+from difa.formats.packed import Bounded
 from difa.words import from_text, mark_words
 
 NORMAL = ("0", "normal")
@@ -30,18 +33,21 @@ _TEXT_KEYS = ("text", "sentence")
 _SHOWN = 60  # characters of a text in a message
 
 
-def tasks(content: bytes) -> list[bytes]:
-    """The tasks of an export, each as a line of JSON."""
-    if len(content) > MOST_EXPORT:
-        raise InputError(f"expected a Label Studio export of at most {MOST_EXPORT >> 20} MB, got more: export it in parts")
+def tasks(file: io.BufferedIOBase) -> Iterator[bytes]:
+    """The tasks of an export, each as a piece of JSON, one at a time."""
+    too_large = f"expected a Label Studio export of at most {MOST_EXPORT >> 20} MB, got more: export it in parts"
     try:
-        export = json.loads(content.decode("utf-8-sig"))
-        lines = [json.dumps(task).encode() for task in export] if isinstance(export, list) else None
+        for number, task in enumerate(list_items(Bounded(file, MOST_EXPORT, too_large)), 1):
+            if number > MOST_TASKS:
+                raise InputError(f"expected a Label Studio export of at most {MOST_TASKS:,} tasks, got more: export it in parts")
+            yield task
+    except InputError:
+        raise
+    except NoListError as error:
+        raise InputError(f"expected a Label Studio export, a JSON list of tasks, got {error}") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"expected a Label Studio export, a JSON list of tasks, got something else ({error})") from None
-    if lines is None:
-        raise InputError(f"expected a Label Studio export, a JSON list of tasks, got {kind_of(export)}")
-    return lines
+        found = getattr(error, "msg", error)  # without the place, which counts from somewhere inside
+        raise InputError(f"expected a Label Studio export, a JSON list of tasks, got something else ({found})") from None
 
 
 def parse_task(line: bytes, source: str, number: int) -> Document | None:

@@ -132,6 +132,12 @@ def row_count(path: str, label: str | None = None) -> int:
         return int(file.metadata.num_rows)
 
 
+def unpacked_size(path: str, label: str | None = None) -> int:
+    """Bytes of a Parquet file when it is unpacked, as its footer says."""
+    with open_parquet(path, label) as file:
+        return sum(file.metadata.row_group(at).total_byte_size for at in range(file.metadata.num_row_groups))
+
+
 def _is_text(kind: Any) -> bool:
     types = arrow(_PURPOSE).types
     kind = kind.value_type if types.is_dictionary(kind) else kind

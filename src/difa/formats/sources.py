@@ -17,15 +17,16 @@ from pathlib import Path
 
 from difa.errors import ConfigError, InputError
 from difa.formats import stdin
-from difa.formats.bounds import MOST_EXPORT, bounded_lines
+from difa.formats.bounds import bounded_lines
 from difa.formats.delimited import read_header
 from difa.formats.folders import files_below, matches
 from difa.formats.labelstudio import tasks
-from difa.formats.packed import is_packed, suffix_of, unpacked
-from difa.formats.parquet import read_schema
+from difa.formats.packed import Bounded, UnpackedError, is_packed, suffix_of, unpacked
+from difa.formats.parquet import read_schema, unpacked_size
 from difa.formats.tables import TABLES, Columns, Table
 
 LINES = (".txt", ".jsonl")
+_BLOCK = 1 << 16
 
 Lines = Iterable[bytes | None]
 """Lines, and None wherever the sender pauses."""
@@ -46,6 +47,8 @@ class Source:
     """Why nothing can be read from it: a folder, or a file in one, that was found and is closed to us."""
     place: str | None = None
     """Where its bytes lie, if not under its name."""
+    most: int | None = None
+    """Bytes that may come out of it when it is unpacked, if they are bounded."""
 
     @property
     def is_stdin(self) -> bool:
@@ -76,21 +79,29 @@ class Source:
         if self.is_stdin and self.suffix in ("", *LINES):
             yield stdin.read_lines(), lambda: 0
             return
+        if self.suffix == ".json":
+            with self.open_bytes() as (file, _):
+                for _task in self._tasks(file):  # a mistake anywhere in it is named before the first task is used
+                    pass
         with self.open_bytes() as (file, tell):
-            yield (self._tasks(file.read(MOST_EXPORT + 1)) if self.suffix == ".json" else bounded_lines(file)), tell
+            yield (self._tasks(file) if self.suffix == ".json" else bounded_lines(file)), tell
 
     @contextmanager
     def open_bytes(self) -> Iterator[tuple[io.BufferedReader, Callable[[], int]]]:
         """What is in the file, and a function that says how many bytes of it, as it lies on disk, have been read."""
         try:
             with open(self.path, "rb") as raw, unpacked(self.name, raw) as file:
-                yield file, raw.tell
+                yield (file if self.most is None else _bounded(file, self.most)), raw.tell
+        except UnpackedError as error:
+            raise UnpackedError(f"{self.label}: {error}") from None
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{self.label}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
-    def _tasks(self, content: bytes) -> list[bytes]:
+    def _tasks(self, file: io.BufferedReader) -> Iterator[bytes]:
         try:
-            return tasks(content)
+            yield from tasks(file)
+        except UnpackedError:
+            raise
         except InputError as error:
             raise InputError(f"{self.label}: {error}") from None
 
@@ -110,10 +121,28 @@ def find_sources(inputs: Sequence[str], columns: Columns | None = None, skip_bad
     return _with_tables(found, asked)
 
 
-def place_source(name: str, place: str, columns: Columns) -> Source:
-    """A file of that name, whose bytes lie at another place, as those of one that was sent."""
+def place_source(name: str, place: str, columns: Columns, most: int | None = None) -> Source:
+    """A file of that name, whose bytes lie at another place, as those of one that was sent.
+
+    Args:
+        name: its name, in messages and by its ending.
+        place: the path of its bytes.
+        columns: those that were named.
+        most: bytes that may come out of it when it is unpacked; more raise `UnpackedError`.
+    """
     _check_ending(Path(name))
-    return _with_tables([Source(name, Path(place).stat().st_size, place=place)], columns)[0]
+    source = Source(name, Path(place).stat().st_size, place=place, most=most)
+    if most is not None and source.suffix == ".parquet" and not is_packed(name) and unpacked_size(place, source.label) > most:
+        raise UnpackedError(f"{source.label}: {_too_large(most)}")
+    return _with_tables([source], columns)[0]
+
+
+def _bounded(file: io.BufferedReader, most: int) -> io.BufferedReader:
+    return io.BufferedReader(Bounded(file, most, _too_large(most)), _BLOCK)
+
+
+def _too_large(most: int) -> str:
+    return f"expected at most {most} bytes when unpacked, got more"
 
 
 def _with_tables(found: Sequence[Source], asked: Columns) -> list[Source]:

@@ -40,6 +40,12 @@ async def read_json(request: Request, settings: Settings, share: Share) -> Any:
     return parsed
 
 
+async def until_gone(request: Request) -> None:
+    """Wait until the client of a request, whose body is read, has gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 async def off_loop(size: int, function: Callable[..., T], *arguments: Any) -> T:
     """Call a function, in another thread if there is much to do, so that other requests need not wait for it."""
     if size < SMALL:

@@ -14,7 +14,7 @@ from difa.document import Explanation, Result
 from difa.errors import DifaError
 from difa.serve.allowance import Allowance, Reading
 from difa.serve.batching import Item
-from difa.serve.body import off_loop, read_json
+from difa.serve.body import off_loop, read_json, until_gone
 from difa.serve.errors import Refusal
 from difa.serve.metrics import Metrics
 from difa.serve.models import Query, ServedModel
@@ -107,7 +107,7 @@ async def _wait(
     request: Request, items: list[Item[Query, Result | Explanation]], timeout: float
 ) -> list[Item[Query, Result | Explanation]]:
     """Until all items are done; what has not begun is withdrawn when the time is up or the client has gone."""
-    gone = asyncio.create_task(_gone(request))
+    gone = asyncio.create_task(until_gone(request))
     done = asyncio.gather(*(item.outcome for item in items), return_exceptions=True)
     try:
         async with asyncio.timeout(timeout):
@@ -124,11 +124,6 @@ async def _wait(
             item.outcome.cancel()  # no effect on what is done
         with suppress(asyncio.CancelledError):
             await done
-
-
-async def _gone(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _result(outcome: Result | Explanation) -> Result:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,9 +20,12 @@ from starlette.requests import ClientDisconnect, Request
 from difa.document import Document
 from difa.errors import DifaError
 from difa.formats import read_entries
+from difa.formats.packed import UnpackedError
 from difa.formats.sources import Source, place_source
 from difa.formats.tables import AmbiguousTextError, Columns
+from difa.runtime.stopping import Abandoned, check_wanted, while_wanted
 from difa.scratch import scratch_file
+from difa.serve.body import until_gone
 from difa.serve.errors import Refusal
 from difa.serve.settings import Settings
 from difa.words import split_words
@@ -30,6 +35,7 @@ _KIND = "application/octet-stream"
 _CLOSE = {"Connection": "close"}
 _LONGEST_NAME = 200
 _EXPANSION = 2  # characters of the answer for a byte that may be sent: names of columns are repeated in every row
+_UNPACKED = 4  # bytes that may come out of a packed file for one that may be sent
 
 
 async def read_table(request: Request, settings: Settings) -> bytes:
@@ -45,16 +51,50 @@ async def read_table(request: Request, settings: Settings) -> bytes:
         with scratch_file() as (file, place):
             await _receive(request, file, settings)
             file.flush()
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(_READER, _described, name, place, columns, settings)
+            return await _while_wanted(request, settings.timeout, partial(_described, name, place, columns, settings))
     except OSError as error:
         line = f"expected a folder for temporary files with room for this one, got: {error.strerror}"
         raise Refusal(503, line, {**_CLOSE, "Retry-After": "60"}) from None
 
 
+async def _while_wanted(request: Request, timeout: float, read: Callable[[], bytes]) -> bytes:
+    """The answer; the reading is given up when the time is over or the client has gone."""
+    is_over = threading.Event()
+
+    def work() -> bytes | None:
+        try:
+            with while_wanted(lambda: not is_over.is_set()):
+                check_wanted()
+                return read()
+        except Abandoned:
+            return None
+
+    reading = asyncio.get_running_loop().run_in_executor(_READER, work)
+    gone = asyncio.create_task(until_gone(request))
+    try:
+        await asyncio.wait((reading, gone), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        if not reading.done():
+            raise Refusal(499, "the client went away") if gone.done() else _too_slow(timeout)
+        return reading.result() or b""
+    finally:
+        is_over.set()
+        gone.cancel()
+        reading.cancel()  # no effect on what has begun
+        await asyncio.wait((reading,))  # the file is there as long as it is read
+        if not reading.cancelled():
+            reading.exception()  # asyncio complains of those that nobody looks at
+
+
+def _too_slow(timeout: float) -> Refusal:
+    line = f"expected a file that is read within {timeout:g} s, but it is not: score it on the command line, or try again later"
+    return Refusal(504, line, {"Retry-After": "1"})
+
+
 def _described(name: str, place: str, asked: Columns, settings: Settings) -> bytes:
     try:
         return describe(name, place, asked, settings)
+    except UnpackedError as error:
+        raise Refusal(413, f"{error}: score it on the command line") from None
     except DifaError as error:
         raise Refusal(422, str(error)) from None
 
@@ -62,7 +102,7 @@ def _described(name: str, place: str, asked: Columns, settings: Settings) -> byt
 def describe(name: str, place: str, asked: Columns, settings: Settings) -> bytes:
     """Columns and documents of a file as JSON; ids and complaints name it by its name."""
     try:
-        source = place_source(name, place, asked)
+        source = place_source(name, place, asked, _UNPACKED * settings.max_table)
     except AmbiguousTextError as error:
         return _answer(list(error.columns), None, None, [])
     table = source.table
@@ -79,6 +119,7 @@ def describe(name: str, place: str, asked: Columns, settings: Settings) -> bytes
 
 def _records(source: Source) -> Iterator[dict[str, Any]]:
     for entry in read_entries([source]):
+        check_wanted()
         if entry.bad is not None:
             yield {"id": f"{source.label}:{entry.position.line}", "error": entry.bad}
         elif entry.document is not None:
