@@ -1,12 +1,13 @@
 """Work on the next item while the one before is in use: order, errors, and no more than one ahead."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 
 from difa.prefetch import MOST_DOCUMENTS, MOST_WORDS, chunk_documents, cut_chunks, prefetch
 from difa.runtime.stopping import Abandoned, check_wanted, while_wanted
-from difa.words import from_tokens
+from difa.words import from_text, from_tokens
 from tests import HANG
 
 
@@ -77,3 +78,11 @@ def test_what_is_there_goes_out_before_more_is_waited_for():
 def test_who_gives_up_the_work_gives_up_what_is_done_ahead(side_by_side):
     with while_wanted(lambda: False), pytest.raises(Abandoned):
         list(prefetched(lambda n: check_wanted(), [1, 2], side_by_side))
+
+
+@pytest.mark.parametrize("large", ["a" * (20 << 20), ["a" * (10 << 20), {"b": ["c" * (10 << 20)]}], [None] * (5 << 19)])
+def test_large_columns_are_held_for_few_documents_at_a_time(large):
+    documents = [replace(from_text("one word"), columns={"n": 1, "large": large}) for _ in range(10)]
+    assert [len(chunk.documents) for chunk in chunk_documents(documents)] == [3, 3, 3, 1]
+    small = [replace(from_text("one word"), columns={"n": 1, "small": "a" * 1000}) for _ in range(10)]
+    assert [len(chunk.documents) for chunk in chunk_documents(small)] == [10]

@@ -5,16 +5,19 @@ Encoding and looking at vectors wait in different places: side by side they keep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from difa.document import Document
 
 MOST_DOCUMENTS, MOST_WORDS = 256, 4096
 """Documents and words that are scored together: enough to fill batches, and few, since two chunks are in work at a time."""
+
+_COLUMN_WORD = 1 << 14  # characters of columns that count as a word: those of a chunk take some 64 MB at most
+_SLOT = 8  # characters that an entry of a list counts for, whatever it holds
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -36,7 +39,20 @@ class Chunk:
 
 def chunk_documents(documents: Iterable[Document]) -> Iterator[Chunk]:
     """Chunks of documents in order; a document with too many words is a chunk of its own."""
-    return map(Chunk, cut_chunks(documents, lambda document: len(document.words)))
+    return map(Chunk, cut_chunks(documents, weight))
+
+
+def weight(document: Document) -> int:
+    """Words of a document, and one for every few thousand characters of its columns, which are held as long as its words."""
+    return len(document.words) + sum(map(_characters, document.columns.values())) // _COLUMN_WORD
+
+
+def _characters(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_characters, value.values()))
+    return sum(map(_characters, value)) + _SLOT * len(value) if isinstance(value, (list, tuple)) else 0
 
 
 def cut_chunks(

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from difa.document import Document
 from difa.formats import Entry, Position, bad_line
-from difa.prefetch import cut_chunks
+from difa.prefetch import cut_chunks, weight
 
 _AHEAD = 2  # chunks that wait to be encoded
 
@@ -62,7 +62,7 @@ def read_chunks(entries: Iterable[Entry], *, skip_bad: bool, shard_size: int | N
         done += 1
         return shard_size is not None and done % shard_size == 0
 
-    for part in cut_chunks(entries, lambda entry: len(entry.document.words) if entry.document else 0, is_last):
+    for part in cut_chunks(entries, lambda entry: weight(entry.document) if entry.document else 0, is_last):
         complaint = None if skip_bad else part[-1].bad
         before = part if complaint is None else part[:-1]
         if any(entry.document or entry.bad for entry in before):  # and not just a pause

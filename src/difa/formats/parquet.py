@@ -16,6 +16,7 @@ from difa.formats.tables import Columns, Table, choose_columns
 
 _ROWS = 256  # decoded at a time
 _SAMPLE = 50
+_SAMPLED = 10_000  # characters of a cell in the sample
 _PURPOSE = "Parquet"
 
 Row = tuple[int, dict[str, Any] | str]
@@ -66,7 +67,7 @@ def read_schema(path: Any, asked: Columns, label: str | None = None) -> Table:
             for row in rows:
                 for name in texts:
                     if row[name]:
-                        cells[name].append(row[name])
+                        cells[name].append(row[name][:_SAMPLED])
     types = {field.name: field.type for field in schema}
     return replace(choose_columns(schema.names, asked, cells, label, types), types=types)
 
