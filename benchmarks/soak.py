@@ -27,7 +27,9 @@ from service_process import CORPUS, memory, service
 GROWTH_MEMORY = 1.10  # times: the allocator keeps some of what a peak has taken
 GROWTH_COUNT = 8  # files and threads: connections that are just being closed
 EXPECTED = {200, 400, 408, 413, 422, 429, 504}
-HEAD = "POST /v1/{} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/{}\r\nContent-Length: {}\r\n\r\n"
+HEAD = (
+    "POST /v1/{} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/{}\r\nContent-Length: {}\r\n\r\n"
+)
 
 
 @dataclass(frozen=True)
