@@ -80,9 +80,10 @@ def test_who_gives_up_the_work_gives_up_what_is_done_ahead(side_by_side):
         list(prefetched(lambda n: check_wanted(), [1, 2], side_by_side))
 
 
-@pytest.mark.parametrize("large", ["a" * (20 << 20), ["a" * (10 << 20), {"b": ["c" * (10 << 20)]}], [None] * (5 << 19)])
-def test_large_columns_are_held_for_few_documents_at_a_time(large):
+@pytest.mark.parametrize("large", ["a" * (20 << 10), ["a" * (10 << 10), {"b": ["c" * (10 << 10)]}], [None] * (5 << 9)])
+def test_large_columns_are_held_for_few_documents_at_a_time(monkeypatch, large):
+    monkeypatch.setattr("difa.prefetch._COLUMN_WORD", 16)
     documents = [replace(from_text("one word"), columns={"n": 1, "large": large}) for _ in range(10)]
     assert [len(chunk.documents) for chunk in chunk_documents(documents)] == [3, 3, 3, 1]
-    small = [replace(from_text("one word"), columns={"n": 1, "small": "a" * 1000}) for _ in range(10)]
+    small = [replace(from_text("one word"), columns={"n": 1, "small": "a" * 100}) for _ in range(10)]
     assert [len(chunk.documents) for chunk in chunk_documents(small)] == [10]

@@ -190,7 +190,7 @@ def test_a_closed_standard_output_is_said(folder, tmp_path):
     (tmp_path / "new.txt").write_text("Where is my order?\n")
     shell = f"{sys.executable} -m difa score {folder} {tmp_path / 'new.txt'} >&-"
     run = subprocess.run(["bash", "-c", shell], stderr=subprocess.PIPE, text=True, timeout=HANG)
-    assert (run.returncode, run.stderr) == (2, "difa: standard input or output: closed\n")
+    assert (run.returncode, run.stderr) == (2, "difa: standard output: closed\n")
 
 
 def test_neither_the_model_nor_the_list_of_words_is_overwritten(folder, tmp_path):

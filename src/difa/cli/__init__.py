@@ -87,7 +87,7 @@ def main() -> None:
         raise
     except OSError as error:
         _close_stdout()
-        say(f"difa: {error.filename or 'standard input or output'}: {error.strerror or 'closed'}")
+        say(f"difa: {error.filename or 'standard output'}: {error.strerror or 'closed'}")
         sys.exit(2)
 
 
