@@ -10,6 +10,7 @@ import pytest
 from difa import DiFA
 from difa.allow import AllowList
 from difa.cascade import Cascade
+from difa.cli.options import allowed_words
 from difa.engines.lines import lines_of
 from difa.errors import InputError, ModelError
 from difa.formats.write import from_json_line, to_json_line
@@ -248,3 +249,8 @@ def test_the_longest_of_phrases_that_overlap_is_allowed_as_a_whole():
 def test_an_entry_without_end_is_refused():
     with pytest.raises(InputError, match="at most 1,000 characters, got 1,001"):
         AllowList.of(["x" * 1_001])
+
+
+def test_a_phrase_too_long_for_a_file_name_is_a_phrase():
+    phrase = "we hold these truths " * 20
+    assert allowed_words([phrase]) == [phrase]

@@ -77,14 +77,11 @@ def main() -> None:
     except DifaError as error:
         say(f"difa: {_as_options(' '.join(str(error).split()))}")
         sys.exit(2)
-    except BrokenPipeError:  # whoever reads along has enough
-        _close_stdout()
+    except (BrokenPipeError, SystemExit) as end:
+        if not isinstance(end, BrokenPipeError) and not isinstance(end.__context__, BrokenPipeError):  # typer makes 1 of it
+            raise
+        _close_stdout()  # whoever reads along has enough
         sys.exit(_PIPE_CLOSED)
-    except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # typer makes 1 of it
-            _close_stdout()
-            sys.exit(_PIPE_CLOSED)
-        raise
     except OSError as error:
         _close_stdout()
         say(f"difa: {error.filename or 'standard output'}: {error.strerror or 'closed'}")

@@ -24,7 +24,7 @@ from difa.cli.options import (
     allowed_words,
     columns_of,
     find_inputs,
-    say,
+    say_left_out,
     stream_sources,
 )
 
@@ -91,6 +91,5 @@ def _read_labelled(sources: Sequence[Source], skip_bad: bool, quiet: bool) -> li
     if left_out and not documents:
         raise InputError(f"expected annotated tasks, got {left_out} {_OPEN}: annotate them in Label Studio and export again")
     check_labels(documents)
-    if left_out:
-        say(f"difa: {left_out} {'document' if left_out == 1 else 'documents'} left out: {_OPEN}", quiet)
+    say_left_out(left_out, _OPEN, quiet)
     return documents

@@ -72,19 +72,16 @@ def monitor(
     from difa.monitor.text import prometheus as figures
 
     check_rate("--alarm", alarm)
-    for path in (state, prometheus):
-        if (
-            path is not None and not path.absolute().parent.is_dir()
-        ):  # known before the feed is scored, so that no verdict is lost
-            raise InputError(f"{path}: expected a file in a folder that exists, found no such folder: make it first")
     sources = find_inputs(inputs, columns_of(text_column, id_column, input_format), quiet, skip_bad)
-    for path in filter(None, (state, prometheus)):
+    for path in filter(None, (state, prometheus)):  # known before the feed is scored, so that no verdict is lost
+        if not path.absolute().parent.is_dir():
+            raise InputError(f"{path}: expected a file in a folder that exists, found no such folder: make it first")
         check_apart(path, [source.name for source in sources if not source.is_stdin])
     fitted = DiFA.load(model, cache=cache, threads=threads)
     known = read_state(state, fitted.detector_, alarm) if state is not None and not reset else None
     watcher = Monitor(fitted, fpr=fpr, false_alarm=alarm, state=known)
     batches = _batches(watcher, sources, by, skip_bad, quiet)
-    empty = [] if by else [source.label for source in sources if source.name not in batches]
+    empty = [] if by else [source.label for source in sources if source.label not in batches]
     reports = [watcher.judge(name, batch) for name, batch in batches.items()]
     if prometheus is not None:
         with fresh_text(prometheus) as file:
@@ -105,11 +102,11 @@ def _batches(watcher: Monitor, sources: list[Source], by: str | None, skip_bad: 
     with counter("look", None, quiet) as advance:
         for source in sources:
             results = watcher.score(stream_sources([source], skip_bad))
-            for name, result in cut_batches(results, by, source.name):
+            for name, result in cut_batches(results, by, source.label):
                 found.setdefault(name, Tally()).add(result)
                 advance(1)
     if not found:
-        raise InputError(f"{sources[0].name}: expected documents, got none")
+        raise InputError(f"{sources[0].label}: expected documents, got none")
     return in_order(found) if by else found
 
 

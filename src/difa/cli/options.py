@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -58,8 +59,8 @@ def allowed_words(given: list[str] | None) -> list[str]:
     words: list[str] = []
     for name in given or ():
         path = Path(name)
-        if name != "-" and not path.is_file():
-            if path.suffix.lower() == ".txt" or path.is_dir():
+        if name != "-" and not os.path.isfile(name):  # unlike Path, it takes no offence at words too long for a name
+            if path.suffix.lower() == ".txt" or os.path.isdir(name):
                 raise InputError(f"{name}: expected a word, or a file of words, one a line, found no such file")
             words.append(name)
             continue
@@ -129,6 +130,12 @@ def say_skipped(count: int) -> None:
     """How many bad lines were left out, if any were."""
     if count:
         say(f"difa: {count} bad {'line' if count == 1 else 'lines'} skipped")
+
+
+def say_left_out(count: int, why: str, quiet: bool) -> None:
+    """How many documents were left out for a reason, if any were."""
+    if count:
+        say(f"difa: {count} {'document' if count == 1 else 'documents'} left out: {why}", quiet)
 
 
 def say_empty(count: int, quiet: bool) -> None:

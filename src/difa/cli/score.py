@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -157,7 +158,7 @@ def _words_apart(allow: list[str] | None, out: str | None, model: Path) -> list[
 
     words = allowed_words(allow)
     if out is not None and model.is_dir():
-        check_apart(Path(out), [*model.iterdir(), *(allow or ())])
+        check_apart(Path(out), [*model.iterdir(), *filter(os.path.isfile, allow or ())])
     return words
 
 

@@ -19,6 +19,7 @@ from difa.cli.options import (
     columns_of,
     find_inputs,
     say,
+    say_left_out,
     stream_sources,
 )
 
@@ -69,7 +70,7 @@ def update(
         fitted.update(stream_sources(sources, skip_bad, is_normal))
     finally:  # also where nothing is left: this says why
         for why, count in left_out.items():
-            say(f"difa: {count} {'document' if count == 1 else 'documents'} left out: {why}", quiet)
+            say_left_out(count, why, quiet)
     after = fitted.detector_.updates
     if after is before and out is None:
         say(f"{model}: nothing new", quiet)

@@ -12,9 +12,7 @@ FAINT = UNUSUAL
 """P-value up to which a word is marked."""
 STEPS = (0.02, 0.005, 0.001, 0.0)
 """Least p-value of each step of strength."""
-
-
-_BREAKS = {"\n": "↵", "\r": " "}
+_BREAKS = {"\n": "↵", "\r": " "}  # how line breaks are shown
 
 
 def strength_of(word: WordScore) -> int:
