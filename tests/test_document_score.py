@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from difa.config import FeedConfig
 from difa.document_score import DocumentScore, describe, trait_names
 
 VIEWS = ["critic", "neighbour", "tone"]
@@ -10,50 +11,80 @@ def test_traits_by_hand():
     fused = np.array([1.0, 5.0, 2.0, 4.0, 7.0])
     evidence = np.array([[0.0, 1.0, 3.0], [1.0, 2.0, 0.0], [2.0, 3.0, 0.0], [3.0, 4.0, 0.0], [8.0, 9.0, 1.0]])
     traits = describe(fused, evidence, [4, 0, 1], VIEWS)
-    # highest of the words, of tone, of critic; three highest of the same; mean of neighbour
-    assert traits[0].tolist() == pytest.approx([5, 3, 3, (5 + 4 + 2) / 3, 1, 2, 2.5])
-    assert traits[1].tolist() == [0.0] * 7
-    assert traits[2].tolist() == [7, 1, 8, 7, 1, 8, 9]
-    assert len(trait_names(VIEWS)) == 7
-    assert trait_names(["form"]) == ["words: highest", "words: three highest"]
-    assert describe(fused, evidence[:, :1], [5], ["form"]).tolist() == [[7.0, 16 / 3]]
+    # highest of the words, of tone, of critic; three highest of the same; mean of neighbour; mean of the words
+    assert traits[0].tolist() == pytest.approx([5, 3, 3, (5 + 4 + 2) / 3, 1, 2, 2.5, 3])
+    assert traits[1].tolist() == [0.0] * 8
+    assert traits[2].tolist() == [7, 1, 8, 7, 1, 8, 9, 7]
+    assert len(trait_names(VIEWS)) == 8
+    assert trait_names(["form"]) == ["words: highest", "words: three highest", "words: mean"]
+    assert describe(fused, evidence[:, :1], [5], ["form"]).tolist() == [[7.0, 16 / 3, 19 / 5]]
+    learned = ["feed: highest", "feed: three highest", "feed: mean"]
+    assert trait_names(["language", "feed"]) == [*trait_names(["form"])[:2], "language: mean", "words: mean", *learned]
 
 
 def test_of_phrases_only_several_count():
     fused, evidence = np.array([1.0, 5.0]), np.array([[6.0], [2.0]])
-    assert trait_names(["phrase"]) == ["words: highest", "words: three highest", "phrase: three highest"]
-    assert describe(fused, evidence, [2], ["phrase"]).tolist() == [[5.0, 3.0, 4.0]]
+    assert trait_names(["phrase"]) == ["words: highest", "words: three highest", "phrase: three highest", "words: mean"]
+    assert describe(fused, evidence, [2], ["phrase"]).tolist() == [[5.0, 3.0, 4.0, 3.0]]
+
+
+NO_FOLDS = np.zeros(1, dtype=int)
 
 
 def test_scores_by_hand():
-    # Three normal documents with traits 1, 2, 3; the newcomer is above all of them in one trait: p = 1/4, and below in the other.
-    score = DocumentScore.fit(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))
-    evidence = score.evidence(np.array([[0.0, 9.0], [9.0, 0.0]]))
-    assert evidence == pytest.approx(np.array([[0.0, np.log(4)], [np.log(4), 0.0]]))
-    rms = np.log(4) / np.sqrt(2)
-    assert score.score(evidence) == pytest.approx([rms, max(rms, 0.7 * np.log(4))])
+    # Three normal documents with traits 1, 2, 3. Above all of them in one trait: p = 1/4; below them in the others: p = 1.
+    score = DocumentScore.fit(np.array([[1.0] * 3, [2.0] * 3, [3.0] * 3]), ["form"])
+    evidence = score.evidence(np.array([[0.0, 9.0, 0.0], [9.0, 0.0, 0.0], [0.0, 0.0, 9.0]]))
+    assert evidence == pytest.approx(np.log(4) * np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
+    rms = np.log(4) / np.sqrt(2)  # of the two traits of the prior: the mean of the words is there for a feed alone
+    assert score.score(evidence, np.zeros(3, dtype=int)) == pytest.approx([rms, max(rms, 0.7 * np.log(4)), 0.0])
 
 
 def test_one_word_makes_a_document():
-    normal = np.tile(np.arange(1000.0)[:, None], (1, 7))
-    score = DocumentScore.fit(normal)
-    one_word = np.array([[5000.0, 0, 0, 0, 0, 0, 0]])
-    assert score.score(score.evidence(one_word))[0] >= 0.7 * np.log(1001) * 0.999
+    normal = np.tile(np.arange(1000.0)[:, None], (1, 8))
+    score = DocumentScore.fit(normal, VIEWS)
+    one_word = np.array([[5000.0, 0, 0, 0, 0, 0, 0, 0]])
+    assert score.score(score.evidence(one_word), NO_FOLDS)[0] >= 0.7 * np.log(1001) * 0.999
+
+
+def test_rare_words_throughout_make_a_document():
+    names = trait_names(["language"])
+    score = DocumentScore.fit(np.tile(np.arange(1000.0)[:, None], (1, len(names))), ["language"])
+    foreign = np.zeros((1, len(names)))
+    foreign[0, names.index("language: mean")] = 5000.0
+    assert score.score(score.evidence(foreign), NO_FOLDS)[0] == pytest.approx(0.5 * np.log(1001))
 
 
 def test_members_are_ranked_among_the_others():
-    traits = np.array([[1.0], [2.0], [3.0]])
-    assert DocumentScore.fit(traits).evidence(traits, members=True)[:, 0] == pytest.approx(np.log([1.0, 1.5, 3.0]))
+    traits = np.array([[1.0] * 3, [2.0] * 3, [3.0] * 3])
+    evidence = DocumentScore.fit(traits, ["form"]).evidence(traits, members=True)
+    assert evidence[:, 0] == pytest.approx(np.log([1.0, 1.5, 3.0]))
 
 
 def test_more_evidence_never_lowers_a_score(rng):
-    traits = rng.exponential(1, (40, 5))
-    score = DocumentScore.fit(traits)
+    traits, folds = rng.exponential(1, (40, 8)), rng.integers(0, 8, 40)
     more = traits + rng.exponential(1, traits.shape)
-    assert (score.score(score.evidence(more)) >= score.score(score.evidence(traits))).all()
+    plain = DocumentScore.fit(traits, VIEWS)
+    taught = plain.learn(2 * traits, np.ones(40), folds, FeedConfig())
+    for score in (plain, taught):
+        assert (score.score(score.evidence(more), folds) >= score.score(score.evidence(traits), folds)).all()
+
+
+def test_new_documents_teach_which_trait_matters(rng):
+    normal, new = rng.exponential(1, (400, 3)), rng.exponential(1, (400, 3))
+    new[:80, 2] += 9.0  # the mean of the words, which the prior does not look at
+    score = DocumentScore.fit(normal, ["form"])
+    folds = rng.integers(0, 8, 400)
+    taught = score.learn(new, np.ones(400), folds, FeedConfig())
+    before, after = score.score(score.evidence(new), folds), taught.score(taught.evidence(new), folds)
+    assert np.median(before[:80]) < 2 * np.median(before[80:])
+    assert np.median(after[:80]) > 4 * np.median(after[80:])
 
 
 def test_saved_and_restored(rng):
-    traits = rng.exponential(1, (40, 5))
-    score = DocumentScore.fit(traits)
-    assert (DocumentScore.restore(score.tensors()).evidence(traits) == score.evidence(traits)).all()
+    traits, folds = rng.exponential(1, (40, 8)), rng.integers(0, 8, 40)
+    score = DocumentScore.fit(traits, VIEWS).learn(traits + 1, np.ones(40), folds, FeedConfig())
+    again = DocumentScore.restore(score.tensors(), VIEWS, FeedConfig())
+    assert (again.score(again.evidence(traits), folds) == score.score(score.evidence(traits), folds)).all()
+    with pytest.raises(ValueError, match="references of 3 traits"):
+        DocumentScore.restore(score.tensors(), ["form"], FeedConfig())

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from difa.config import Config
-from difa.fuse import gate
+from difa.gates import gate
 from difa.learn import Example, learn
 
 

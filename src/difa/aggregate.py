@@ -17,7 +17,7 @@ import numpy as np
 
 from difa.config import AggregationConfig
 from difa.document import FloatArray
-from difa.fuse import Array, Weights
+from difa.gates import Array, Weights
 
 CANDIDATES = ("max", "topk", "lse", "adp")
 DESCRIPTOR = (*CANDIDATES, "mean", "peakness", "support", "geometry", "log_length")

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difa.calibrate import TailReference, tail_evidence
-from difa.detector import raw_evidence
-from difa.document import Encoded, FloatArray, IntArray
+from difa.detector import Looked, look, raw_evidence
+from difa.document import Encoded, FloatArray, IntArray, split_by
 from difa.runtime.threads import core_count
 from difa.views import Lesson, View, fit_view, prepare_views, view_kind
 
@@ -51,6 +51,18 @@ class CrossFit:
             for index, item in zip(members, raw_evidence(views, [documents[i] for i in members]), strict=True):
                 raw[index] = item
         return raw
+
+    def look(self, documents: Sequence[Encoded], folds: IntArray, threads: int | None) -> Looked:
+        """Raw evidence and plain statistics of the words of all documents by the views of each one's fold."""
+        parts: list[tuple[FloatArray, FloatArray]] = [(np.empty(0), np.empty(0))] * len(documents)
+        for fold, views in enumerate(self.fold_views):
+            members = np.flatnonzero(folds == fold).tolist()
+            chosen = [documents[index] for index in members]
+            looked, lengths = look(views, chosen, threads, statistics=True), [len(document) for document in chosen]
+            pairs = zip(split_by(lengths, looked.raw), split_by(lengths, looked.statistics), strict=True)
+            for index, pair in zip(members, pairs, strict=True):
+                parts[index] = pair
+        return Looked(np.concatenate([raw for raw, _ in parts]), np.concatenate([statistics for _, statistics in parts]))
 
     def in_sample_evidence(self, documents: Sequence[Encoded], epsilon: float) -> FloatArray:
         """Tail evidence of all words in the paper's way: ranked among what their fold's views were fitted on."""

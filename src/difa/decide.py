@@ -101,7 +101,7 @@ def rank(detector: Detector, documents: Sequence[Document], scored: Sequence[Sco
 
 
 def _rank_words(detector: Detector, document: Document, scored: Scored, p_values: Sequence[float]) -> tuple[WordScore, ...]:
-    names = [view.name for view in detector.views]
+    names = detector.evidence_names
     columns = zip(
         document.words, scored.word_scores.tolist(), p_values, scored.evidence.tolist(), scored.allowed.tolist(), strict=True
     )

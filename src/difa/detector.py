@@ -19,7 +19,10 @@ from difa.config import Config
 from difa.document import Document, Encoded, FloatArray, IntArray, split_by
 from difa.document_score import DocumentScore, describe, trait_names
 from difa.encoders import Encoder
-from difa.fuse import gate, power_mean
+from difa.feed import Lessons
+from difa.fuse import Taught, fold_of, prior_score
+from difa.gates import gate
+from difa.head import Inputs
 from difa.learn import Heads
 from difa.prefetch import HasDocuments, chunk_documents, prefetch
 from difa.runtime.stopping import check_wanted
@@ -37,7 +40,7 @@ _ENOUGH_WORDS = 512  # words for which threads are worth their start
 class Scored:
     """What the pipeline says of one document, before any decision."""
 
-    evidence: FloatArray  # (T, views)
+    evidence: FloatArray  # (T, views), the feed's own behind the others
     word_scores: FloatArray  # (T,), 0 for words that are allowed
     document_score: float
     document_evidence: FloatArray  # (traits,), none for the paper's mixture
@@ -93,6 +96,10 @@ class Detector:
     """Words that are normal whatever the views say."""
     updates: Updates = field(default_factory=Updates)
     """Normal documents that were added after fitting."""
+    taught: Taught | None = None
+    """What a feed and verdicts taught the fusion."""
+    lessons: Lessons | None = None
+    """The same in words."""
 
     @property
     def has_threads(self) -> bool:
@@ -105,9 +112,14 @@ class Detector:
         return f"{len(self.training_scores):,} documents, {self.training_words:,} words"
 
     @property
+    def evidence_names(self) -> tuple[str, ...]:
+        """Names of the views, in the order of a word's evidence."""
+        return (*self.config.views.names, *(self.taught.names if self.taught else ()))
+
+    @property
     def traits(self) -> list[str]:
         """Names of the document's traits, in the order of their evidence."""
-        return trait_names(self.config.views.names) if self.document_score is not None else []
+        return trait_names(self.evidence_names) if self.document_score is not None else []
 
     def suggest(self, document: Document, position: int) -> str | None:
         """What the word at a position may have been meant to be, if it looks like a slip; only a critic can say."""
@@ -147,31 +159,45 @@ class Detector:
         if not documents:
             return []
         lengths = [len(document) for document in documents]
-        raw = stack_evidence(self.views, documents, self.threads if self.has_threads else 1)
-        evidence = tail_evidence(raw, self.references, self.config.calibration.epsilon)
-        fused = fuse_words(evidence, lengths, self.config, self.heads)
+        looked = look(self.views, documents, self.threads if self.has_threads else 1, statistics=self.taught is not None)
+        evidence = tail_evidence(looked.raw, self.references, self.config.calibration.epsilon)
+        folds = self._folds(documents)
+        if self.taught is not None:
+            evidence = self.taught.columns(evidence, Inputs(documents, looked.statistics, folds))
+        fused = fuse_words(evidence, lengths, folds, self.config, self.heads, self.taught)
         allowed = [self.allow.marks(document.words) if self.allow else np.zeros(len(document), bool) for document in documents]
         others = ~np.concatenate(allowed)
         # A document is scored as one that does not have the words that are allowed; what they do to their neighbours stays.
         counts = [len(marks) - int(marks.sum()) for marks in allowed]
-        scores, traits = self._judge(fused[others], evidence[others], counts)
+        scores, traits = self._judge(fused[others], evidence[others], counts, folds)
         shown = split_by(lengths, np.where(others, fused, 0.0))
         parts = zip(split_by(lengths, evidence), shown, scores.tolist(), traits, allowed, strict=True)
         return [Scored(*part) for part in parts]
 
-    def _judge(self, fused: FloatArray, evidence: FloatArray, lengths: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+    def _folds(self, documents: Sequence[Encoded]) -> IntArray:
+        """The fold of each document, by its words; all the same where nothing was taught."""
+        if self.taught is None:
+            return np.zeros(len(documents), dtype=np.int64)
+        return np.array([fold_of(document.words, self.config.feed.folds) for document in documents], dtype=np.int64)
+
+    def _judge(
+        self, fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], folds: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Scores of documents, (documents,), and the evidence of their traits: (documents, traits)."""
         if self.document_score is None:
             return pool_words(fused, lengths, self.config, self.heads), np.zeros((len(lengths), 0))
-        traits = self.document_score.evidence(describe(fused, evidence, lengths, self.config.views.names))
-        return self.document_score.score(traits), traits
+        traits = self.document_score.evidence(describe(fused, evidence, lengths, self.evidence_names))
+        return self.document_score.score(traits, folds), traits
 
 
-def fuse_words(evidence: FloatArray, lengths: Sequence[int], config: Config, heads: Heads | None) -> FloatArray:
+def fuse_words(
+    evidence: FloatArray, lengths: Sequence[int], folds: IntArray, config: Config, heads: Heads | None, taught: Taught | None
+) -> FloatArray:
     """Scores of the words of all documents: (T, views) -> (T,)."""
     if heads is None:
-        weights = [0.5 if name in config.fusion.half else 1.0 for name in config.views.names]
-        return power_mean(evidence, config.fusion.power, weights)
+        names = config.views.names
+        prior = prior_score(evidence[:, : len(names)], names, config.fusion)
+        return prior if taught is None else prior + config.feed.weight * taught.gain(evidence, np.repeat(folds, lengths))
     # How a matrix product rounds depends on its rows: each document by itself.
     parts = [gate(item, heads.fusion, config.fusion) for item in split_by(lengths, evidence)]
     return np.concatenate([np.empty(0), *parts])
@@ -182,23 +208,36 @@ def pool_words(fused: FloatArray, lengths: Sequence[int], config: Config, heads:
     return aggregate(split_by(lengths, fused), heads.aggregation if heads else {}, config.aggregation)
 
 
-def raw_evidence(views: Sequence[View], documents: Sequence[Encoded], threads: int | None = 1) -> list[FloatArray]:
-    """Raw evidence of every view, (T, views) per document; with several threads the views look at the same time."""
-    return split_by(map(len, documents), stack_evidence(views, documents, threads)) if documents else []
+@dataclass(frozen=True)
+class Looked:
+    """What views see in the words of all documents."""
+
+    raw: FloatArray  # (T, views)
+    statistics: FloatArray
+    """Plain statistics of each word, as the critic describes it: (T, statistics); no columns where nobody asked or can say."""
 
 
-def stack_evidence(views: Sequence[View], documents: Sequence[Encoded], threads: int | None) -> FloatArray:
-    """Raw evidence of every view for the words of all documents: (all words, views)."""
+def look(views: Sequence[View], documents: Sequence[Encoded], threads: int | None = 1, *, statistics: bool = False) -> Looked:
+    """Let all views look at all words; with several threads they look at the same time."""
+    described: FloatArray = np.zeros((sum(map(len, documents)), 0))
+    critic = next((view for view in views if isinstance(view, CriticView)), None) if statistics else None
+    if critic is not None:
+        described = critic.statistics.describe(documents)
+
+    def seen_by(view: View) -> list[FloatArray]:
+        check_wanted()
+        return critic.judge(documents, described) if critic is not None and view is critic else view.raw(documents)
+
     if (threads or core_count()) > 1 and sum(map(len, documents)) >= _ENOUGH_WORDS:
         with ThreadPoolExecutor(len(views)) as pool:
             # Each in a copy of our context: who gives up the work gives up all of it.
             contexts = [copy_context() for _ in views]
-            by_view = list(pool.map(lambda context, view: context.run(_look, view, documents), contexts, views))
+            by_view = list(pool.map(lambda context, view: context.run(seen_by, view), contexts, views))
     else:
-        by_view = [_look(view, documents) for view in views]
-    return np.stack([np.concatenate(parts) for parts in by_view], axis=-1)
+        by_view = [seen_by(view) for view in views]
+    return Looked(np.stack([np.concatenate([np.empty(0), *parts]) for parts in by_view], axis=-1), described)
 
 
-def _look(view: View, documents: Sequence[Encoded]) -> list[FloatArray]:
-    check_wanted()
-    return view.raw(documents)
+def raw_evidence(views: Sequence[View], documents: Sequence[Encoded]) -> list[FloatArray]:
+    """Raw evidence of every view, (T, views) per document."""
+    return split_by(map(len, documents), look(views, documents).raw) if documents else []

@@ -37,7 +37,9 @@ class Document:
     id: str | None = None
     labels: tuple[int, ...] | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
-    """What else stands in its row, by column: kept in the results, never looked at."""
+    """What else stands in its row, by column: kept in the results, never scored."""
+    odd: bool | None = None
+    """Whether someone called the whole document odd; None where nobody judged it as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,8 @@ class Explanation:
     """The rate by which flags were set."""
     rule: str = "fpr"
     """Which rate that is: `fpr` or `fdr`."""
+    learned: tuple[str, ...] = ()
+    """What a feed taught the model, one sentence each."""
 
     def to_html(self) -> str:
         """The text with its unusual words shaded, a sentence for each of them, and the numbers folded away."""

@@ -1,63 +1,111 @@
 """Evidence of all words of a document -> document score, ranked among normal documents trait by trait.
 
 Anomalies show in a document in different ways: one word stands out, a few do, or all are a little off. So the highest
-evidence and the mean of the three highest are traits, of the fused words and of the views that see what others do not (tone,
-critic; of phrase the latter alone); and so is the mean distance to normal words, for text that is foreign as a whole. Each
-trait is ranked among normal documents, which lets all speak the same language, and the root mean square is the score: several
-that agree add up. One word can make a document: the score is never below a fixed share of the evidence of its highest word.
+evidence, the mean of the three highest and the mean of all are traits, of the fused words and of single views. Each trait is
+ranked among normal documents, which lets all speak the same language. The prior score is the root mean square of some of them. It
+is never below a fixed share of the evidence of the highest word, so that one word can make a document, nor below one of the mean
+rarity of its words, so that foreign text does. A feed adds what it teaches about traits, as it does about words (`fuse`):
+
+    S = prior + w · √(mean of log² R_trait)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from difa.calibrate import TailReference
+from difa.config import FeedConfig
 from difa.document import FloatArray, IntArray
+from difa.fuse import HEAD, Curves
 
-_PEAKS_OF = ("tone", "critic")
-_THREE_OF = ("phrase",)  # one odd phrase is no news, several are
-_MEANS_OF = ("neighbour",)
+WORDS = "words"
+"""The fused words, beside the names of views."""
+HIGHEST, THREE, MEAN = "highest", "three highest", "mean"
+_PRIOR = (
+    *((name, HIGHEST) for name in (WORDS, "tone", "critic")),
+    *((name, THREE) for name in (WORDS, "tone", "critic", "phrase")),  # one odd phrase is no news, several are
+    ("neighbour", MEAN),
+)
+_FOREIGN = ("language", MEAN)
+_LEARNED = ((WORDS, MEAN), *((HEAD, kind) for kind in (HIGHEST, THREE, MEAN)))
 _TOP = 3
 _ONE_WORD = 0.7  # share of the highest word's evidence that a document's score has at least
+_FOREIGN_TEXT = 0.5  # the same for the mean rarity of its words
 
 
 @dataclass(frozen=True)
 class DocumentScore:
-    """A reference of normal documents for each trait."""
+    """A reference of normal documents for each trait, and what a feed taught about traits."""
 
+    views: tuple[str, ...]
+    """Names of the views, the feed's own among them."""
     references: tuple[TailReference, ...]
+    curves: Curves | None = None
+    weight: float = 0.0
 
     @classmethod
-    def fit(cls, traits: FloatArray) -> DocumentScore:
+    def fit(cls, traits: FloatArray, views: Sequence[str]) -> DocumentScore:
         """References from the traits of normal documents that the views did not see: (documents, traits)."""
-        return cls(tuple(TailReference.of(column) for column in traits.T))
+        return cls(tuple(views), tuple(TailReference.of(column) for column in traits.T))
+
+    def learn(self, traits: FloatArray, counts: FloatArray, folds: IntArray, config: FeedConfig) -> DocumentScore:
+        """The same with what new documents teach.
+
+        Args:
+            traits: of the new documents, by views that did not see them: (documents, traits).
+            counts: for how many documents of the feed each counts: (documents,).
+            folds: (documents,).
+            config: settings.
+        """
+        curves = Curves.learn(self.evidence(traits), counts, folds, config, config.document_smoothing)
+        return replace(self, curves=curves, weight=config.document_weight * config.strength(float(counts.sum())))
 
     def evidence(self, traits: FloatArray, *, members: bool = False) -> FloatArray:
         """Tail evidence of every trait: (documents, traits)."""
         columns = [reference.evidence(traits[:, at], 0.0, members=members) for at, reference in enumerate(self.references)]
         return np.stack(columns, axis=-1)
 
-    def score(self, evidence: FloatArray) -> FloatArray:
-        """Document scores, never below zero."""
-        return np.asarray(np.maximum(np.sqrt((evidence**2).mean(axis=1)), _ONE_WORD * evidence[:, 0]))
+    def score(self, evidence: FloatArray, folds: IntArray) -> FloatArray:
+        """Document scores, never below zero, for documents that fall into these folds."""
+        known = _traits(self.views)
+        of_prior = [at for at, trait in enumerate(known) if trait in _PRIOR]
+        one_word = _ONE_WORD * evidence[:, known.index((WORDS, HIGHEST))]
+        score = np.maximum(np.sqrt((evidence[:, of_prior] ** 2).mean(axis=1)), one_word)
+        if _FOREIGN in known:
+            score = np.maximum(score, _FOREIGN_TEXT * evidence[:, known.index(_FOREIGN)])
+        if self.curves is not None:
+            score = score + self.weight * np.sqrt((self.curves.gain(evidence, folds) ** 2).mean(axis=1))
+        return np.asarray(score)
 
     def tensors(self) -> Mapping[str, FloatArray]:
-        return {"references": np.stack([reference.values for reference in self.references])}
+        references = np.stack([reference.values for reference in self.references])
+        learned = {} if self.curves is None else {"curves": self.curves.values, "weight": np.array([self.weight])}
+        return {"references": references, **learned}
 
     @classmethod
-    def restore(cls, tensors: Mapping[str, FloatArray]) -> DocumentScore:
-        return cls(tuple(TailReference.restore(row) for row in tensors["references"]))
+    def restore(cls, tensors: Mapping[str, FloatArray], views: Sequence[str], config: FeedConfig) -> DocumentScore:
+        references = tuple(TailReference.restore(row) for row in tensors["references"])
+        if len(references) != len(_traits(views)):
+            raise ValueError(f"expected references of {len(_traits(views))} traits, got {len(references)}")
+        if "curves" not in tensors:
+            return cls(tuple(views), references)
+        curves = Curves.restore(tensors["curves"], config.folds, len(references))
+        weight = float(tensors["weight"].item())
+        if not 0 <= weight <= config.document_weight:
+            raise ValueError(f"expected a weight from 0 to {config.document_weight:g}, got {weight}")
+        return cls(tuple(views), references, curves, weight)
 
 
 def trait_names(views: Sequence[str]) -> list[str]:
     """What each trait is, for the views that there are."""
-    peaks = ["words", *(name for name in _PEAKS_OF if name in views)]
-    means = [f"{name}: mean" for name in _MEANS_OF if name in views]
-    threes = [*peaks, *(name for name in _THREE_OF if name in views)]
-    return [*(f"{name}: highest" for name in peaks), *(f"{name}: three highest" for name in threes), *means]
+    return [f"{name}: {kind}" for name, kind in _traits(views)]
+
+
+def _traits(views: Sequence[str]) -> list[tuple[str, str]]:
+    return [trait for trait in (*_PRIOR, _FOREIGN, *_LEARNED) if trait[0] in (WORDS, *views)]
 
 
 def describe(fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], views: Sequence[str]) -> FloatArray:
@@ -69,13 +117,19 @@ def describe(fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], vi
         lengths: words of each document.
         views: names of the views.
     """
-    columns = [fused, *(evidence[:, views.index(name)] for name in (*_PEAKS_OF, *_THREE_OF) if name in views)]
-    peaks = 1 + sum(name in views for name in _PEAKS_OF)
-    stacked, counts = np.stack(columns, axis=-1), np.array(lengths, dtype=np.int64)
-    means = [_sums(evidence[:, views.index(name)], counts) / np.maximum(counts, 1) for name in _MEANS_OF if name in views]
-    highest = _highest(stacked, counts)  # (documents, columns, 3)
-    shown = np.minimum(np.maximum(counts, 1), _TOP)[:, None]
-    return np.concatenate([highest[:, :peaks, 0], highest.sum(axis=-1) / shown, *(mean[:, None] for mean in means)], axis=1)
+    counts, traits = np.array(lengths, dtype=np.int64), _traits(views)
+    columns = {WORDS: fused, **{name: evidence[:, at] for at, name in enumerate(views)}}
+    peaked = list(dict.fromkeys(name for name, kind in traits if kind != MEAN))
+    highest = _highest(np.stack([columns[name] for name in peaked], axis=-1), counts)  # (documents, columns, 3)
+    shown = np.minimum(np.maximum(counts, 1), _TOP)
+    made: list[FloatArray] = []
+    for name, kind in traits:
+        if kind == MEAN:
+            made.append(_sums(columns[name], counts) / np.maximum(counts, 1))
+        else:
+            of_name = highest[:, peaked.index(name)]
+            made.append(of_name[:, 0] if kind == HIGHEST else of_name.sum(axis=-1) / shown)
+    return np.stack(made, axis=-1)
 
 
 def _sums(values: FloatArray, counts: IntArray) -> FloatArray:

@@ -7,7 +7,7 @@ The constructor stores its parameters untouched; fitted state ends in an undersc
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, is_dataclass, replace
 from pathlib import Path
@@ -23,19 +23,22 @@ from difa.config import Config, check_seed
 from difa.cross_fit import Report
 from difa.decide import Rule, flag, rank
 from difa.detector import C
-from difa.document import Explanation, FloatArray, Result
+from difa.document import Document, Explanation, FloatArray, Reason, Result
 from difa.encoders import load_encoder
 from difa.errors import InputError
+from difa.feed import NewText, choose
 from difa.feedback import Feedback
 from difa.fitting import LEAST_DOCUMENTS
 from difa.on_hub import OnHub
 from difa.parameters import Parameters
-from difa.sample import enough_documents
+from difa.sample import enough_documents, sample_documents
+from difa.verdicts import read_verdicts
 from difa.views import check_views
 from difa.words import as_document, as_documents
 
 DEFAULT_MAX_WORDS = 200_000
 _SAMPLING = 1  # beside the seed: the draw of the sample must not be the draw of anything else
+_FEEDING = 4  # the same for the sample of a feed
 
 
 class DiFA(Feedback, OnHub, Parameters):
@@ -81,12 +84,23 @@ class DiFA(Feedback, OnHub, Parameters):
 
     # Fitting
 
-    def fit(self, texts: Iterable[Any], y: object = None, *, report: Report | None = None) -> DiFA:
-        """Learn what is normal.
+    def fit(
+        self,
+        texts: Iterable[Any],
+        y: object = None,
+        *,
+        feed: Iterable[Any] | None = None,
+        verdicts: Iterable[Any] | None = None,
+        report: Report | None = None,
+    ) -> DiFA:
+        """Learn what is normal, and from new text what to look for.
 
         Args:
             texts: normal documents: strings, word lists or `Document`s; any iterable, read once.
             y: ignored; here for pipelines.
+            feed: new documents that nobody has labelled, anomalies among them. They say which evidence matters; what they say is
+                used without raising the share of normal documents that is flagged.
+            verdicts: reviewed documents: `Document`s with `labels`, with `odd`, or with a column `verdict` (odd or normal).
             report: called with the stage under way and the share of it that is done.
         """
         config = self.config()
@@ -96,8 +110,9 @@ class DiFA(Feedback, OnHub, Parameters):
         seed = check_seed(self.seed)
         rng = np.random.default_rng([seed, _SAMPLING])
         sample = enough_documents(as_documents(texts), self.max_words, LEAST_DOCUMENTS, rng)
+        new = self._new_text(sample.documents, feed, verdicts, config) if feed is not None or verdicts is not None else None
         encoder = load_encoder(config.encoder, self.cache)
-        fitted = fitting.fit(sample.documents, config, seed, encoder, report or (lambda stage, share: None))
+        fitted = fitting.fit(sample.documents, config, seed, encoder, report or (lambda stage, share: None), new)
         self.detector_ = replace(fitted, seen_documents=sample.seen_documents, seen_words=sample.seen_words)
         self._warn_if_too_small(self.fpr)
         if fitted.left_out:
@@ -108,6 +123,21 @@ class DiFA(Feedback, OnHub, Parameters):
                 stacklevel=2,
             )
         return self
+
+    def _new_text(
+        self, normal: Sequence[Document], feed: Iterable[Any] | None, verdicts: Iterable[Any] | None, config: Config
+    ) -> NewText:
+        """What may be learned from; a feed that cannot teach is said so in a warning."""
+        judged = [] if verdicts is None else read_verdicts(as_documents(verdicts))
+        rng = np.random.default_rng([check_seed(self.seed), _FEEDING])
+        sample = sample_documents(as_documents(feed if feed is not None else ()), self.max_words, rng)
+        new, why = choose(normal, sample.documents, judged, config.feed)
+        fitting.check_teachable(config, new)
+        if feed is not None and not sample.seen_documents:
+            why = "nothing was learned from the feed: it has no documents"
+        if why:
+            warnings.warn(why, stacklevel=3)
+        return new
 
     def config(self) -> Config:
         """The settings of all stages: the preset's, with the constructor's changes."""
@@ -224,8 +254,11 @@ class DiFA(Feedback, OnHub, Parameters):
         fitted, document = self._fitted(allow), as_document(text)
         encoded = fitted.encoder.encode([document])
         by_view = {view.name: view.explain(encoded[0]) for view in fitted.views}
+        for name in fitted.evidence_names[len(fitted.views) :]:
+            by_view[name] = [[Reason("like the words that stand out in the feed", 1.0)] for _ in document.words]
         reasons = tuple({name: tuple(lists[t]) for name, lists in by_view.items()} for t in range(len(document.words)))
-        return Explanation(rank(fitted, [document], fitted.score_encoded(encoded))[0], reasons)
+        learned = tuple(fitted.lessons.sentences()) if fitted.lessons else ()
+        return Explanation(rank(fitted, [document], fitted.score_encoded(encoded))[0], reasons, learned=learned)
 
     # Fitted state
 

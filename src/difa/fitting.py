@@ -1,8 +1,8 @@
-"""Normal documents -> a fitted detector, in three parts.
+"""Normal documents, a feed and verdicts -> a fitted detector: the order of learning.
 
-References come first: views, and what their scores are ranked among. The paper's heads (gates and mixture) then learn on pseudo
-anomalies. P-values come last, from documents that the views did not see (`cross_fit`). Training documents that do not belong are
-left out before all that, and the views fitted once more.
+References come first: views, and what their scores are ranked among. Then fusion learns: from the feed and verdicts (`fuse`), or,
+in the paper's preset, from pseudo anomalies. P-values come last, from documents that the views did not see (`cross_fit`).
+Training documents that do not belong are left out before all that, and the views fitted once more.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
 from difa.cross_fit import CrossFit, Report, pick, references_of
 from difa.detector import Detector, fuse_words, pool_words, raw_evidence
-from difa.document import Document, Encoded, FloatArray, split_by
+from difa.document import Document, Encoded, FloatArray, IntArray, split_by
 from difa.document_score import DocumentScore, describe
 from difa.encoders import Encoder
-from difa.errors import InputError
+from difa.errors import ConfigError, InputError
+from difa.feed import Lessons, NewText, Side, find_lessons
+from difa.fuse import Taught, Words, fold_of, view_fold_of
+from difa.fuse import learn as learn_fusion
 from difa.knowledge.wordlist import find_language
 from difa.learn import Example, Heads, learn
 from difa.perturb import Pseudo, make_pseudo_anomalies
@@ -32,20 +35,24 @@ _TELLING = ("language", "form", "neighbour")  # views that misfits among the tra
 _ERRORS = 2  # beside the seed: the errors that are made must not depend on other draws
 
 
-def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encoder, report: Report) -> Detector:
-    """Learn a detector from normal documents."""
+def fit(
+    documents: Sequence[Document], config: Config, seed: int, encoder: Encoder, report: Report, new: NewText | None = None
+) -> Detector:
+    """Learn a detector from normal documents, and from new text where there is some."""
     usable = np.array([bool(document.words) for document in documents], dtype=bool)
     if usable.sum() < LEAST_DOCUMENTS:
         raise InputError(
             f"expected at least {LEAST_DOCUMENTS} normal documents with words, got {usable.sum()}: add more normal text"
         )
+    check_teachable(config, new)
     rng = np.random.default_rng(seed)
     encoded = _encode(pick(documents, usable), encoder, report)
     lesson = _prepare_lesson(encoded, config, seed, encoder, rng, report)
 
     normal = _learn_references(lesson, rng, report)
     heads = _learn_heads(normal, lesson, rng, report) if config.fusion.rule == "gates" else None
-    unseen = _score_unseen(normal, config, heads)
+    taught = _learn_from(new, normal, lesson, report) if new is not None and new.documents else None
+    unseen = _score_unseen(normal, config, heads, taught)
 
     words = sum(map(len, normal.documents))
     detector = Detector(
@@ -65,9 +72,20 @@ def fit(documents: Sequence[Document], config: Config, seed: int, encoder: Encod
         seen_documents=len(documents),
         seen_words=words,
         threads=config.encoder.threads,
+        taught=taught.fusion if taught else None,
+        lessons=taught.lessons if taught else None,
     )
     left_out = [item.document_score for item in detector.score_encoded(pick(encoded, normal.misfit))]
     return replace(detector, training_scores=_in_order(usable, normal.misfit, unseen.document_scores, left_out))
+
+
+def check_teachable(config: Config, new: NewText | None) -> None:
+    """Refuse a feed or verdicts for settings whose fusion learns otherwise, or is ranked among what views were fitted on."""
+    if new is not None and (config.fusion.rule == "gates" or config.calibration.reference == "in-sample"):
+        raise ConfigError(
+            "expected the preset full or fast beside a feed or verdicts, got settings of the preset paper, whose gates learn "
+            "from pseudo anomalies: leave out the feed, or choose another preset"
+        )
 
 
 def _encode(documents: Sequence[Document], encoder: Encoder, report: Report) -> list[Encoded]:
@@ -103,6 +121,7 @@ class _Normal:
     misfit: NDArray[np.bool_]  # (all documents,): which were left out
     cross: CrossFit
     references: tuple[TailReference, ...]
+    statistics: FloatArray  # (T, statistics), plain, as critics that did not see the documents describe words
     evidence: FloatArray  # (T, views), as the heads see it
     unseen: FloatArray  # (T, views), as the references of the p-values need it
 
@@ -115,16 +134,16 @@ def _learn_references(lesson: Lesson, rng: np.random.Generator, report: Report) 
     cross, misfit = _fit_views(lesson, rng, report)
     chosen = pick(lesson.documents, ~misfit)
     epsilon = lesson.config.calibration.epsilon
-    unseen_raw = np.concatenate(cross.raw(chosen, cross.folds))
+    looked = cross.look(chosen, cross.folds, lesson.config.encoder.threads)
     if lesson.config.calibration.reference == "unseen":
-        references = references_of(unseen_raw)
-        evidence = unseen = tail_evidence(unseen_raw, references, epsilon)
+        references = references_of(looked.raw)
+        evidence = unseen = tail_evidence(looked.raw, references, epsilon)
     else:
         seen_raw = np.concatenate(raw_evidence(cross.views, chosen))
         references = references_of(seen_raw)
         evidence = tail_evidence(seen_raw, references, epsilon)
         unseen = cross.in_sample_evidence(chosen, epsilon)
-    return _Normal(chosen, misfit, cross, references=references, evidence=evidence, unseen=unseen)
+    return _Normal(chosen, misfit, cross, references, looked.statistics, evidence=evidence, unseen=unseen)
 
 
 def _fit_views(lesson: Lesson, rng: np.random.Generator, report: Report) -> tuple[CrossFit, NDArray[np.bool_]]:
@@ -168,6 +187,57 @@ def _learn_heads(normal: _Normal, lesson: Lesson, rng: np.random.Generator, repo
 
 
 @dataclass(frozen=True)
+class _Taught:
+    """What new text teaches: about words at once, about documents when their traits have references."""
+
+    fusion: Taught
+    lessons: Lessons
+    normal: Words
+    new: Words
+    counts: FloatArray  # (new documents,), for how many documents of the feed each counts
+
+
+def _learn_from(text: NewText, normal: _Normal, lesson: Lesson, report: Report) -> _Taught:
+    """Learn from the feed and from verdicts, judged as calibration documents are: by views that did not see them.
+
+    Views of all documents would say a little else of new text than those of the folds say of normal text, and all of that
+    would be taken for a lesson.
+    """
+    config = lesson.config
+    encoded = _encode(text.documents, lesson.encoder, lambda stage, share: report("encode the feed", share))
+    report("learn from the feed", 0.0)
+    folds, view_folds = config.feed.folds, config.calibration.folds
+    by_views = np.array([view_fold_of(item.words, folds, view_folds) for item in encoded])
+    looked = normal.cross.look(encoded, by_views, config.encoder.threads)
+    evidence = tail_evidence(looked.raw, normal.references, config.calibration.epsilon)
+    known = Words(normal.documents, normal.statistics, normal.unseen, _folds(normal.documents, folds))
+    new = Words(encoded, looked.statistics, evidence, _folds(encoded, folds))
+    counts = text.document_counts(config.feed)
+    fusion = learn_fusion(known, new, text.trust(config.feed), config.feed)
+    fusion = replace(fusion, strength=config.feed.strength(float(counts.sum())))
+    report("learn from the feed", 1.0)
+    of_feed = Side(encoded[: text.feed], fusion.columns(evidence, new.inputs)[: sum(map(len, encoded[: text.feed]))])
+    of_normal = Side(normal.documents, fusion.columns(normal.unseen, known.inputs))
+    names, least = (*config.views.names, *fusion.names), config.privacy.least_documents
+    findings = find_lessons(of_normal, of_feed, names, least, lesson.language)
+    lessons = Lessons(
+        documents=text.feed,
+        words=len(of_feed.evidence),
+        given=text.given,
+        copies=text.copies,
+        known=text.known,
+        reviewed=len(text.verdicts),
+        odd=sum(verdict.odd for verdict in text.verdicts),
+        findings=findings,
+    )
+    return _Taught(fusion, lessons, known, new, counts)
+
+
+def _folds(documents: Sequence[Encoded], folds: int) -> IntArray:
+    return np.array([fold_of(document.words, folds) for document in documents], dtype=np.int64)
+
+
+@dataclass(frozen=True)
 class _Unseen:
     """The last part: scores of documents that the views did not see, from which p-values come."""
 
@@ -176,13 +246,23 @@ class _Unseen:
     word_scores: FloatArray  # (T,)
 
 
-def _score_unseen(normal: _Normal, config: Config, heads: Heads | None) -> _Unseen:
-    word_scores = fuse_words(normal.unseen, normal.lengths, config, heads)
+def _score_unseen(normal: _Normal, config: Config, heads: Heads | None, taught: _Taught | None) -> _Unseen:
+    folds = taught.normal.folds if taught else np.zeros(len(normal.documents), dtype=np.int64)
+    evidence = taught.fusion.columns(normal.unseen, taught.normal.inputs) if taught else normal.unseen
+    fusion = taught.fusion if taught else None
+    word_scores = fuse_words(evidence, normal.lengths, folds, config, heads, fusion)
     if config.document.rule != "traits":
         return _Unseen(None, pool_words(word_scores, normal.lengths, config, heads), word_scores)
-    traits = describe(word_scores, normal.unseen, normal.lengths, config.views.names)
-    document_score = DocumentScore.fit(traits)
-    return _Unseen(document_score, document_score.score(document_score.evidence(traits, members=True)), word_scores)
+    names = (*config.views.names, *(fusion.names if fusion else ()))
+    traits = describe(word_scores, evidence, normal.lengths, names)
+    document_score = DocumentScore.fit(traits, names)
+    if taught:
+        columns = taught.fusion.columns(taught.new.evidence, taught.new.inputs)
+        lengths = [len(document) for document in taught.new.documents]
+        new_scores = fuse_words(columns, lengths, taught.new.folds, config, heads, fusion)
+        new_traits = describe(new_scores, columns, lengths, names)
+        document_score = document_score.learn(new_traits, taught.counts, taught.new.folds, config.feed)
+    return _Unseen(document_score, document_score.score(document_score.evidence(traits, members=True), folds), word_scores)
 
 
 def _in_order(usable: NDArray[np.bool_], misfit: NDArray[np.bool_], kept: FloatArray, left_out: Sequence[float]) -> FloatArray:

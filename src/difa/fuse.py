@@ -1,56 +1,203 @@
-"""Evidences of the views -> one score per word.
+"""Evidences of the views -> one score per word: prior weights, and what new text and verdicts teach.
 
-By default their weighted power mean, over any number of views: nothing is learned, no score falls where evidence rises, a
-view that is certain is not drowned by those that see nothing, and several that agree add up. The paper's form, for two views:
-α, β = σ(q(u)) with u = log evidences, their difference, agreement, maximum, and s = α·e_sem + (1−α)·e_form +
-β·√(e_sem·e_form). Its formulas are written once, over `xp`: NumPy when scoring, torch when learning.
+Fixed weights cannot know which kind of anomaly there is. New text that nobody has labelled (the feed) knows: among normal words a
+view's evidence e = −log p reaches x in a share exp(−x) of cases; where the feed reaches it more often, this view sees something,
+and where it does not, its extremes are noise. R_v(x), how many times as many words reach x, is a curve that never falls and is
+at least 1. A linear head on the word's vector (`head`) learns from words that are probably odd: one more view. The score is
+
+    s = prior + w·h · √(Σ_v g_v²),    g_v = log² R_v(e_v) / (1 + log R_v(e_v)),    prior = (Σ_v w_v·e_v^q / Σ_v w_v)^(1/q)
+
+so a word is never less suspicious because one view's evidence rises. The form of g_v makes little of ratios that a few words give
+by chance, and h makes little of a small feed: one with hardly any anomalies must not undo the prior. A verdict on a word counts
+like several words of the feed.
+
+Nothing judges a document by what that document taught. Documents fall into folds by their own words, and each fold is scored by
+curves and a head that learned from the other folds: documents of the feed, calibration documents and text to come alike.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from difa.config import FusionConfig
-from difa.document import FloatArray
+from difa.config import FeedConfig, FusionConfig
+from difa.document import Encoded, FloatArray, IntArray
+from difa.head import Head, HeadLearner, Inputs
+from difa.knowledge.letters import fold
 
-Array = Any  # a NumPy array or a torch tensor
-Weights = Mapping[str, Array]
-
-FEATURES = 5
-_UNIT = 0.2  # brings evidences, 0 to about 12, to the scale of the network
-_TINY = 1e-12
-
-
-def power_mean(evidence: FloatArray, power: float, weights: Sequence[float]) -> FloatArray:
-    """Word scores from the evidences of the views, each with its weight: (T, views) -> (T,)."""
-    share = np.array(weights) / np.sum(weights)
-    return np.asarray(np.sum(share * evidence**power, axis=-1) ** (1 / power))
+HEAD = "feed"
+"""The head's name among the views."""
+_STEP = 0.05
+_GRID = np.arange(0.0, 14.0 + _STEP / 2, _STEP)  # evidence at which curves are kept
+_PROBABLE = 0.5  # chance of being odd from which a word teaches the head
+_ROUNDS = 2  # the head finds words that teach it better; a third round brings nothing
 
 
-def initial_weights(config: FusionConfig, rng: np.random.Generator) -> dict[str, Array]:
-    """The network q at its start: both gates at one half for every word."""
-    return {
-        "w1": rng.normal(0, 0.3, (FEATURES, config.hidden)),
-        "b1": np.zeros(config.hidden),
-        "w2": np.zeros((config.hidden, 2)),
-        "b2": np.zeros(2),
-    }
+def prior_score(evidence: FloatArray, names: Sequence[str], config: FusionConfig) -> FloatArray:
+    """Word scores before anything is learned: the weighted power mean of the evidences, (T, views) -> (T,)."""
+    weights = np.array([config.weights.get(name, 1.0) for name in names])
+    share = weights / weights.sum()
+    return np.asarray(np.sum(share * evidence**config.power, axis=-1) ** (1 / config.power))
 
 
-def gate(evidence: Array, weights: Weights, config: FusionConfig, xp: Any = np) -> Array:
-    """Word scores from the evidences of two views (…, 2), or of the only one (…, 1): (…,)."""
-    if evidence.shape[-1] == 1:
-        return evidence[..., 0]
-    e_sem, e_form = evidence[..., 0], evidence[..., 1]
-    agreement = xp.sqrt(e_sem * e_form + _TINY)
-    u = xp.stack(
-        [xp.log1p(e_sem), xp.log1p(e_form), _UNIT * (e_sem - e_form), _UNIT * agreement, _UNIT * xp.maximum(e_sem, e_form)],
-        -1,
-    )
-    gates = 1 / (1 + xp.exp(-(xp.tanh(u @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"])))
-    alpha, beta = gates[..., 0], gates[..., 1]
-    fused = alpha * e_sem + (1 - alpha) * e_form
-    return fused + beta * agreement if config.agreement else fused
+def fold_of(words: Sequence[str], folds: int) -> int:
+    """The fold of a document, by its words alone; capitals, numbers and marks make no difference, so near-copies share one."""
+    return _checksum(words) % folds
+
+
+def view_fold_of(words: Sequence[str], folds: int, view_folds: int) -> int:
+    """The fold whose views judge a document that teaches, as they judge calibration documents: they have not seen it."""
+    return _checksum(words) // folds % view_folds
+
+
+def content_of(words: Sequence[str]) -> str:
+    """What two near-copies have in common: the words without capitals and marks, every digit the same."""
+    return " ".join(fold(word) for word in words if any(map(str.isalnum, word)))
+
+
+def _checksum(words: Sequence[str]) -> int:
+    return zlib.crc32((content_of(words) or " ".join(words)).encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True)
+class Curves:
+    """By fold and column, the log of how many times as many new ones reach an evidence as normal ones do."""
+
+    values: FloatArray  # (folds, columns, grid), at least 0, never falling along the grid
+
+    @classmethod
+    def learn(cls, evidence: FloatArray, counts: FloatArray, folds: IntArray, config: FeedConfig, smoothing: float) -> Curves:
+        """Curves for every fold from the rows of the other folds.
+
+        Args:
+            evidence: tail evidence of new words, or of the traits of new documents: (rows, columns).
+            counts: for how many each row counts: 0 for what a reviewer called normal, more than 1 for what one called odd.
+            folds: (rows,).
+            config: number of folds.
+            smoothing: rows that are added to both sides of a ratio.
+        """
+        cells = np.minimum((evidence / _STEP + 1e-9).astype(np.int64), len(_GRID) - 1)
+        at = np.zeros((config.folds, evidence.shape[1], len(_GRID)))
+        for column in range(evidence.shape[1]):
+            np.add.at(at[:, column], (folds, cells[:, column]), counts)
+        rows = np.bincount(folds, minlength=config.folds)
+        reached = (at.sum(axis=0) - at)[..., ::-1].cumsum(axis=-1)[..., ::-1]  # (folds, columns, grid), by the other folds
+        expected = (rows.sum() - rows)[:, None, None] * np.exp(-_GRID)
+        ratio = np.maximum.accumulate((reached + smoothing) / (expected + smoothing), axis=-1)
+        return cls(np.log(np.maximum(ratio, 1.0)))
+
+    def gain(self, evidence: FloatArray, folds: IntArray) -> FloatArray:
+        """The log ratio at each evidence: (rows, columns), at least 0."""
+        place = np.minimum(evidence / _STEP, len(_GRID) - 1.001)
+        low = place.astype(np.int64)
+        columns = np.arange(evidence.shape[1])
+        below, above = self.values[folds[:, None], columns, low], self.values[folds[:, None], columns, low + 1]
+        return np.asarray(below + (place - low) * (above - below))
+
+    @classmethod
+    def restore(cls, values: FloatArray, folds: int, columns: int) -> Curves:
+        """Curves from what was saved."""
+        if values.shape != (folds, columns, len(_GRID)) or (values < 0).any() or (np.diff(values, axis=-1) < 0).any():
+            raise ValueError(f"expected curves of {folds} folds and {columns} columns that never fall")
+        return cls(values.astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words of many documents as the learner sees them."""
+
+    documents: Sequence[Encoded]
+    statistics: FloatArray
+    """Plain statistics, as the critic describes words: (T, statistics); no columns without a critic."""
+    evidence: FloatArray  # (T, views)
+    folds: IntArray  # (documents,)
+
+    @property
+    def word_folds(self) -> IntArray:
+        """(T,)"""
+        return np.repeat(self.folds, [len(document) for document in self.documents])
+
+    @property
+    def inputs(self) -> Inputs:
+        """What the head sees."""
+        return Inputs(self.documents, self.statistics, self.folds)
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What is known of each new word before learning: (T,) each."""
+
+    weight: FloatArray
+    """1 for words of the feed, 0 for those that a reviewer called normal, more for those of documents that one called odd."""
+    certain: NDArray[np.bool_]
+    """Words that a reviewer marked as odd."""
+
+    @property
+    def counts(self) -> FloatArray:
+        """For how many words each counts in the curves: a word of an odd document need not be odd itself."""
+        return np.where(self.certain, self.weight, np.minimum(self.weight, 1.0))
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What new text and verdicts taught the fusion."""
+
+    curves: Curves
+    head: Head | None
+    """None where too few words are probably odd."""
+    strength: float = 1.0
+    """How much it counts, from 0 to 1: few documents teach little."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Views that it adds."""
+        return () if self.head is None else (HEAD,)
+
+    def columns(self, evidence: FloatArray, inputs: Inputs) -> FloatArray:
+        """The evidence of the views and of the head: (T, views + 1)."""
+        return evidence if self.head is None else np.concatenate([evidence, self.head.evidence(inputs)[:, None]], axis=1)
+
+    def gain(self, columns: FloatArray, folds: IntArray) -> FloatArray:
+        """How much was learned about each word: (T,), at least 0."""
+        gains = self.curves.gain(columns, folds)
+        return np.asarray(self.strength * np.sqrt(((gains**2 / (1.0 + gains)) ** 2).sum(axis=1)))
+
+    def tensors(self) -> Mapping[str, FloatArray]:
+        of_head = self.head.tensors() if self.head else {}
+        return {"curves": self.curves.values, "strength": np.array([self.strength]), **of_head}
+
+    @classmethod
+    def restore(cls, tensors: Mapping[str, FloatArray], views: int, dimension: int, config: FeedConfig) -> Taught:
+        head = Head.restore(tensors, dimension, config.folds) if "weights" in tensors else None
+        strength = float(tensors["strength"].item())
+        if not 0 <= strength <= 1:
+            raise ValueError(f"expected a strength from 0 to 1, got {strength}")
+        return cls(Curves.restore(tensors["curves"], config.folds, views + (head is not None)), head, strength)
+
+
+def learn(normal: Words, new: Words, trust: Trust, config: FeedConfig) -> Taught:
+    """Learn curves from new words, and a head from those that are probably or certainly odd.
+
+    Args:
+        normal: calibration words, by views that did not see them.
+        new: words of the feed and of reviewed documents, by views that did not see them either.
+        trust: what is known of the new words.
+        config: settings.
+    """
+    folds = new.word_folds
+    taught = Taught(Curves.learn(new.evidence, trust.counts, folds, config, config.smoothing), None)
+    learner = HeadLearner.of(normal.inputs, config)
+    columns = new.evidence
+    for _ in range(_ROUNDS):
+        chance = 1.0 - np.exp(-taught.curves.gain(columns, folds).max(axis=1))
+        probable = np.where(chance > _PROBABLE, chance, 0.0) * trust.weight
+        head = learner.learn(new.inputs, np.where(trust.certain, trust.weight, probable))
+        if head is None:
+            break
+        columns = replace(taught, head=head).columns(new.evidence, new.inputs)
+        taught = Taught(Curves.learn(columns, trust.counts, folds, config, config.smoothing), head)
+    return taught

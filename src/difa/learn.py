@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from difa import aggregate, fuse
+from difa import aggregate, gates
 from difa.config import Config
 from difa.document import FloatArray
 from difa.runtime.threads import one_torch_thread
@@ -44,7 +44,7 @@ def learn(normal: Sequence[Example], pseudo: Sequence[Example], config: Config, 
 
     rng = np.random.default_rng(seed)
     start = {
-        "fusion": fuse.initial_weights(config.fusion, rng),
+        "fusion": gates.initial_weights(config.fusion, rng),
         "aggregation": aggregate.initial_weights(config.aggregation, rng),
         "word": {"slope": np.array(0.0), "bias": np.array(-3.0)},
         "document": {"slope": np.array(0.0), "bias": np.array(-5.0)},
@@ -60,7 +60,7 @@ def learn(normal: Sequence[Example], pseudo: Sequence[Example], config: Config, 
         for _ in range(config.learn.steps):
             batch = [*_draw(normal, rng), *_draw(pseudo, rng)]
             evidence, labels, mask = (torch.from_numpy(array) for array in _pad(batch))
-            word_scores = fuse.gate(evidence, weights["fusion"], config.fusion, torch)
+            word_scores = gates.gate(evidence, weights["fusion"], config.fusion, torch)
             descriptor = aggregate.pool(word_scores, mask, weights["aggregation"]["log_sharpness"], config.aggregation, torch)
             document_scores = aggregate.mix(descriptor, weights["aggregation"], torch)
             word_loss = _balanced_loss(word_scores[mask > 0], labels[mask > 0], weights["word"], torch)

@@ -30,6 +30,7 @@ from difa.document_score import DocumentScore
 from difa.encoders import stored, with_cache
 from difa.encoders.origin import check_origin
 from difa.errors import DifaError, EncoderError, MissingExtraError, ModelError
+from difa.fuse import Taught
 from difa.knowledge import ENGLISH, PACKAGES, check_versions, versions
 from difa.learn import Heads
 from difa.model_folder import (
@@ -98,6 +99,10 @@ def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None)
             refuse_unsafe(name, content[name])
     names = config.views.names
     saved = (SavedView(_part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, language, threads) for name in names)
+    dimension = checked.encoder.dimension
+    taught = Taught.restore(found, len(names), dimension, config.feed) if (found := _part(tensors, "taught.")) else None
+    evidence_names = (*names, *(taught.names if taught else ()))
+    traits = _part(tensors, "document.")
     return Detector(
         config=config,
         seed=checked.seed,
@@ -106,7 +111,7 @@ def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None)
         views=tuple(map(restore_view, names, saved)),
         references=tuple(TailReference.restore(tensors[f"reference.{name}"]) for name in names),
         heads=Heads(fusion, _part(tensors, "aggregation.")) if (fusion := _part(tensors, "fusion.")) else None,
-        document_score=DocumentScore.restore(traits) if (traits := _part(tensors, "document.")) else None,
+        document_score=DocumentScore.restore(traits, evidence_names, config.feed) if traits else None,
         word_reference=TailReference.restore(tensors["reference.word"]),
         document_reference=TailReference.restore(tensors["reference.document"]),
         training_scores=tensors["training_scores"],
@@ -117,6 +122,8 @@ def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None)
         threads=threads,
         allow=checked.allow,
         updates=replace(checked.updates, fingerprints=tensors.get("updates", np.empty(0)).astype(np.int64)),
+        taught=taught,
+        lessons=checked.lessons,
     )
 
 
@@ -151,6 +158,8 @@ def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
         tensors |= {f"aggregation.{name}": value for name, value in detector.heads.aggregation.items()}
     if detector.document_score is not None:
         tensors |= {f"document.{name}": value for name, value in detector.document_score.tensors().items()}
+    if detector.taught is not None:
+        tensors |= {f"taught.{name}": value for name, value in detector.taught.tensors().items()}
     if detector.updates.times:
         tensors["updates"] = detector.updates.fingerprints
     files = stored.files_of(detector.encoder)
@@ -182,6 +191,7 @@ def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, byt
             "seen_words": detector.seen_words,
         },
         **({"updates": detector.updates.to_dict()} if detector.updates.times else {}),
+        **({"feed": detector.lessons.to_dict()} if detector.lessons else {}),
         **({"allowed": list(detector.allow.entries)} if detector.allow else {}),
         "parameters": parameters,
         "stages": detector.config.to_dict(),
@@ -203,12 +213,14 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         f"| encoder | {f'`{spec.name}`, layer {spec.layer}, {spec.dimension} dimensions' if spec.dimension else 'none'} |",
         f"| fitted on | {_extent(detector)} |",
         f"| left out | {detector.left_out} documents that do not belong among the others |",
+        *([f"| learned from | {detector.lessons.extent} |"] if detector.lessons else []),
         *([f"| updated | {detector.updates} |"] if detector.updates.times else []),
         f"| language | {_language(detector)} |",
         f"| seed | {detector.seed} |",
         f"| smallest document p-value | {reference.least_p:.2g} |",
         *(f"| normal documents flagged at {100 * rate:g} % | {say_bound(len(reference.values), rate)} |" for rate in _CARD_RATES),
         "",
+        *([*detector.lessons.sentences(), ""] if detector.lessons else []),
         "The bounds are for documents like the normal ones, and approximate: the scores that p-values are ranked among come from",
         "views that had not seen the document, and so a little less text than the model.",
         "",

@@ -14,6 +14,7 @@ from difa.config import Config, check_seed
 from difa.decide import rank
 from difa.detector import Detector, Updates
 from difa.encoders import EncoderSpec
+from difa.feed import Lessons
 from difa.knowledge.wordlist import check_language
 from difa.views import check_views
 from difa.words import check_unicode, from_text
@@ -38,6 +39,7 @@ class Stored:
     parameters: dict[str, Any]
     allow: AllowList
     updates: Updates
+    lessons: Lessons | None
 
     @classmethod
     def of(cls, entries: Mapping[str, Any]) -> Stored:
@@ -61,6 +63,7 @@ class Stored:
             parameters=_parameters(_mapping(entries, "parameters")),
             allow=AllowList.of(_list(entries, "allowed")),
             updates=_updates(_mapping(entries, "updates")) if "updates" in entries else Updates(),
+            lessons=_lessons(_mapping(entries, "feed")) if "feed" in entries else None,
         )
 
 
@@ -108,6 +111,14 @@ def _updates(entries: dict[str, Any]) -> Updates:
         raise ValueError(f"updates.last: expected a time, got {type(entries['last']).__name__}")
     check_unicode(entries["last"])
     return Updates(**entries)
+
+
+def _lessons(entries: dict[str, Any]) -> Lessons:
+    lessons = Lessons.from_dict(entries)
+    for finding in lessons.findings:
+        for word in finding.words:
+            check_unicode(word)
+    return lessons
 
 
 def _list(entries: Mapping[str, Any], name: str) -> list[Any]:

@@ -53,14 +53,30 @@ def test_a_document_called_anomalous_without_marked_words_is_not_normal(tmp_path
     span = {"value": {"start": 2, "end": 3, "labels": ["anomaly"]}}
     fine = {"value": {"start": 2, "end": 3, "labels": ["normal"]}}
     tasks = judged("normal"), judged("anomalous"), judged("anomalous", span), judged("anomalous", fine)
-    assert [document.labels for document in read(tmp_path, *tasks)] == [(0, 0), None, (0, 1), None]
+    documents = read(tmp_path, *tasks)
+    assert [document.labels for document in documents] == [(0, 0), None, (0, 1), None]
+    assert [document.odd for document in documents] == [False, True, True, True]
+
+
+def test_a_document_that_nobody_judged_as_a_whole_is_neither_odd_nor_normal(tmp_path):
+    marked = task("a b", (2, 3, "b", "1"))
+    tasks = task("a b", annotations=[]), task("a b", annotations=[{"result": []}]), marked, judged("maybe"), judged(" Normal ")
+    assert [document.odd for document in read(tmp_path, *tasks)] == [None, None, None, None, False]
+
+
+def test_a_document_in_which_only_white_space_is_marked_is_not_normal(tmp_path):
+    fine = task("a b", (1, 2, " ", "normal"))
+    documents = read(tmp_path, task("a b", (1, 2, " ", "anomaly")), fine)
+    assert [(document.labels, document.odd) for document in documents] == [((0, 0), True), ((0, 0), None)]
 
 
 def test_verdicts_of_the_short_export(tmp_path):
     marked = {"label": [{"start": 2, "end": 3, "labels": ["anomaly"]}]}
     tasks = [{"text": "a b", "verdict": verdict} | more for verdict in ("normal", "anomalous") for more in ({}, marked)]
     tasks.append({"text": "a b", "verdict": "guilty"})
-    assert [document.labels for document in read(tmp_path, *tasks)] == [(0, 0), (0, 1), None, (0, 1), None]
+    documents = read(tmp_path, *tasks)
+    assert [document.labels for document in documents] == [(0, 0), (0, 1), None, (0, 1), None]
+    assert [document.odd for document in documents] == [False, False, True, True, None]
 
 
 def test_the_short_export(tmp_path):

@@ -19,6 +19,7 @@ from difa.config.scoring import (
     AggregationConfig,
     CalibrationConfig,
     DocumentConfig,
+    FeedConfig,
     FusionConfig,
     LearnConfig,
     PerturbConfig,
@@ -59,6 +60,7 @@ __all__ = [
     "CriticConfig",
     "DocumentConfig",
     "EncoderConfig",
+    "FeedConfig",
     "FormConfig",
     "FusionConfig",
     "LanguageConfig",
@@ -94,6 +96,7 @@ class Config:
     calibration: CalibrationConfig = field(default_factory=CalibrationConfig)
     perturb: PerturbConfig = field(default_factory=PerturbConfig)
     fusion: FusionConfig = field(default_factory=FusionConfig)
+    feed: FeedConfig = field(default_factory=FeedConfig)
     aggregation: AggregationConfig = field(default_factory=AggregationConfig)
     document: DocumentConfig = field(default_factory=DocumentConfig)
     learn: LearnConfig = field(default_factory=LearnConfig)

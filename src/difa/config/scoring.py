@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from difa.config.checks import check, number, whole
@@ -69,6 +70,11 @@ class PerturbConfig:
         check(bool(self.kinds) and set(self.kinds) <= set(known), self, "kinds", f"some of {', '.join(known)}")
 
 
+PRIOR_WEIGHTS = {"critic": 1.0, "tone": 1.0, "language": 0.7, "phrase": 0.7, "form": 0.5, "neighbour": 0.25}
+"""Chosen on the average of eight labelled sets, so that no set loses more than .01 (docs/choices.md): what is merely new in its
+form or meaning alarms form and neighbour view more often than the others."""
+
+
 @dataclass(frozen=True)
 class FusionConfig:
     """Evidences -> word score."""
@@ -77,8 +83,8 @@ class FusionConfig:
     """`mean`: the power mean of any number of views. `gates`: the learned gates of the paper, for two views."""
     power: float = 2.0
     """Power of the mean. At 1, views that see nothing hide one that is certain; above 3, chance in any view shows."""
-    half: tuple[str, ...] = ("form", "neighbour")
-    """Views that count half in the mean: what is merely new in its form or meaning alarms them more often than the others."""
+    weights: Mapping[str, float] = field(default_factory=lambda: dict(PRIOR_WEIGHTS))
+    """How much each view counts in the mean, before a feed says more; views that are not named count 1."""
     hidden: int = 8
     """Width of the gates' network q."""
     agreement: bool = True
@@ -87,10 +93,50 @@ class FusionConfig:
     def __post_init__(self) -> None:
         check(self.rule in get_args(FusionRule), self, "rule", f"one of {', '.join(get_args(FusionRule))}")
         number(self, "power", 1, 16)
-        object.__setattr__(self, "half", tuple(self.half))
-        check(set(self.half) <= set(VIEW_NAMES), self, "half", f"some of {', '.join(VIEW_NAMES)}")
+        check(isinstance(self.weights, Mapping), self, "weights", "a number for each view")
+        object.__setattr__(self, "weights", dict(self.weights))
+        check(set(self.weights) <= set(VIEW_NAMES), self, "weights", f"some of {', '.join(VIEW_NAMES)}")
+        is_positive = all(type(weight) in (int, float) and 0 < weight < 1e6 for weight in self.weights.values())
+        check(is_positive, self, "weights", "a number above 0 for each view")
         whole(self, "hidden", 1)
         check(isinstance(self.agreement, bool), self, "agreement", "true or false")
+
+
+@dataclass(frozen=True)
+class FeedConfig:
+    """What new text that nobody has labelled teaches, and what verdicts teach; docs/choices.md has figures for other numbers."""
+
+    least_documents: int = 50
+    """Different documents of a feed that are needed; with fewer, nothing is learned from it."""
+    folds: int = 8
+    """Parts of the documents, by their words: each part is scored by what the others taught."""
+    smoothing: float = 5.0
+    """Words that are added to both sides of a ratio, so that few extreme words by chance teach nothing."""
+    document_smoothing: float = 2.0
+    """The same for documents."""
+    shrinkage: float = 1.0
+    """How much a sphere counts in the variation of normal words, from which the head takes its direction."""
+    half: int = 100
+    """Documents of a feed, a verdict counted as several, at which what it teaches has half its weight: few teach little."""
+    weight: float = 10.0
+    """How much what was learned counts beside the prior score of a word."""
+    document_weight: float = 5.0
+    """The same for documents."""
+    verdict_weight: float = 5.0
+    """Words, or documents, of the feed for which one counts that a reviewer called odd."""
+
+    def __post_init__(self) -> None:
+        whole(self, "least_documents", 1)
+        whole(self, "folds", 2, 64)
+        whole(self, "half", 0)
+        for name in ("smoothing", "document_smoothing", "shrinkage", "verdict_weight"):
+            number(self, name, 0, above=True)
+        number(self, "weight", 0)
+        number(self, "document_weight", 0)
+
+    def strength(self, documents: float) -> float:
+        """The share of its weight that a lesson from so many documents has."""
+        return documents / (documents + self.half) if documents else 0.0
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def _words_json(detector: Detector, documents: Sequence[Document], scored: Seque
     """All words of all documents."""
     scores = np.concatenate([np.empty(0), *(item.word_scores for item in scored)])
     word_p = detector.word_reference.p_values(scores)
-    evidence = np.concatenate([np.empty((0, len(detector.views))), *(item.evidence for item in scored)])
+    evidence = np.concatenate([np.empty((0, len(detector.evidence_names))), *(item.evidence for item in scored)])
     suggestions = ["null"] * len(scores)
     positions = [(document, position) for document in documents for position in range(len(document.words))]
     for at in np.flatnonzero(word_p <= UNUSUAL).tolist():
@@ -65,7 +65,7 @@ def _words_json(detector: Detector, documents: Sequence[Document], scored: Seque
         [ALLOWED_JSON[mark] for item in scored for mark in item.allowed.tolist()],
         strict=True,
     )
-    return list(map(_pattern(tuple(view.name for view in detector.views)).__mod__, columns))
+    return list(map(_pattern(detector.evidence_names).__mod__, columns))
 
 
 @lru_cache(maxsize=8)

@@ -1,4 +1,4 @@
-"""Label Studio exports -> documents with word labels.
+"""Label Studio exports -> documents with word labels, and with the verdict on the whole document.
 
 An export is one JSON list of tasks. A task holds the text under `data` and the marked spans under `annotations`, of which the
 last that was not cancelled counts (the short export has both at the top). Words that overlap a span are labelled 1, unless
@@ -68,9 +68,13 @@ def parse_task(line: bytes, source: str, number: int) -> Document | None:
         return document
     wide = [place + before for before, place in enumerate(wide_places(text))]
     marked = [_place(mark, text, wide) for mark in marks if "start" in mark and not _is_normal(mark)]
-    if not marked and any(map(_is_anomalous, marks)):
-        return document
-    return replace(document, labels=mark_words(document.words, marked))
+    odd = _verdict(marks)
+    if not marked and odd:
+        return replace(document, odd=True)
+    labels = mark_words(document.words, marked)
+    if marked and not any(labels) and odd is None:
+        odd = True  # whoever marked only white space meant something: it must not pass for a document without a fault
+    return replace(document, labels=labels, odd=odd)
 
 
 def _text(data: Any) -> str:
@@ -95,9 +99,13 @@ def _marks(task: dict[str, Any]) -> list[dict[str, Any]] | None:
     return None if marks is None else [mark for mark in marks if isinstance(mark, dict)]
 
 
-def _is_anomalous(mark: dict[str, Any]) -> bool:
-    choices = mark.get("choices")
-    return isinstance(choices, list) and any(str(choice).strip().lower() == ANOMALOUS for choice in choices)
+def _verdict(marks: list[dict[str, Any]]) -> bool | None:
+    """Whether the document is called anomalous (True) or normal (False) as a whole; None where it is called neither."""
+    lists = [mark["choices"] for mark in marks if isinstance(mark.get("choices"), list)]
+    chosen = {str(choice).strip().lower() for choices in lists for choice in choices}
+    if ANOMALOUS in chosen:
+        return True
+    return False if chosen & set(NORMAL) else None
 
 
 def _objects(holder: dict[str, Any], name: str) -> list[dict[str, Any]]:

@@ -101,9 +101,10 @@ class CriticView:
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """The softplus of the networks' mean logit."""
-        if not documents:
-            return []
-        plain = self.statistics.describe(documents)
+        return self.judge(documents, self.statistics.describe(documents)) if documents else []
+
+    def judge(self, documents: Sequence[Encoded], plain: FloatArray) -> list[FloatArray]:
+        """The same from the plain statistics of all words, where they are known already: (T, 25)."""
         logits = mean_logits(self.networks["plain"], plain)
         if "vector" in self.networks:
             vectors = np.concatenate([document.vectors for document in documents])

@@ -1,0 +1,237 @@
+"""A feed and verdicts -> documents that may teach, each content once; and what they taught, in words.
+
+The feed is new text that nobody has labelled, anomalies among it. Copies count once, or a message that is sent a thousand times
+would be all that is learned. Documents that stand among the normal ones teach nothing. A feed that leaves too few documents is
+left alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from difa.config import FeedConfig
+from difa.document import Document, Encoded, FloatArray
+from difa.fuse import HEAD, Trust, content_of
+from difa.knowledge.letters import fold
+from difa.verdicts import Verdict
+from difa.views.masking import rare_words
+
+_LEVELS = -np.log([0.05, 0.02, 0.01, 0.005, 0.002, 0.001])  # evidence at which new text is compared with normal text
+_CLEAR = 4.0  # standard errors by which new text must differ
+_NOTABLE = 1.5  # times as many that are worth saying
+_COMMON = 5  # documents of the feed that would have a word if it were normal text: it then tells little by itself
+_FEW = 0.5  # documents that a word must have in excess
+_NAMED = 5  # words that a finding names at most
+_SUBJECTS = {
+    "tone": "hostile or emotional words",
+    "critic": "words that look like errors",
+    "language": "rare and unknown words",
+    "phrase": "words that do not fit between their neighbours",
+    "form": "words of unusual form",
+    "neighbour": "words used in unusual ways",
+    HEAD: "words of a new kind",
+}
+
+
+@dataclass(frozen=True)
+class NewText:
+    """Documents to learn from: those of the feed, then those that were reviewed."""
+
+    documents: list[Document]
+    verdicts: list[Verdict]
+    """Of the last documents, in their order."""
+    given: int = 0
+    """Documents of the feed as it came."""
+    copies: int = 0
+    """Of them, those that say what another says."""
+    known: int = 0
+    """Of them, those that stand among the normal documents."""
+
+    @property
+    def feed(self) -> int:
+        """Documents of the feed that may teach."""
+        return len(self.documents) - len(self.verdicts)
+
+    def document_counts(self, config: FeedConfig) -> FloatArray:
+        """For how many documents of the feed each document counts: (documents,)."""
+        judged = [config.verdict_weight if verdict.odd else 0.0 for verdict in self.verdicts]
+        return np.array([1.0] * self.feed + judged)
+
+    def trust(self, config: FeedConfig) -> Trust:
+        """What is known of each word: (T,)."""
+        weights = [np.ones(len(document.words)) for document in self.documents[: self.feed]]
+        certain = [np.zeros(len(document.words), dtype=bool) for document in self.documents[: self.feed]]
+        for verdict in self.verdicts:
+            words = len(verdict.document.words)
+            odd = np.full(words, verdict.odd) if verdict.marked is None else verdict.marked
+            weights.append(np.where(odd, config.verdict_weight, 0.0))
+            certain.append(np.zeros(words, dtype=bool) if verdict.marked is None else verdict.marked)
+        return Trust(np.concatenate([np.empty(0), *weights]), np.concatenate([np.empty(0, bool), *certain]))
+
+
+def choose(
+    normal: Iterable[Document], feed: Sequence[Document], verdicts: Sequence[Verdict], config: FeedConfig
+) -> tuple[NewText, str]:
+    """Documents that may teach, and why the feed does not, if it has too few of them; empty if it does or there is none."""
+    contents = {content_of([word.text for word in document.words]) for document in normal}
+    reviewed = {content_of([word.text for word in verdict.document.words]) for verdict in verdicts}
+    seen: set[str] = set()
+    chosen: list[Document] = []
+    copies = known = judged = 0
+    for document in feed:
+        content = content_of([word.text for word in document.words])
+        if content in contents:
+            known += 1
+        elif content in seen:
+            copies += 1
+        elif document.words:
+            seen.add(content)
+            judged += content in reviewed
+            if content not in reviewed:
+                chosen.append(document)
+    apart = {"stand among the normal ones": known, "are copies of others": copies, "have verdicts": judged}
+    why = _why_not(len(feed), len(chosen), apart, config) if feed and len(chosen) < config.least_documents else ""
+    kept = [] if why else chosen
+    odd = [verdict for verdict in verdicts if verdict.document.words]
+    return NewText([*kept, *(verdict.document for verdict in odd)], odd, len(feed), copies, known), why
+
+
+def _why_not(given: int, left: int, apart: Mapping[str, int], config: FeedConfig) -> str:
+    named = [f"{count} {what}" for what, count in apart.items() if count]
+    of_these = f" ({', '.join(named)})" if named else ""
+    return (
+        f"nothing was learned from the feed: expected at least {config.least_documents} different documents, got {left} of "
+        f"{given}{of_these}; the model is as without a feed"
+    )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A view that new text has more extreme words of than normal text has."""
+
+    view: str
+    times: float
+    words: tuple[str, ...]
+    """Some that carry it, as far as they may be read."""
+
+    @property
+    def subject(self) -> str:
+        """What there is more of."""
+        return _SUBJECTS.get(self.view, f"words that stand out by {self.view}")
+
+    @property
+    def extent(self) -> str:
+        """How much more, and the words that carry it."""
+        named = f" ({', '.join(self.words)})" if self.words else ""
+        return f"{self.times:.2g} times as many as in normal text{named}"
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """How much a model learned from beside its normal documents, and what."""
+
+    documents: int
+    """Different documents of the feed."""
+    words: int
+    given: int
+    copies: int
+    known: int
+    reviewed: int = 0
+    odd: int = 0
+    """Reviewed documents that were called odd."""
+    findings: tuple[Finding, ...] = ()
+
+    def sentences(self) -> list[str]:
+        """What was learned, most striking first."""
+        if not self.findings:
+            return ["In the new text nothing stands out that normal text does not have."] if self.documents else []
+        first, *others = self.findings
+        return [
+            f"In the new text, {first.subject} stand out: {first.extent}.",
+            *(f"So do {finding.subject}: {finding.extent}." for finding in others),
+        ]
+
+    @property
+    def extent(self) -> str:
+        """What was learned from."""
+        reviewed = "1 reviewed document" if self.reviewed == 1 else f"{self.reviewed:,} reviewed documents"
+        parts = [f"{self.documents:,} documents of a feed, {self.words:,} words"] if self.documents else []
+        parts += [f"{reviewed}, {self.odd:,} of them odd"] if self.reviewed else []
+        return " and ".join(parts) or "nothing"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, entries: Mapping[str, Any]) -> Lessons:
+        """The same from plain values, which a stranger may have written."""
+        counts = {name: entries[name] for name in ("documents", "words", "given", "copies", "known", "reviewed", "odd")}
+        if any(type(count) is not int or count < 0 for count in counts.values()):
+            raise ValueError("feed: expected counts that are whole numbers of at least 0")
+        findings = tuple(
+            Finding(str(item["view"]), float(item["times"]), tuple(str(word) for word in item["words"]))
+            for item in entries["findings"]
+        )
+        if not all(finding.view.isidentifier() and math.isfinite(finding.times) for finding in findings):
+            raise ValueError("feed: expected findings that name a view")
+        return cls(**counts, findings=findings)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Documents and the evidence of their words, (T, views): normal text, or a feed."""
+
+    documents: Sequence[Encoded]
+    evidence: FloatArray
+
+    def common(self, documents: int) -> set[str]:
+        """Words of which so many such documents would be expected to have some: they tell nothing by themselves."""
+        counts = Counter(word for document in self.documents for word in {fold(word) for word in document.words})
+        return {word for word, count in counts.items() if count * documents >= _COMMON * len(self.documents)}
+
+    def reaching(self, view: int, level: float) -> Counter[str]:
+        """Documents by the words whose evidence reaches a level."""
+        marks = self.evidence[:, view] >= level
+        counts: Counter[str] = Counter()
+        start = 0
+        for document in self.documents:
+            chosen = np.flatnonzero(marks[start : start + len(document)])
+            counts.update({fold(document.words[t]) for t in chosen.tolist()})
+            start += len(document)
+        return counts
+
+
+def find_lessons(normal: Side, feed: Side, names: Sequence[str], least: int, language: str | None) -> tuple[Finding, ...]:
+    """The views by which a feed differs from normal text, most striking first.
+
+    Args:
+        normal: calibration documents.
+        feed: documents of the feed.
+        names: of the views.
+        least: documents that must have a word for it to be named, unless the language's list knows it.
+        language: of the normal documents.
+    """
+    words, unreadable = len(feed.evidence), rare_words(feed.documents, least, language)
+    common = normal.common(len(feed.documents))
+    findings = []
+    for view, name in enumerate(names):
+        expected = words * np.exp(-_LEVELS)
+        reached = np.array([(feed.evidence[:, view] >= level).sum() for level in _LEVELS])
+        errors = np.sqrt(np.maximum(expected, 1e-9) * (1 + words / max(len(normal.evidence), 1)))
+        at = int(np.argmax((reached - expected) / errors))
+        if reached[at] - expected[at] < _CLEAR * errors[at] or reached[at] < _NOTABLE * expected[at]:
+            continue
+        here, there = feed.reaching(view, _LEVELS[at]), normal.reaching(view, _LEVELS[at])
+        share = len(feed.documents) / max(len(normal.documents), 1)
+        named = (word for word in here if word not in unreadable and any(map(str.isalpha, word)))
+        usual = {word: share * there[word] for word in named}
+        excess = {word: here[word] - less for word, less in usual.items() if word not in common or here[word] > 3 * (less + 1)}
+        telling = sorted((word for word, more in excess.items() if more > _FEW), key=lambda word: (-excess[word], word))
+        findings.append(Finding(name, round(float(reached[at] / expected[at]), 2), tuple(telling[:_NAMED])))
+    return tuple(sorted(findings, key=lambda finding: (-finding.times, finding.view)))

@@ -1,0 +1,112 @@
+"""Verdicts of people -> lines of a file, one JSON object each.
+
+Several processes may append to one file: each writes whole lines, under a lock on the file itself, and they are on disk when the
+call returns. A killed process or a full disk can leave a torn last line. The next append puts a line end behind it, so that no
+other record is lost with it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from difa.atomic import is_named, is_stream, sync_folder
+from difa.errors import ConfigError
+
+VERDICTS = ("odd", "normal")
+_OPENING = b'{"text":"'  # of every line that `append_verdicts` writes: a torn one begins like it
+_LONGEST = 64 * 1024 * 1024  # bytes of a first line that are looked at
+_PAUSE = 0.005  # seconds between two looks at a lock
+
+
+def append_verdicts(path: Path, records: Sequence[Mapping[str, Any]], patience: float = 60.0) -> None:
+    """Append records, all of them or none; raises `OSError` where that is not possible.
+
+    Args:
+        path: the file; it is made if it does not exist.
+        records: each with `text` as its first key.
+        patience: seconds to wait for others that write to the file; a `TimeoutError` after that.
+    """
+    lines = b"".join(_line(record) for record in records)
+    with _locked(path, patience) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = lines if _ends_a_line(file, size) else b"\n" + lines
+        if os.write(file.fileno(), content) < len(content):  # a full disk takes a part of it
+            file.truncate(size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file.fileno())
+    if size == 0:  # a new file: its name must last, too
+        sync_folder(path.resolve().parent)
+
+
+def check_verdict_file(path: Path) -> None:
+    """Refuse a file that cannot be appended to, or that holds something other than verdicts; make it if it does not exist."""
+    if not path.parent.is_dir():
+        raise ConfigError(f"{path}: expected a file for verdicts in a folder that exists, got none: make the folder first")
+    is_folder = os.path.isdir(path)  # `Path.is_dir` raises for a name that is too long
+    if is_folder or is_stream(path):
+        raise ConfigError(
+            f"{path}: expected a file for verdicts, got a {'folder' if is_folder else 'pipe or device'}: choose a file"
+        )
+    try:
+        with path.open("ab+") as file:
+            file.seek(0)
+            first = file.readline(_LONGEST)
+    except OSError as error:
+        raise ConfigError(f"{path}: the file for verdicts cannot be written: {error.strerror}: choose another one") from None
+    if first and not _is_verdict(first):
+        raise ConfigError(f"{path}: expected a file of verdicts, got something else in its first line: choose another file")
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+
+
+def _is_verdict(line: bytes) -> bool:
+    """Whether a line is a verdict, or one that was torn when its process was killed."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return line.startswith(_OPENING) or _OPENING.startswith(line)
+    return isinstance(record, dict) and isinstance(record.get("text"), str) and record.get("verdict") in VERDICTS
+
+
+def _ends_a_line(file: FileIO, size: int) -> bool:
+    if size == 0:
+        return True
+    file.seek(size - 1)
+    return file.read(1) == b"\n"
+
+
+@contextmanager
+def _locked(path: Path, patience: float) -> Iterator[FileIO]:
+    """The file, open for appending, and nobody else's meanwhile; the system lets go of it when the process ends."""
+    while True:
+        with FileIO(path, "ab+") as file:
+            _lock(file, patience)
+            if is_named(path, file.fileno()):  # otherwise someone took it away while we waited
+                yield file
+                return
+
+
+def _lock(file: FileIO, patience: float) -> None:
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        return
+    end = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                raise TimeoutError(errno.ETIMEDOUT, "another process keeps the file locked") from None
+            time.sleep(_PAUSE)
