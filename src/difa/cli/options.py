@@ -103,6 +103,14 @@ def columns_of(text: str | None, id: str | None, stdin: str | None = None) -> Co
     return Columns(text, id, stdin)
 
 
+def columns_for(inputs: Sequence[str], columns: Columns) -> Columns:
+    """The columns that were named, for inputs that may be tables; JSON lines and exports have no use for them."""
+    from difa.formats.packed import suffix_of
+
+    has_none = all(suffix_of(Path(name)) in (".jsonl", ".json", ".txt") for name in inputs)
+    return columns_of(None, None, columns.stdin) if has_none else columns
+
+
 def stream_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool = False) -> Iterator[Document]:
     """All documents of the inputs, one by one; skipped lines are named even when quiet, since something was left out."""
     yield from stream_sources(find_inputs(inputs, columns, quiet, skip_bad), skip_bad)

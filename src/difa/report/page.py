@@ -29,16 +29,18 @@ VIEWS = {
     "neighbour": "used unlike normal text",
     "semantic": "does not fit its surroundings",
     "collocation": "unusual pairs of words",
+    "feed": "like the odd words of new text",
 }
 
 
-def report_html(summary: Summary, title: str, sources: Sequence[str] = ()) -> str:
-    """The whole page."""
+def report_html(summary: Summary, title: str, sources: Sequence[str] = (), learned: Sequence[str] = ()) -> str:
+    """The whole page; `learned` is what the text taught a model that was fitted with it, one sentence each."""
     style = (Path(__file__).parent / "style.css").read_text(encoding="utf-8") + WORD_STYLE
     names = tuple(summary.groups)
     body = [
         f"<h1>{safe(title)}</h1><p class='lead'>{safe(_lead(summary, sources))}</p>",
         _tiles(summary),
+        _learned(learned),
         _histogram(summary),
         *(_by(name, groups) for name, groups in summary.groups.items()),
         _worst(summary.worst, names),
@@ -73,6 +75,13 @@ def _tiles(summary: Summary) -> str:
         tiles.append(("", f"{summary.without_text:,}", _documents(summary.without_text) + " without text"))
     shown = "".join(f"<div class='tile {kind}'><b>{number}</b><span>{what}</span></div>" for kind, number, what in tiles)
     return f"<div class='tiles'>{shown}</div>"
+
+
+def _learned(sentences: Sequence[str]) -> str:
+    if not sentences:
+        return ""
+    items = "".join(f"<li>{safe(sentence)}</li>" for sentence in sentences)
+    return _section("The new text as a whole", "What it has more of than normal text. This set the weights.", f"<ul>{items}</ul>")
 
 
 def _documents(count: int) -> str:

@@ -19,4 +19,5 @@ def explanation_record(explained: Explanation) -> dict[str, Any]:
         record["words"][t]["reasons"] = {
             view: [{"text": reason.text, "weight": reason.weight} for reason in found] for view, found in reasons.items()
         }
-    return {"sentence": explain_sentence(explained), "rule": explained.rule, "rate": explained.rate, **record}
+    learned = {"learned": list(explained.learned)} if explained.learned else {}
+    return {"sentence": explain_sentence(explained), "rule": explained.rule, "rate": explained.rate, **learned, **record}

@@ -29,6 +29,7 @@ _GENERAL = {
     "neighbour": "is used unlike any word of your normal text",
     "semantic": "does not fit its surroundings",
     "collocation": "is unusual beside its neighbours",
+    "feed": "is like the words that stand out in your new text",
 }
 # What the views' reasons say, and what a person would, the most telling first. An empty phrase is not worth saying.
 _PLAIN = tuple(
@@ -63,11 +64,16 @@ _PLAIN = tuple(
         (r"nearest use in normal text", "is used unlike any word of your normal text"),
         (r"(high|low) (similarity|distance|norm|agreement|spread)", "does not fit its surroundings"),
         (r"one letter from|looks like an error", "looks like an error"),
+        (r"like the words that stand out in the feed", "is like the words that stand out in your new text"),
         (r"falls into \d+ pieces|(high|low) |silent|neutral|unknown to the trigrams|looks like no error", ""),
     )
 )
 _RANK = {phrase: rank for rank, (_, phrase) in enumerate(_PLAIN)}
-_IMPLIED = ("is used unlike any word of your normal text", "looks like an error")  # by a word that never occurs, or a suggestion
+_IMPLIED = (  # by a word that never occurs, by a suggestion, or by whatever else there is to say
+    "is used unlike any word of your normal text",
+    "looks like an error",
+    "is like the words that stand out in your new text",
+)
 _DOCUMENT = {
     "words": "its words are unusual together",
     "tone": "its tone is unlike theirs",
@@ -76,6 +82,7 @@ _DOCUMENT = {
     "neighbour": "it uses words in other ways",
     "language": "its words are rare",
     "form": "its words have unusual forms",
+    "feed": "it is like what stands out in your new texts",
 }
 
 

@@ -7,16 +7,19 @@ survive without colour.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from difa.document import Explanation, Reason, Result, WordScore
+from difa.report.excerpt import excerpt
 from difa.report.marks import strength_of, unusual_words, visible
-from difa.report.sentences import explain_sentence, word_sentence
+from difa.report.sentences import Reasons, document_sentence, explain_sentence, word_sentence
 
 _SHADES = ("", "black on #fff3bf", "black on #ffd43b", "black on #ff922b", "white on #e03131")
+_SHORT = 400  # characters of a document in a list
 _BAR = 10.0  # evidence at which a bar is full
 
 
@@ -43,6 +46,17 @@ def document_line(result: Result) -> Text:
     return Text.assemble(verdict, head, " ", marked_text(result), Text("  (as a whole)", style="dim") if whole else "")
 
 
+def found_document(place: int, result: Result, reasons: Sequence[Reasons]) -> RenderableType:
+    """One of the most unusual documents: its place, its text around the most unusual word, and the reason."""
+    part = excerpt(result, _SHORT)
+    before, after = ("… " if part.is_cut_before else ""), (" …" if part.is_cut_behind else "")
+    mark = Text("▲ " if result.is_anomaly else "  ", style="bold red")
+    head = Text.assemble(Text(f"{place:>3} ", style="dim"), mark, Text(f"p={result.p_value:<7.2g} ", style="dim"))
+    head.append(Text(f"{visible(result.id)}  " if result.id else "", style="dim"))
+    line = Text.assemble(head, before, marked_text(part.result), after)
+    return Group(line, Text(f"      {visible(document_sentence(result, reasons))}", style="italic"))
+
+
 def explanation(explained: Explanation, most: int = 6, details: bool = False) -> RenderableType:
     """One sentence, the text, the verdict with the rate in force, and a sentence for each further unusual word.
 
@@ -59,6 +73,7 @@ def explanation(explained: Explanation, most: int = 6, details: bool = False) ->
     parts: list[RenderableType] = [head, Text(""), marked_text(result), _verdict(explained), *others]
     if details:
         parts += [Text(""), Text(f"document score {result.score:.2f}", style="dim"), _table(explained, most)]
+    parts += [Text(visible(sentence), style="dim") for sentence in explained.learned]
     return Group(*parts)
 
 

@@ -1,0 +1,154 @@
+"""`difa find`: normal documents and new ones -> which of the new ones do not belong, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from difa.cli.fit import PresetName, preset_of
+from difa.cli.options import (
+    Cache,
+    InputFormat,
+    Quiet,
+    SkipBad,
+    TextColumn,
+    Threads,
+    columns_for,
+    columns_of,
+    find_inputs,
+    say,
+    stream_sources,
+)
+
+if TYPE_CHECKING:
+    from difa.document import Document, Result
+    from difa.estimator import DiFA
+    from difa.formats.sources import Source
+
+_SHOWN = 10  # documents on the terminal unless another number is asked for
+EXAMPLES = """Examples:
+
+difa find normal.txt new.txt
+
+difa find last-month.csv today.csv --text-column body --out worst.csv --top 30
+
+difa find normal.txt new.txt --report page.html --keep model
+
+difa find normal.txt new.txt --preset fast --fpr 0.01
+"""
+
+
+def find(
+    normal: Annotated[str, typer.Argument(help="Normal documents: a file, a folder or a pattern, in any format of `difa fit`.")],
+    new: Annotated[str, typer.Argument(help="New documents, likewise; - is stdin.")],
+    out: Annotated[Path | None, typer.Option(help="File for all results: .jsonl, .csv, .tsv or .parquet.")] = None,
+    report: Annotated[Path | None, typer.Option(help="HTML file to send to a colleague.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Folder to keep the model in, for `difa score` and the other commands.")
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(help="Show, and write, only this many documents, the most unusual first.", min=1)
+    ] = None,
+    fpr: Annotated[float, typer.Option(help="Share of normal documents that may be flagged.")] = 0.05,
+    preset: PresetName = None,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    format: Annotated[str | None, typer.Option(help="Format of --out, if its name does not say it.")] = None,
+    text_column: TextColumn = None,
+    input_format: InputFormat = None,
+    cache: Cache = None,
+    threads: Threads = None,
+    skip_bad: SkipBad = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find the new documents that do not belong among the normal ones. Learns from both, needs no labels."""
+    from difa.cli.progress import stages
+    from difa.cli.scoring import score_all
+    from difa.errors import InputError
+    from difa.estimator import DiFA
+    from difa.formats.table_output import format_of
+
+    columns = columns_of(text_column, None, input_format)
+    known, sources = (find_inputs([name], columns_for([name], columns), quiet, skip_bad) for name in (normal, new))
+    _check_places(out, report, keep, [*known, *sources])
+    form = format_of(out, format) if out is not None else "jsonl"
+    documents = list(stream_sources(sources, skip_bad))
+    if not any(document.words for document in documents):
+        raise InputError(f"{new}: expected new documents with words, got none: check the file")
+    model = DiFA(preset or preset_of(None), fpr=fpr, seed=seed, cache=cache, threads=threads)
+    with stages(quiet) as progress:
+        model.fit(stream_sources(known, skip_bad), feed=documents, report=progress)
+    if keep is not None:
+        model.save(keep)
+    results = score_all(model, documents, None, None, quiet)
+    chosen = sorted(range(len(results)), key=lambda at: (results[at].p_value, -results[at].score))[: top or len(results)]
+    _show(model, documents, results, chosen[: top or _SHOWN])
+    if out is not None:
+        _write(out, form, sources, [results[at] for at in chosen] if top else results)
+    if report is not None:
+        _write_report(report, model, results, [normal, new], top or 30)
+    for place, what in ((out, "results"), (report, "report"), (keep, "model")):
+        if place is not None:
+            say(f"{what} written to {place}", quiet)
+
+
+def _check_places(out: Path | None, report: Path | None, keep: Path | None, sources: Sequence[Source]) -> None:
+    """Refuse to write over what is read, or where nothing can be written, before any work is done."""
+    from difa.atomic import check_apart
+    from difa.errors import InputError
+    from difa.persist import check_place
+
+    for place in (out, report):
+        if place is not None:
+            check_apart(place, [source.path for source in sources if not source.is_stdin])
+            if place.is_dir() or not place.absolute().parent.is_dir():
+                raise InputError(f"{place}: expected a file in a folder that exists: choose another place")
+    if keep is not None:
+        check_place(keep)
+
+
+def _show(model: DiFA, documents: Sequence[Document], results: Sequence[Result], chosen: Sequence[int]) -> None:
+    """What is unusual about all of them, and the most unusual documents with the reason."""
+    from rich.console import Console
+
+    from difa.report.overview import overview
+    from difa.report.terminal import found_document
+
+    console = Console(highlight=False)
+    lessons = model.detector_.lessons
+    console.print(overview(results, model.fpr, lessons.sentences() if lessons else []), soft_wrap=True)
+    for place, at in enumerate(chosen, 1):
+        reasons = model.explain_unflagged(documents[at]).reasons
+        console.print()
+        console.print(found_document(place, results[at], reasons), soft_wrap=True)
+
+
+def _write(out: Path, form: str, sources: Sequence[Source], results: Sequence[Result]) -> None:
+    from difa.atomic import fresh_file
+    from difa.errors import InputError
+    from difa.formats.shape import Shape
+    from difa.formats.table_output import Publisher
+    from difa.formats.write import to_json_line
+    from difa.scratch import scratch_folder
+
+    try:
+        with scratch_folder() as folder:
+            lines = folder / "results.jsonl"
+            lines.write_bytes("".join(map(to_json_line, results)).encode())
+            with fresh_file(out) as fresh, fresh.open("wb") as raw:
+                Publisher(form, Shape.of([source.table for source in sources])).convert(lines, out, raw)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from None
+
+
+def _write_report(report: Path, model: DiFA, results: Sequence[Result], inputs: Sequence[str], most: int) -> None:
+    from difa.atomic import fresh_text
+    from difa.report.page import report_html
+    from difa.report.summary import summarise
+
+    lessons = model.detector_.lessons
+    learned = lessons.sentences() if lessons else []
+    with fresh_text(report) as file:
+        file.write(report_html(summarise(results, (), most), "What does not belong", inputs, learned))
