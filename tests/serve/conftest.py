@@ -105,6 +105,14 @@ def slow(fast_model):
 
 
 @pytest.fixture(scope="session")
+def taught(make_once, corpus):
+    """A small model without an encoder that learned from a feed: one message in five has a word that belongs elsewhere."""
+    feed = [f"river {text}" if at % 5 == 0 else text for at, text in enumerate(corpus[250:400])]
+    unfitted = DiFA("fast", fpr=0.05, seed=1)
+    return DiFA.load(make_once("taught", lambda folder: unfitted.fit(corpus[:250], feed=feed).save(folder)))
+
+
+@pytest.fixture(scope="session")
 def client(model, quick_model):
     with running({"support": model, "tiny": quick_model}, timeout=HANG) as client:
         yield client

@@ -9,8 +9,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def plain(quick_model):
-    with running({"m": quick_model}) as client:
+def plain(quick_model, tmp_path_factory):
+    with running({"m": quick_model}, verdicts=tmp_path_factory.mktemp("fuzz") / "verdicts.jsonl") as client:
         yield client
 
 

@@ -1,14 +1,17 @@
 """The edge: strict bodies, limits, key, headers, and clients that misbehave."""
 
 import contextlib
+import copy
 import http.client
 import json
 import logging
 import socket
 from collections import deque
+from dataclasses import replace
 
 import pytest
 
+from difa.feed import Finding, Lessons
 from difa.serve.metrics import Metrics
 from difa.serve.models import ServedModel
 from difa.serve.settings import Settings
@@ -139,6 +142,42 @@ def test_models_says_what_the_page_needs(client, model):
     at_fpr = next(threshold for threshold in entry["thresholds"] if threshold["rate"] == 0.01)
     assert at_fpr["score"] == model.threshold_
     assert answer["limits"]["texts"] == 1000
+
+
+def test_models_says_what_a_feed_taught(taught, fast_model):
+    with running({"taught": taught, "plain": fast_model}) as client:
+        of_taught, of_plain = client.get("/v1/models")[1]["models"]
+        described = client.get("/openapi.json")[1]["components"]["schemas"]["Model"]
+    lessons = taught.detector_.lessons
+    assert of_taught["learned_from"] == f"150 documents of a feed, {lessons.words:,} words"
+    assert of_taught["learned"] == lessons.sentences()
+    assert "river" in of_taught["learned"][0]
+    assert of_taught["views"][-1] == "feed"
+    assert (of_plain["learned_from"], of_plain["learned"]) == (None, [])
+    assert {"learned_from", "learned"} <= set(described["required"])
+
+
+@pytest.mark.parametrize(
+    ("lessons", "source", "sentences"),
+    [
+        (
+            Lessons(60, 600, 60, 0, 0),
+            "60 documents of a feed, 600 words",
+            ["In the new text nothing stands out that normal text does not have."],
+        ),
+        (Lessons(0, 0, 0, 0, 0, reviewed=25, odd=15), "25 reviewed documents, 15 of them odd", []),
+        (
+            Lessons(60, 600, 60, 0, 0, findings=(Finding("tone", 9.0, ("id\u202eiot",)),)),
+            "60 documents of a feed, 600 words",
+            ["In the new text, hostile or emotional words stand out: 9 times as many as in normal text (id\ufffdiot)."],
+        ),
+    ],
+)
+def test_lessons_are_told_in_words(fast_model, lessons, source, sentences):
+    model = copy.copy(fast_model)
+    model.detector_ = replace(fast_model.detector_, lessons=lessons)
+    info = ServedModel("m", model, Settings(), Metrics()).info
+    assert (info["learned_from"], info["learned"]) == (source, sentences)
 
 
 @pytest.mark.slow

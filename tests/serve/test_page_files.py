@@ -142,7 +142,7 @@ def test_many_documents_in_a_table_sorted_and_saved(opened):
     opened.click("#table th >> text=#")
     assert rows.first.locator("td").first.inner_text() == "4"
     assert opened.locator("#table th").first.get_attribute("aria-sort") == "descending"
-    rows.first.locator("button").click()
+    rows.first.locator(".open-row").click()
     assert opened.locator("#words").text_content() == "Where is my order"
     with opened.expect_download() as download:
         opened.click("#save-csv")

@@ -39,6 +39,24 @@ def test_another_model_can_be_chosen(opened):
     assert "80 normal documents" in opened.get_attribute("#histogram svg", "aria-label")
 
 
+def test_the_page_says_what_a_feed_taught(browser, taught, fast_model):
+    with running({"taught": taught, "plain": fast_model}) as client:
+        page = browser.new_page(viewport={"width": 360, "height": 700})
+        page.set_default_timeout(PATIENCE)
+        page.goto(client.url)
+        learned = page.locator("#learned")
+        lessons = taught.detector_.lessons
+        expect(learned).to_have_text(f"Learned from {lessons.extent}. {' '.join(lessons.sentences())}")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        check(page, "Where is my river order?")
+        page.locator("#words .word", has_text="river").click()
+        assert "like the words that stand out in" in page.inner_text("#popover .views > :last-child")
+        page.select_option("#model", "plain")
+        expect(page.locator("#about")).to_contain_text("plain")
+        expect(learned).to_be_hidden()
+        page.close()
+
+
 def test_the_page_asks_for_the_key(browser, quick_model):
     with running({"m": quick_model}, api_key="s3cret") as client:
         page = browser.new_page()

@@ -16,6 +16,8 @@ difa serve model
 
 difa serve model other-model --host 0.0.0.0 --port 80 --api-key "$KEY"
 
+difa serve model --verdicts verdicts.jsonl
+
 curl -s localhost:8000/v1/score -H 'Content-Type: application/json' -d '{"text": "some text"}'
 """
 
@@ -49,6 +51,10 @@ def serve(
     max_words: Annotated[
         int, typer.Option(help="Maximum words of a document; a long or odd word counts as several.")
     ] = Settings.max_words,
+    verdicts: Annotated[
+        Path | None,
+        typer.Option(help="File that people's verdicts are appended to, as JSON lines. Default: the page alone keeps them."),
+    ] = None,
     threads: Threads = None,
 ) -> None:
     """Serve models over HTTP, with a page at the same address."""
@@ -71,6 +77,7 @@ def serve(
         max_texts=max_texts,
         max_characters=max_characters,
         max_words=max_words,
+        verdicts=verdicts,
     )
     if not settings.is_loopback and api_key is None:
         say(f"difa: warning: anyone who reaches {host} can use this service: give an --api-key, or listen on 127.0.0.1")

@@ -1,4 +1,4 @@
-"""The routes: score, models, health, counters, and the page."""
+"""The routes: score, files, verdicts, models, health, counters, and the page."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from difa import __version__
 from difa.serve.errors import Refusal
 from difa.serve.metrics import CONTENT_TYPE, Metrics
 from difa.serve.models import ServedModel
-from difa.serve.openapi import describe_keys, file_body, refusals, score_body
+from difa.serve.openapi import describe_keys, file_body, refusals, score_body, verdict_body
 from difa.serve.schemas import ModelsResponse, ScoreResponse, TableResponse
-from difa.serve.security import Guard
+from difa.serve.security import V1_ROUTES, Guard
 from difa.serve.service import Service
 from difa.serve.settings import Settings
+from difa.serve.verdicts import Kept
 
 PAGE = Path(__file__).parent / "page"
 _READ = (404, 408, 413, 415, 422, 429, 503, 504)
@@ -56,7 +57,7 @@ def create_app(models: Mapping[str, ServedModel], settings: Settings, metrics: M
     _add_score(app, service, asks)
     _add_rest(app, service, asks)
     if settings.api_key is not None:
-        describe_keys(app, ("/v1/score", "/v1/tables", "/v1/models"))
+        describe_keys(app, V1_ROUTES)
     return app
 
 
@@ -91,6 +92,16 @@ def _add_score(app: FastAPI, service: Service, asks: tuple[int, ...]) -> None:
     async def table(request: Request) -> Response:
         return await service.table(request)
 
+    @app.post(
+        "/v1/verdicts",
+        summary="Keep what a person says of a text and its words",
+        responses=refusals(*_READ, *asks),
+        openapi_extra=verdict_body(),
+        response_model=Kept,
+    )
+    async def verdict(request: Request) -> Response:
+        return await service.verdict(request)
+
 
 def _add_rest(app: FastAPI, service: Service, asks: tuple[int, ...]) -> None:
     settings = service.settings
@@ -104,7 +115,8 @@ def _add_rest(app: FastAPI, service: Service, asks: tuple[int, ...]) -> None:
 
     @app.get("/v1/models", summary="The models and the limits", response_model=ModelsResponse, responses=refusals(*asks))
     async def models() -> Response:
-        return JSONResponse({"models": [model.info for model in service.models.values()], "limits": limits})
+        known = [model.info for model in service.models.values()]
+        return JSONResponse({"models": known, "limits": limits, "takes_verdicts": settings.verdicts is not None})
 
     @app.get("/health/live", summary="Whether the process answers", responses=refusals())
     async def live() -> dict[str, str]:

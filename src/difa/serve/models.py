@@ -21,6 +21,7 @@ from difa.allow import AllowList
 from difa.document import Document, Explanation, Result
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
+from difa.report.marks import visible
 from difa.runtime.stopping import Abandoned
 from difa.serve.batching import Item, Lane
 from difa.serve.cost import cost_of
@@ -160,16 +161,19 @@ class ServedModel:
             return error
 
     def _describe(self) -> dict[str, Any]:
-        """What `/v1/models` says: where normal documents lie, and the score that each rate asks for."""
+        """What `/v1/models` says: what was learned, where normal documents lie, and the score that each rate asks for."""
         reference = self.model.detector_.document_reference  # as p-values and thresholds have it: without what was left out
         counts, edges = np.histogram(reference.values, bins=_BINS)
         thresholds = [(rate, reference.threshold(rate)) for rate in _RATES if rate >= reference.least_p]
+        lessons = self.model.detector_.lessons
         return {
             "name": self.name,
             "fpr": self.model.fpr,
             "fdr": self.model.fdr,
             "views": self.views,
             "normal_documents": len(reference.values),
+            "learned_from": lessons.extent if lessons else None,
+            "learned": [visible(sentence) for sentence in lessons.sentences()] if lessons else [],
             "least_p_value": reference.least_p,
             "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
             "thresholds": [{"rate": rate, "score": score} for rate, score in thresholds if math.isfinite(score)],

@@ -8,6 +8,8 @@ from typing import Any
 from fastapi import FastAPI
 
 from difa.serve.schemas import EXAMPLES, Problem, ScoreRequest
+from difa.serve.verdicts import EXAMPLES as VERDICT_EXAMPLES
+from difa.serve.verdicts import Verdict
 
 _LATER = {
     "Retry-After": {"description": "Seconds after which to come again.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
@@ -15,7 +17,7 @@ _LATER = {
 _REFUSALS: dict[int, str] = {
     400: "Not HTTP, or not strict JSON in UTF-8",
     401: "The key is missing or wrong",
-    404: "No model of that name",
+    404: "No model of that name, or no file for verdicts",
     408: "The request came too slowly",
     413: "The body, a list in it, or a document is too large",
     415: "Not the content type that is asked for",
@@ -24,7 +26,7 @@ _REFUSALS: dict[int, str] = {
     429: "The queue is full, or too much is being read; Retry-After says when to come again",
     431: "The address and the headers are too long",
     500: "The service failed on this request, and has logged where",
-    503: "The service is shutting down",
+    503: "The service is shutting down, or cannot write",
     504: "It took too long",
 }
 _KEYS = {
@@ -63,6 +65,12 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def score_body() -> dict[str, Any]:
     """The body of a request for scores."""
     content = {"schema": ScoreRequest.model_json_schema(), "examples": EXAMPLES}
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}
+
+
+def verdict_body() -> dict[str, Any]:
+    """The body of a request with a verdict."""
+    content = {"schema": Verdict.model_json_schema(), "examples": VERDICT_EXAMPLES}
     return {"requestBody": {"required": True, "content": {"application/json": content}}}
 
 

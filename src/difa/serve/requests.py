@@ -58,6 +58,12 @@ def queries_of(request: ScoreRequest, settings: Settings) -> list[Query | Failur
     return queries
 
 
+def check_text(text: str, settings: Settings) -> None:
+    """Refuse a text that could not be scored: verdicts are about texts that were."""
+    if isinstance(failure := _query(text, settings, False, AllowList()), Failure):
+        raise Refusal(failure.status, failure.line)
+
+
 def _allowed_by(request: ScoreRequest) -> AllowList:
     """The words that the request calls normal."""
     try:

@@ -5,13 +5,15 @@ The documents of a list are not checked here but one by one in `requests`, so th
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
 from difa.formats.lines import kind_of
 from difa.serve.errors import Refusal
+
+Checked = TypeVar("Checked", bound=BaseModel)
 
 _WORDS = {"type": "array", "items": {"type": "string"}}
 _RECORD = {
@@ -177,6 +179,14 @@ class Model(BaseModel):
     fdr: float | None
     views: list[str]
     normal_documents: int
+    learned_from: Annotated[
+        str | None,
+        Field(description="How much new text and how many verdicts it learned from beside normal documents, in words."),
+    ]
+    learned: Annotated[
+        list[str],
+        Field(description="What stands out in the new text, one sentence each; empty for a model fitted without a feed."),
+    ]
     least_p_value: float
     histogram: Histogram
     thresholds: list[Threshold]
@@ -193,10 +203,11 @@ class RequestLimits(BaseModel):
 
 
 class ModelsResponse(BaseModel):
-    """The models, the default one first, and the limits."""
+    """The models, the default one first, the limits, and whether verdicts are kept."""
 
     models: list[Model]
     limits: RequestLimits
+    takes_verdicts: Annotated[bool, Field(description="Whether POST /v1/verdicts keeps what people say.")]
 
 
 class Problem(BaseModel):
@@ -205,19 +216,21 @@ class Problem(BaseModel):
     error: str
 
 
-def check(record: Any) -> ScoreRequest:
+def check(record: Any, shape: type[Checked]) -> Checked:
     """A checked request from parsed JSON; raises `Refusal` with one line, which never repeats what was sent."""
     if not isinstance(record, dict):
         raise Refusal(422, f"expected a JSON object, got {kind_of(record)}")
     try:
-        return ScoreRequest.model_validate(record)
+        return shape.model_validate(record)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=True)[0]
         place = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            known = ", ".join(ScoreRequest.model_fields)
+            known = ", ".join(shape.model_fields)
             raise Refusal(422, f"expected only the keys {known}, got another one: remove it") from None
         if not place:
             raise Refusal(422, first["msg"].removeprefix("Value error, ")) from None
+        if first["type"] == "missing":
+            raise Refusal(422, f"{place}: expected a value, got none") from None
         message = first["msg"].removeprefix("Input should be ").removeprefix("a valid ")
         raise Refusal(422, f"{place}: expected {message}, got {kind_of(first['input'])}") from None

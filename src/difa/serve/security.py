@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from difa.serve.errors import Refusal
 from difa.serve.metrics import Metrics
 
+V1_ROUTES = ("/v1/score", "/v1/tables", "/v1/verdicts", "/v1/models")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -33,7 +34,7 @@ _HEADERS = {
 }
 _LOCAL = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
 _log = logging.getLogger("difa.serve")
-_ROUTES = ("/v1/score", "/v1/tables", "/v1/models", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
+_ROUTES = (*V1_ROUTES, "/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
 
 
 class Guard:

@@ -22,6 +22,7 @@ from difa.serve.metrics import Metrics
 from difa.serve.models import load_models
 from difa.serve.protocol import patient_protocol
 from difa.serve.settings import Settings
+from difa.verdict_file import check_verdict_file
 
 _LAST_TURNS, _PAUSE = 5, 0.01  # turns of the loop before it stops listening, and the seconds between them
 _TURN = 0.001  # seconds: the thread that answers clients need not wait long for the threads that compute
@@ -68,6 +69,8 @@ class Server(uvicorn.Server):
 def serve(folders: Sequence[Path], settings: Settings, threads: int | None, say: Callable[[str], None]) -> None:
     """Load the models and answer until a signal comes; `say` gets the address as soon as there is one."""
     sys.setswitchinterval(_TURN)
+    if settings.verdicts is not None:
+        check_verdict_file(settings.verdicts)
     with bind(settings) as listener:  # first, since a taken port is known at once and a model takes a while
         metrics = Metrics()
         models = load_models(folders, settings, metrics, threads)

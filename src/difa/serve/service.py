@@ -18,14 +18,16 @@ from difa.serve.body import off_loop, read_json, until_gone
 from difa.serve.errors import Refusal
 from difa.serve.metrics import Metrics
 from difa.serve.models import Query, ServedModel
-from difa.serve.requests import Failure, queries_of, respond
+from difa.serve.requests import Failure, check_text, queries_of, respond
 from difa.serve.schemas import ScoreRequest, check
 from difa.serve.settings import Settings
 from difa.serve.tables import read_table
+from difa.serve.verdicts import Kept, Verdict, keep_verdict
 
 _log = logging.getLogger("difa.serve")
 
 _FILES = 4  # received at a time, each into a file of its own
+_VERDICTS = 64  # that may wait for their turn at the file
 
 Outcome = Result | Explanation | Failure
 
@@ -37,7 +39,7 @@ class Service:
         self.models, self.settings, self.metrics = dict(models), settings, metrics
         self.is_draining = False
         self.reading = Reading(settings.reading)
-        self._files = Allowance(_FILES)
+        self._files, self._verdicts = Allowance(_FILES), Allowance(_VERDICTS)
 
     @property
     def is_ready(self) -> bool:
@@ -63,7 +65,7 @@ class Service:
         """Body -> documents -> outcomes -> answer."""
         length = request.headers.get("content-length")
         with self.reading.of(length).share() as share:
-            asked = check(await read_json(request, self.settings, share))
+            asked = check(await read_json(request, self.settings, share), ScoreRequest)
             model = self.model(asked.model)
             if refusal := self.refusal():  # reading may have taken a while
                 raise refusal
@@ -86,6 +88,20 @@ class Service:
             if refusal := _shutting_down() if self.is_draining else share.take(1):
                 raise refusal
             return Response(await read_table(request, self.settings), media_type="application/json")
+
+    async def verdict(self, request: Request) -> Response:
+        """What a person says -> a line of the file."""
+        path = self.settings.verdicts
+        if path is None:
+            raise Refusal(404, "this service keeps no verdicts: it was started without a file for them", {"Connection": "close"})
+        length = request.headers.get("content-length")
+        with self.reading.of(length).share() as share, self._verdicts.share() as waiting:
+            if refusal := _shutting_down() if self.is_draining else waiting.take(1):
+                raise refusal
+            verdict = check(await read_json(request, self.settings, share), Verdict)
+            await off_loop(share.held, check_text, verdict.text, self.settings)
+            await keep_verdict(path, verdict, self.settings.timeout)
+        return Response(Kept().model_dump_json(), media_type="application/json")
 
     async def _queries(self, asked: ScoreRequest, size: int) -> list[Query | Failure]:
         if len(asked.texts or ()) > self.settings.max_texts:

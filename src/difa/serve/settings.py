@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from pathlib import Path
 
 from difa.errors import ConfigError
 
@@ -21,6 +22,8 @@ class Settings:
     port: int = 8000
     api_key: str | None = None
     """Asked for on every /v1 route; None asks for nothing."""
+    verdicts: Path | None = None
+    """File that verdicts are appended to; None takes none."""
 
     batch_words: int = 96
     """Words per batch: the encoder gains little from more, and nobody waits much more than 50 ms for the batch before."""
@@ -57,7 +60,7 @@ class Settings:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name in ("host", "api_key"):
+            if field.name in ("host", "api_key", "verdicts"):
                 continue
             least = 0 if field.name in ("batch_wait", "port") else 1
             is_whole = field.type == "int"

@@ -46,6 +46,8 @@ async function patiently(work, patience = 5) {
 export const score = (request, signal) =>
   patiently(() => call("/v1/score", { method: "POST", body: JSON.stringify(request), kind: "application/json", signal }));
 
+export const sendVerdict = (record) => patiently(() => call("/v1/verdicts", { method: "POST", body: JSON.stringify(record), kind: "application/json" }));
+
 // The documents of a file, and its columns if it is a table.
 export function readFile(file, textColumn, signal) {
   const query = new URLSearchParams({ name: file.name, ...(textColumn ? { text_column: textColumn } : {}) });

@@ -9,7 +9,9 @@ import { drawHistogram } from "./histogram.js";
 import { keep } from "./memory.js";
 import { Opener } from "./opening.js";
 import { Popover, evidenceBar } from "./popover.js";
+import { ReviewPanel, judgeButtons } from "./review.js";
 import { DocumentTable } from "./table.js";
+import { Verdicts } from "./verdicts.js";
 import { WordsPanel } from "./words.js";
 
 const EXAMPLES = [
@@ -20,11 +22,13 @@ const EXAMPLES = [
 const REASONS_WORDS = 2000;
 const RANKED = 6;
 
-const state = { models: [], limits: {}, rate: 0.01, result: null, asking: null, askAgain: () => {} };
+const state = { models: [], limits: {}, rate: 0.01, result: null, scoredBy: "", asking: null, askAgain: () => {} };
 const allowed = new AllowedWords(byId("allowed"), () => state.askAgain());
-const popover = new Popover(byId("popover"), (word) => allowed.add(word));
+const verdicts = new Verdicts(() => showVerdicts());
+const review = new ReviewPanel(byId("review"), byId("review-more"));
+const popover = new Popover(byId("popover"), (word) => allowed.add(word), (word) => judgesOfWord(word));
 const panel = new WordsPanel(byId("words"), openWord, (force) => popover.close(force));
-const table = new DocumentTable(byId("table"), byId("more"), (result) => openRow(result));
+const table = new DocumentTable(byId("table"), byId("more"), (result) => openRow(result), (result) => verdicts.document(result.text), judgesOfText);
 const opener = new Opener(byId("chooser"), byId("text-column"), byId("chooser-why"), (file, column) => checkFile(file, column));
 
 const model = () => state.models.find((entry) => entry.name === byId("model").value) ?? state.models[0];
@@ -38,8 +42,9 @@ function say(message, isError = false) {
 
 async function start() {
   try {
-    const { models, limits } = await fetchModels();
+    const { models, limits, takes_verdicts: takes } = await fetchModels();
     Object.assign(state, { models, limits });
+    verdicts.takes = takes;
   } catch (error) {
     byId("key-form").hidden = error.status !== 401;
     say(error.status === 401 ? "" : error.message, true);
@@ -50,11 +55,15 @@ async function start() {
   byId("model").replaceChildren(...state.models.map(({ name }) => element("option", { value: name }, name)));
   byId("model-field").hidden = state.models.length < 2;
   chooseModel();
+  showVerdicts();
+  verdicts.send();
 }
 
 function chooseModel() {
-  const { name, normal_documents: count, views, fpr } = model();
+  const { name, normal_documents: count, views, fpr, learned_from: source, learned } = model();
   byId("about").textContent = `Model “${name}”, fitted on ${count.toLocaleString("en")} normal documents; views: ${views.join(", ")}.`;
+  byId("learned").hidden = !source;
+  byId("learned").textContent = source ? [`Learned from ${source}.`, ...learned].join(" ") : "";
   setRate(fpr);
 }
 
@@ -92,6 +101,7 @@ function askText(text) {
     say("Reading …");
     const wantsReasons = text.length < 6 * REASONS_WORDS;
     const answer = await score({ model: model().name, text, return_reasons: wantsReasons, allow: allowed.words }, signal);
+    state.scoredBy = answer.model;
     byId("table-card").hidden = true;
     opener.hide();
     say("");
@@ -120,6 +130,7 @@ async function scoreList(documents, signal, row = -1) {
     say(`${results.length} of ${documents.length} documents …`);
   }
   say("");
+  state.scoredBy = model().name;
   state.results = results;
   byId("table-card").hidden = false;
   table.show(results, state.rate, opener.hasIds);
@@ -193,6 +204,10 @@ function setRate(rate) {
   summarise();
   if (!state.result) return;
   panel.flag(rate);
+  const { text, words } = state.result;
+  const listed = words.filter((word) => isFlagged(word, rate) || verdicts.word(text, word) === "odd");
+  review.show(listed, { document: () => judgesOfText(state.result, "the text"), word: judgesOfWord });
+  panel.mark((word) => verdicts.word(text, word));
   drawHistogram(byId("histogram"), current, state.result, rate);
   tellVerdict(state.result, rate);
 }
@@ -214,6 +229,35 @@ function summarise() {
   const flagged = scored.filter((result) => result.p_value <= state.rate).length;
   const failed = (state.results ?? []).length - scored.length;
   byId("table-title").textContent = `${flagged} of ${scored.length} documents stand out${failed ? `, ${failed} could not be read` : ""}`;
+}
+
+// What the person says
+
+function judgesOfText({ text }, name) {
+  return judgeButtons(name, () => verdicts.document(text), (verdict) => verdicts.judgeDocument(text, verdict, state.scoredBy));
+}
+
+function judgesOfWord(word) {
+  const { text, words } = state.result;
+  const judge = (verdict) => {
+    const flagged = words.filter((other) => isFlagged(other, state.rate));
+    verdicts.judgeWord(text, word, verdict, flagged, state.scoredBy);
+  };
+  return judgeButtons(word.text.slice(0, 60), () => verdicts.word(text, word), judge);
+}
+
+function showVerdicts() {
+  const { all, odd, normal, unsent } = verdicts.counts;
+  byId("tally").hidden = !all;
+  byId("tally-count").textContent = `${all} ${all === 1 ? "verdict" : "verdicts"}: ${odd} odd, ${normal} normal.`;
+  const sent = unsent ? "" : `The service has kept ${all === 1 ? "it" : "them"}.`;
+  byId("tally-why").textContent = verdicts.takes ? sent : "Kept until this tab is closed.";
+  byId("tally-trouble").textContent = verdicts.takes && unsent && verdicts.trouble ? `${unsent} not sent, but kept in this tab: ${verdicts.trouble}` : "";
+  byId("send-verdicts").hidden = !byId("tally-trouble").textContent;
+  table.refresh();
+  review.refresh();
+  popover.pair?.refresh();
+  if (state.result) panel.mark((word) => verdicts.word(state.result.text, word));
 }
 
 // Wiring
@@ -238,6 +282,8 @@ byId("model").addEventListener("change", () => {
   chooseModel();
   if (byId("input").value.trim()) checkText();
 });
+byId("save-verdicts").addEventListener("click", () => save("verdicts.jsonl", "application/x-ndjson", verdicts.lines));
+byId("send-verdicts").addEventListener("click", () => verdicts.send());
 byId("save-csv").addEventListener("click", () => save("difa.csv", "text/csv", toCsv(state.results, state.rate, opener.table)));
 byId("save-jsonl").addEventListener("click", () => save("difa.jsonl", "application/x-ndjson", toJsonl(state.results, state.rate)));
 byId("key-form").addEventListener("submit", (event) => {

@@ -1,17 +1,22 @@
-// What this browser remembers, where it may.
+// What this browser remembers, where it may: for good, or until the tab is closed.
 
-export function keep(name, value) {
+function put(storage, name, value) {
   try {
-    localStorage.setItem(name, value);
+    globalThis[storage].setItem(name, value);
   } catch {
     // Not kept, then.
   }
 }
 
-export function kept(name) {
+function look(storage, name) {
   try {
-    return localStorage.getItem(name) ?? "";
+    return globalThis[storage].getItem(name) ?? "";
   } catch {
     return "";
   }
 }
+
+export const keep = (name, value) => put("localStorage", name, value);
+export const kept = (name) => look("localStorage", name);
+export const keepForTab = (name, value) => put("sessionStorage", name, value);
+export const keptForTab = (name) => look("sessionStorage", name);

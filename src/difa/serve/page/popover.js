@@ -9,9 +9,8 @@ const UNUSUAL = -Math.log(0.2);
 const INVISIBLE = /[\p{Cf}\p{Cc}\p{Zl}\p{Zp}]/gu;
 
 export class Popover {
-  constructor(box, onAllow) {
-    this.box = box;
-    this.onAllow = onAllow;
+  constructor(box, onAllow, judges) {
+    Object.assign(this, { box, onAllow, judges, pair: null });
     this.pinned = false;
     this.anchor = null;
     document.addEventListener("keydown", (event) => event.key === "Escape" && this.close(true));
@@ -30,7 +29,9 @@ export class Popover {
     anchor.setAttribute("aria-describedby", this.box.id);
     this.box.setAttribute("role", pinned ? "dialog" : "tooltip");
     this.box.setAttribute("aria-label", word.text);
-    this.box.replaceChildren(...describe(word, rate), ...(pinned && !word.allowed ? [this.allowButton(word)] : []));
+    this.pair = pinned && !word.allowed ? this.judges(word) : null;
+    const actions = this.pair ? [element("div", { class: "row acts" }, this.allowButton(word), this.pair.node)] : [];
+    this.box.replaceChildren(...describe(word, rate), ...actions);
     this.box.hidden = false;
     this.place();
   }

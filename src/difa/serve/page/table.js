@@ -4,10 +4,12 @@ import { element, rarity } from "./dom.js";
 import { isFlagged } from "./flags.js";
 
 const FIRST = 200; // rows drawn before someone asks for all
+const BY_RARITY = 3; // the column that sorts at first
 
 const COLUMNS = [
   { name: "#", number: true, value: (row) => row.index },
   { name: "Verdict", value: (row) => row.result.p_value ?? 2 },
+  { name: "Yours", value: (row, rate, verdictOf) => verdictOf(row.result) ?? "~" },
   { name: "p", number: true, value: (row) => row.result.p_value ?? 2 },
   { name: "Score", number: true, value: (row) => row.result.score ?? -1 },
   { name: "Flagged", number: true, value: (row, rate) => flaggedWords(row.result, rate) },
@@ -18,11 +20,8 @@ const COLUMNS = [
 const flaggedWords = (result, rate) => (result.words ?? []).filter((word) => isFlagged(word, rate)).length;
 
 export class DocumentTable {
-  constructor(table, more, onOpen) {
-    this.table = table;
-    this.more = more;
-    this.onOpen = onOpen;
-    this.results = [];
+  constructor(table, more, onOpen, verdictOf, judges) {
+    Object.assign(this, { table, more, onOpen, verdictOf, judges, results: [], pairs: [] });
     more.addEventListener("click", () => {
       this.all = true;
       this.draw();
@@ -31,7 +30,7 @@ export class DocumentTable {
 
   show(results, rate, hasIds) {
     this.columns = COLUMNS.filter(({ name }) => hasIds || name !== "Id");
-    Object.assign(this, { results, rate, all: false, current: -1, column: 2, descending: false });
+    Object.assign(this, { results, rate, all: false, current: -1, column: BY_RARITY, descending: false });
     this.draw();
   }
 
@@ -51,15 +50,31 @@ export class DocumentTable {
     const { value } = this.columns[this.column];
     const rows = this.results.map((result, index) => ({ result, index: index + 1 }));
     const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-    rows.sort((a, b) => (this.descending ? -1 : 1) * order(value(a, this.rate), value(b, this.rate)) || a.index - b.index);
+    rows.sort((a, b) => (this.descending ? -1 : 1) * order(value(a, this.rate, this.verdictOf), value(b, this.rate, this.verdictOf)) || a.index - b.index);
     const shown = this.all ? rows : rows.slice(0, FIRST);
     this.more.hidden = shown.length === rows.length;
-    this.table.replaceChildren(element("thead", {}, element("tr", {}, ...this.columns.map((column, at) => this.head(column, at)))), element("tbody", {}, ...shown.map((row) => this.row(row))));
+    this.pairs = [];
+    const heads = this.columns.map((column, at) => this.head(column, at));
+    // On a phone rows are laid out as blocks, which would cost a table its meaning: the roles keep it.
+    const head = element("thead", { role: "rowgroup" }, element("tr", { role: "row" }, ...heads));
+    this.table.replaceChildren(head, element("tbody", { role: "rowgroup" }, ...shown.map((row) => this.row(row))));
+  }
+
+  // What the person says; rows stay where they are until they are sorted again.
+  refresh() {
+    this.pairs.forEach((pair) => pair.refresh());
+  }
+
+  judge(result, index) {
+    if (result.error) return "";
+    const pair = this.judges(result, `document ${index}`);
+    this.pairs.push(pair);
+    return pair.node;
   }
 
   head({ name, number }, at) {
     const sorted = at === this.column ? (this.descending ? "descending" : "ascending") : "none";
-    return element("th", { scope: "col", class: number ? "number" : null, "aria-sort": sorted }, element("button", { type: "button", onclick: () => this.sort(at) }, name));
+    return element("th", { scope: "col", role: "columnheader", class: number ? "number" : null, "aria-sort": sorted }, element("button", { type: "button", onclick: () => this.sort(at) }, name));
   }
 
   row({ result, index }) {
@@ -74,15 +89,16 @@ export class DocumentTable {
     const label = element("button", { type: "button", class: "open-row", title: result.error ?? null });
     label.textContent = result.error ?? result.text.slice(0, 200);
     const cells = [
-      element("td", { class: "number" }, String(index)),
-      element("td", {}, element("span", { class: flagged || result.error ? "pill bad" : "pill" }, verdict)),
-      element("td", { class: "number" }, result.error ? "" : rarity(result.p_value)),
-      element("td", { class: "number" }, result.error ? "" : result.score.toFixed(2)),
-      element("td", { class: "number" }, result.error ? "" : String(flaggedWords(result, this.rate))),
-      ...(this.columns.length === COLUMNS.length ? [element("td", { class: "id" }, element("bdi", {}, result.id ?? ""))] : []),
-      element("td", {}, label),
+      element("td", { role: "cell", class: "number" }, String(index)),
+      element("td", { role: "cell" }, element("span", { class: flagged || result.error ? "pill bad" : "pill" }, verdict)),
+      element("td", { role: "cell" }, this.judge(result, index)),
+      element("td", { role: "cell", class: "number" }, result.error ? "" : rarity(result.p_value)),
+      element("td", { role: "cell", class: "number" }, result.error ? "" : result.score.toFixed(2)),
+      element("td", { role: "cell", class: "number" }, result.error ? "" : String(flaggedWords(result, this.rate))),
+      ...(this.columns.length === COLUMNS.length ? [element("td", { role: "cell", class: "id" }, element("bdi", {}, result.id ?? ""))] : []),
+      element("td", { role: "cell", class: "text" }, label),
     ];
-    const row = element("tr", { class: index === this.current ? "current" : null, onclick: open }, ...cells);
+    const row = element("tr", { role: "row", class: index === this.current ? "current" : null, onclick: open }, ...cells);
     return row;
   }
 }

@@ -58,6 +58,18 @@ export class WordsPanel {
     });
   }
 
+  // What the person says of each word: a sign behind it, and in its name.
+  mark(verdictOf) {
+    this.words.forEach((word, index) => {
+      const span = this.spans[index];
+      const verdict = verdictOf(word);
+      span.classList.toggle("said-odd", verdict === "odd");
+      span.classList.toggle("said-normal", verdict === "normal" && span.classList.contains("flagged"));
+      const name = span.getAttribute("aria-label")?.replace(/, you say \w+$/, "");
+      if (name) span.setAttribute("aria-label", verdict ? `${name}, you say ${verdict}` : name);
+    });
+  }
+
   stand(index, pinned) {
     const span = this.spans[index];
     if (!span) return;
