@@ -76,7 +76,7 @@ def test_a_preset_has_nothing_taken_away_that_it_lacks(start):
 
 def test_efficiency_measures_in_processes_of_their_own(start):
     run = start(draws=0)
-    records = efficiency.run_efficiency(run, ("tokencore", "trigram", "difa-full", "difa-fast"))
+    records = efficiency.run_efficiency(run, ("tokencore", "trigram", "difa-full", "difa-fast", "difa-fast-feed"))
     for record in records:
         assert record["score_seconds"] > 0
         assert 20 < record["peak_mib"] < 4000

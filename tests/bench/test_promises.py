@@ -5,11 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from difa.bench.promises import join, run_promises
-from difa.bench.promises_figures import detection, mixture, rates
+from difa.bench.promises import FEEDS, join, run_promises
+from difa.bench.promises_figures import RATES, detection, mixture, rates
+from difa.bench.render_promises import promises_markdown
 from difa.bench.report import section_of
 from difa.document import Document, Result, Word, WordScore
+from difa.errors import ConfigError
 from difa.words import from_tokens
+from tests.conftest import QUICK
 
 
 def model_with(references):
@@ -65,11 +68,49 @@ def test_longer_documents_are_joined():
     assert [[word.text for word in document.words] for document in join(documents, 2)] == [["a", "b", "c"]]
 
 
+def fed(name, share, flagged, *, drawn=None, seed=0):
+    """A record of a fit with a feed, in which so many of 100 documents and of 1,000 words are flagged at every rate."""
+    figures = [
+        {"level": level, "rate": rate, "flagged": flagged, "count": count, "within": flagged < 10}
+        for rate in RATES
+        for level, count in (("document", 100), ("word", 1000))
+    ]
+    settings = {"part": "feed", "documents": None, "other": None, "share": share}
+    found = {"rates": figures, "drawn": share if drawn is None else drawn, "taught": 100}
+    return {"set": name, "form": "clean", "seed": seed, "method": "difa-fast", "settings": settings, **found}
+
+
+def test_feeds_have_a_section_of_their_own():
+    records = [fed("spam", 0.0, 4), fed("spam", 0.2, 20), fed("review", 0.0, 6), fed("review", 0.2, 6, drawn=0.09)]
+    lines = promises_markdown(records).splitlines()
+    assert [line for line in lines if line.startswith("#")] == [
+        "# Promises",
+        "## DiFA (fast) with a feed, 1 resample of each set",
+    ]
+    assert "| spam | 20 % | .200 | .200 | .200 | 0 % |" in lines
+    assert "| review | 9 % | .006 | .006 | .006 |" in lines
+    assert "| all | 9–20 % | .130 ± .140 (.060–.200) | .130 ± .140 (.060–.200) | .130 ± .140 (.060–.200) | 50 % |" in lines
+
+
+@pytest.mark.slow
+def test_normal_documents_of_a_feed_are_measured_alone(start):
+    stages = QUICK | {"feed": {"least_documents": 10}}
+    records = run_promises(start(seeds=(0,), stages=stages), only=("feed",))
+    assert [record["settings"]["share"] for record in records] == list(FEEDS)
+    assert [record["drawn"] for record in records] == pytest.approx([0, 2 / 32, 8 / 38])
+    assert all(record["rates"][0]["count"] == 30 for record in records), "all normal documents that nothing was fitted on"
+    assert all(record["taught"] > 10 for record in records)
+    with pytest.raises(ConfigError, match="only: expected some of whole, small, spoilt for difa-paper, got feed"):
+        run_promises(start(), "paper", ("feed",))
+    with pytest.raises(ConfigError, match="got half"):
+        run_promises(start(), only=("half",))
+
+
 @pytest.mark.slow
 def test_the_command_goes_on_where_it_was_and_fills_a_page(start, monkeypatch):
     run = start(sets=("spam", "review"), seeds=(0,))
     records = run_promises(run)
-    assert [record["settings"]["part"] for record in records] == ["whole", "small", "spoilt"] * 2
+    assert [record["settings"]["part"] for record in records] == ["whole", "small", "spoilt", *["feed"] * len(FEEDS)] * 2
     text = (run.store.folder / "promises.md").read_text(encoding="utf-8")
     assert "| spam | " in text
     assert "another set" in text

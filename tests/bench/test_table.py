@@ -12,6 +12,7 @@ from difa.bench.table import run_table
 from difa.cli import app
 from difa.errors import ConfigError
 from difa.formats import read_documents
+from tests.conftest import QUICK
 
 pytestmark = pytest.mark.slow
 
@@ -41,6 +42,23 @@ def test_the_table_has_every_method_level_and_file(start):
     text = (out / "table.md").read_text()
     assert "character trigrams" in text
     assert "normal documents flagged at 0.05" in text
+    assert "their words flagged at 0.05" in text
+
+
+def test_methods_that_have_seen_the_test_text_have_rows_of_their_own(start):
+    run = start(draws=0, stages=QUICK | {"feed": {"least_documents": 10}})
+    records = run_table(run, ("difa-fast", "difa-fast-feed"))
+    plain, fed = (pick(record, "word", None) for record in records)
+    assert plain["ap"] != fed["ap"]
+    text = (run.store.folder / "table.md").read_text(encoding="utf-8")
+    assert "| DiFA (fast, has seen the unlabelled test text), max of words |" in text
+    counts = records[1]["alarms"]
+    assert 0 < counts["flagged_normal_words"] < 0.3 * counts["normal_words"]
+    share = short(counts["flagged_normal_words"] / counts["normal_words"])
+    line = next(line for line in text.partition("## Flags")[2].splitlines() if "has seen" in line)
+    assert line.split(" | ")[6] == share
+    older = [record | {"alarms": {k: v for k, v in record["alarms"].items() if "words" not in k}} for record in records]
+    assert "## Flags" in table_markdown(older), "records that know nothing of words can still be shown"
 
 
 def test_finished_cells_are_not_computed_again(start, monkeypatch):

@@ -18,7 +18,10 @@ def labelled(tmp_path):
     return tmp_path / "data"
 
 
-@pytest.mark.parametrize("command", ["table", "ablation", "efficiency", "speed", "contamination", "sparsity", "examples"])
+@pytest.mark.parametrize(
+    "command",
+    ["table", "ablation", "efficiency", "speed", "contamination", "sparsity", "feed", "promises", "examples"],
+)
 def test_every_command_takes_the_shared_options_and_shows_examples(command):
     run = difa("bench", command, "--help", env=os.environ | {"COLUMNS": "160"})
     assert run.returncode == 0, run.stderr
@@ -44,6 +47,8 @@ def test_a_table_of_ones_own_data(labelled, tmp_path):
         (("table", "--data", "{data}", "--seeds", "one"), "seeds: expected whole numbers"),
         (("table", "--data", "{data}", "--seeds", "-1"), "seeds: expected whole numbers of at least 0"),
         (("table", "--data", "{data}", "--methods", "magic"), "method: expected one of"),
+        (("feed", "--data", "{data}", "--presets", "paper"), "expected one of difa-full, difa-fast, got difa-paper"),
+        (("promises", "--data", "{data}", "--only", "half"), "only: expected some of whole, small, spoilt, feed"),
         (("sparsity", "--data", "{data}"), "set: expected one of mine, got spam"),
         (("table", "--forms", "clean"), "no data: expected a folder with tokenad/"),
         (("report", "{data}", "--into", "page.md"), "expected results of difa bench"),

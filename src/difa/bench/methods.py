@@ -2,7 +2,8 @@
 
 All methods see the same word vectors: each document is encoded once in a run and remembered. DiFA goes through its public
 door and reads the same vectors from the run's cache; its rows are therefore what `difa fit`, `difa score` and `difa evaluate`
-give. `difa-full`, `difa-fast` and `difa-paper` are its presets.
+give. `difa-full`, `difa-fast` and `difa-paper` are its presets; `difa-full-feed` and `difa-fast-feed` have the test text, without
+its labels, as a feed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from difa import fitting
 from difa.baselines import METHODS, MethodSettings, method
 from difa.bench.metrics import pool_max, pool_mean
-from difa.bench.split import Split
+from difa.bench.split import Split, without_labels
 from difa.bench.store import CORE, fingerprint_of
 from difa.config import NO_ENCODER, Config, EncoderConfig, Preset
 from difa.document import Document, Encoded, FloatArray, Result
@@ -28,10 +29,15 @@ from difa.encoders import Encoder, load_encoder
 from difa.encoders.none import NoEncoder
 from difa.errors import ConfigError
 from difa.estimator import DiFA
+from difa.feed import choose
 
 RATE = 0.05
 """False-alarm rate at which DiFA's flags are counted."""
-DIFA = tuple(f"difa-{preset}" for preset in get_args(Preset))
+LEARNERS = ("difa-full", "difa-fast")
+"""Presets that learn from a feed."""
+FED = tuple(f"{name}-feed" for name in LEARNERS)
+"""The same presets with the unlabelled test text as feed."""
+DIFA = (*(f"difa-{preset}" for preset in get_args(Preset)), *FED)
 ALL_METHODS = (*METHODS, *DIFA)
 
 _JUDGING = ("bench/metrics.py", "bench/split.py", "bench/methods.py")
@@ -49,6 +55,10 @@ class Scores:
     """Tail evidence of each view of DiFA, (T,) per document."""
     flagged: list[bool] | None = None
     """DiFA's flags of documents at a false-alarm rate of `RATE`."""
+    word_p: list[FloatArray] | None = None
+    """DiFA's p-values of words, (T,) per document."""
+    taught: int = 0
+    """Documents of a feed that DiFA learned from."""
     fit_seconds: float = 0.0
     score_seconds: float = 0.0
 
@@ -105,7 +115,7 @@ class Workbench:
         """What decides the scores of a method beside its settings, the documents and the seed."""
         if name in DIFA:
             packages = ["torch", "onnxruntime"]
-            key = self.encoder_key if has_encoder(name.removeprefix("difa-")) else NO_ENCODER
+            key = self.encoder_key if has_encoder(preset_of(name)) else NO_ENCODER
             return fingerprint_of((CORE, *_JUDGING), packages, encoder=key, stages=repr(self.stages))
         known = method(name)
         return fingerprint_of(
@@ -128,9 +138,16 @@ def merge_stages(*changes: Mapping[str, Any] | None) -> dict[str, Any]:
     return merged
 
 
+def preset_of(name: str) -> str:
+    """The preset of a method that is DiFA."""
+    return name.removeprefix("difa-").removesuffix("-feed")
+
+
 def label_of(name: str) -> str:
     """How the tables call a method."""
-    return f"DiFA ({name.removeprefix('difa-')})" if name in DIFA else method(name).label
+    if name in FED:
+        return f"DiFA ({preset_of(name)}, has seen the unlabelled test text)"
+    return f"DiFA ({preset_of(name)})" if name in DIFA else method(name).label
 
 
 def check_methods(names: Sequence[str], known: Sequence[str] = ALL_METHODS) -> list[str]:
@@ -169,34 +186,49 @@ def score_baseline(
 
 
 def run_difa(
-    name: str, halves: Split, seed: int, bench: Workbench, *, encoder: Encoder | None = None, stages: dict[str, Any] | None = None
+    name: str,
+    halves: Split,
+    seed: int,
+    bench: Workbench,
+    *,
+    encoder: Encoder | None = None,
+    feed: Sequence[Document] | None = None,
+    verdicts: Sequence[Document] | None = None,
 ) -> Scores:
     """Scores of DiFA.
 
     Args:
-        name: `difa-` and the preset.
+        name: one of `DIFA`.
         halves: documents to fit on and to score.
         seed: of the model.
         bench: encoder and changes to the settings.
         encoder: what to read the training documents with, if not the run's own encoder.
-        stages: further changes to the settings.
+        feed: documents to learn from, whose labels it does not see; those to score for methods that have seen them.
+        verdicts: reviewed documents to learn from.
     """
-    model = bench.difa(name.removeprefix("difa-"), seed, stages)
+    model = bench.difa(preset_of(name), seed)
+    feed = halves.test if name in FED else feed
     with quiet_rates():
         started = time.perf_counter()
-        fit_difa(model, halves.training, encoder, bench)
+        if encoder is None:
+            model.fit(halves.training, feed=None if feed is None else without_labels(feed), verdicts=verdicts)
+        else:
+            _fit_on_vectors(model, halves.training, encoder, bench, feed)
         fitted = time.perf_counter()
         results = model.score(halves.test, fpr=RATE)
         done = time.perf_counter()
-    return replace(read_results(results), fit_seconds=fitted - started, score_seconds=done - fitted)
+    lessons = model.detector_.lessons
+    taught = lessons.documents if lessons else 0
+    return replace(read_results(results), taught=taught, fit_seconds=fitted - started, score_seconds=done - fitted)
 
 
-def fit_difa(model: DiFA, training: Sequence[Document], encoder: Encoder | None, bench: Workbench) -> None:
-    """Fit through the public interface, or through the internal one if the training vectors are not the run's own."""
-    if encoder is None:
-        model.fit(training)
-        return
-    fitted = fitting.fit(training, model.config(), model.seed, encoder, lambda stage, share: None)
+def _fit_on_vectors(
+    model: DiFA, training: Sequence[Document], encoder: Encoder, bench: Workbench, feed: Sequence[Document] | None
+) -> None:
+    """Fit through the internal interface, on training vectors that are not the run's own."""
+    config = model.config()
+    new = None if feed is None else choose(training, feed, [], config.feed)[0]
+    fitted = fitting.fit(training, config, model.seed, encoder, lambda stage, share: None, new)
     model.detector_ = replace(fitted, encoder=bench.encoder)
 
 
@@ -207,7 +239,8 @@ def read_results(results: Sequence[Result]) -> Scores:
     views = {name: [np.array([word.evidence[name] for word in result.words]) for result in results] for name in names}
     learned = np.array([result.score for result in results])
     pooled = {"learned": learned, "max": pool_max(words), "mean": pool_mean(words)}
-    return Scores(words, pooled, views, [result.is_anomaly for result in results])
+    word_p = [np.array([word.p_value for word in result.words]) for result in results]
+    return Scores(words, pooled, views, [result.is_anomaly for result in results], word_p)
 
 
 def words_only(documents: Sequence[Document]) -> list[Encoded]:

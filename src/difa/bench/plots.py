@@ -23,11 +23,13 @@ COLOURS = {
     "difa-full": "#d55e00",
     "difa-fast": "#cc79a7",
     "difa-paper": "#e69f00",
+    "difa-full-feed": "#8a3d00",
+    "difa-fast-feed": "#8c4a70",
     "tokencore": "#0072b2",
     "iforest": "#009e73",
     "trigram": "#56b4e9",
 }
-"""Of the palette by Okabe and Ito; any other method is grey."""
+"""Of the palette by Okabe and Ito, darker where DiFA has seen the test text; any other method is grey."""
 _STYLE = {
     "font.size": 10,
     "axes.edgecolor": FAINT,

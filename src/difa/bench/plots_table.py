@@ -37,7 +37,8 @@ def most_telling(records: Sequence[Record]) -> list[Record]:
 def _draw_form(records: Sequence[Record], path: Path) -> None:
     names, sets = methods(records)[::-1], sets_of(records)
     seeds = sorted({record["seed"] for record in records})
-    with figure(2.2 + 3.1 * len(sets), 1.6 + 0.52 * len(names), path) as drawn:
+    labels = max(2.2, 0.085 * max(len(title_of(name)) for name in names))  # inches
+    with figure(labels + 3.1 * len(sets), 1.6 + 0.52 * len(names), path) as drawn:
         grid = drawn.subplots(2, len(sets), squeeze=False, sharex=True, sharey=True)
         for row, level in zip(grid, ("word", "document"), strict=True):
             for axes, name in zip(row, sets, strict=True):

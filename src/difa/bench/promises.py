@@ -2,7 +2,8 @@
 
 Each resample fits on one half of the normal documents of a set and looks at the other half. From one fit come the rates of
 documents and words, the false discoveries in mixtures with anomalous documents, the alarms of the monitor, and what becomes of
-the rate on text that is not like the normal one. Fits on few documents and on spoilt ones are cells of their own.
+the rate on text that is not like the normal one. Fits on few documents, on spoilt ones, and with the other half as a feed are
+cells of their own.
 """
 
 from __future__ import annotations
@@ -14,46 +15,80 @@ import numpy as np
 
 from difa.bench.contamination import with_anomalies
 from difa.bench.data import DataSet
-from difa.bench.methods import check_methods, quiet_rates
+from difa.bench.methods import LEARNERS, check_methods, preset_of, quiet_rates
 from difa.bench.promises_figures import Pair, detection, mixture, rates
 from difa.bench.render_promises import promises_markdown
 from difa.bench.run import Run, Task, finish
-from difa.bench.split import Split, is_anomalous, split
+from difa.bench.split import Split, is_anomalous, split, without_labels
 from difa.bench.store import Record, fingerprint_of
 from difa.document import Document, Result
+from difa.errors import ConfigError
 from difa.estimator import DiFA
 from difa.words import from_tokens
 
+PARTS = ("whole", "small", "spoilt", "feed")
+"""What may be measured alone: half of a set and all that comes of it, few documents, spoilt ones, a feed."""
 SMALL = (20, 50, 100)
 """Documents of the fits on few."""
 SPOILT = 0.1
 """Share of anomalous documents in the fit on spoilt ones."""
+FEEDS = (0.0, 0.05, 0.2)
+"""Shares of anomalous documents in feeds."""
 LONGER = 5
 """Documents that are joined to longer ones."""
 _MOST = 1000  # documents that are looked at, of each kind
 
 
-def run_promises(run: Run, preset: str = "fast") -> list[Record]:
-    """Measure, and write `promises.json` and `promises.md`."""
+def run_promises(run: Run, preset: str = "fast", only: Sequence[str] = ()) -> list[Record]:
+    """Measure, and write `promises.json` and `promises.md`.
+
+    Args:
+        run: where to, and on what.
+        preset: of DiFA.
+        only: parts to measure; all that the preset has for none.
+    """
     (name,) = check_methods([f"difa-{preset}"])
+    parts = _check_parts(name, only)
     tasks = []
     for at, dataset in enumerate(run.sets):
         other = run.sets[(at + 1) % len(run.sets)] if len(run.sets) > 1 else None
         training = sum(not is_anomalous(document) for document in dataset.documents) // 2
         for seed in run.options.seeds:
-            tasks.append(_task(run, dataset, seed, name, "whole", other=other))
-            tasks += [_task(run, dataset, seed, name, "small", documents=count) for count in SMALL if count < training]
-            tasks.append(_task(run, dataset, seed, name, "spoilt"))
+            mine = [_task(run, dataset, seed, name, "whole", other=other)]
+            mine += [_task(run, dataset, seed, name, "small", documents=count) for count in SMALL if count < training]
+            mine.append(_task(run, dataset, seed, name, "spoilt"))
+            mine += [_task(run, dataset, seed, name, "feed", share=share) for share in FEEDS]
+            tasks += [task for task in mine if task.cell.settings["part"] in parts]
     return finish(run, "promises", tasks, promises_markdown)
 
 
+def _check_parts(name: str, only: Sequence[str]) -> tuple[str, ...]:
+    """The parts that are meant; a preset that does not learn from a feed has no such part."""
+    known = PARTS if name in LEARNERS else PARTS[:-1]
+    unknown = [part for part in only if part not in known]
+    if unknown:
+        raise ConfigError(f"only: expected some of {', '.join(known)} for {name}, got {', '.join(unknown)}")
+    return tuple(only) or known
+
+
 def _task(
-    run: Run, dataset: DataSet, seed: int, name: str, part: str, *, documents: int | None = None, other: DataSet | None = None
+    run: Run,
+    dataset: DataSet,
+    seed: int,
+    name: str,
+    part: str,
+    *,
+    documents: int | None = None,
+    other: DataSet | None = None,
+    share: float | None = None,
 ) -> Task:
     code = ["bench/promises.py", "bench/promises_figures.py", "bench/contamination.py", "confidence.py", "monitor/evidence.py"]
     fingerprint = fingerprint_of(code, method=run.bench.fingerprint(name))
-    settings = {"part": part, "documents": documents, "other": other and other.digest}
+    settings: Record = {"part": part, "documents": documents, "other": other and other.digest}
+    settings |= {} if share is None else {"share": share}
     cell = run.cell("promises", dataset, seed, name, settings, fingerprint)
+    if share is not None:
+        return Task(cell, partial(_compute_feed, run, dataset, seed, name, share))
     return Task(cell, partial(_compute, run, dataset, seed, name, part, documents, other))
 
 
@@ -65,8 +100,23 @@ def _compute(run: Run, dataset: DataSet, seed: int, name: str, part: str, docume
     elif part == "spoilt":
         halves = with_anomalies(halves, SPOILT, seed)
     with quiet_rates():
-        model = run.bench.difa(name.removeprefix("difa-"), seed).fit(halves.training)
+        model = run.bench.difa(preset_of(name), seed).fit(halves.training)
         return _look(model, halves, seed, other) if part == "whole" else _look_briefly(model, halves, seed)
+
+
+def _compute_feed(run: Run, dataset: DataSet, seed: int, name: str, share: float) -> Record:
+    """Fit with all normal documents of the test half as feed, and look at these."""
+    halves = split(dataset.documents, seed)
+    normal = [document for document in halves.test if not is_anomalous(document) and document.words]
+    anomalous = [document for document in halves.test if is_anomalous(document)]
+    wanted = min(len(anomalous), round(share / (1 - share) * len(normal)))
+    drawn = np.random.default_rng(seed).permutation(len(anomalous))[:wanted].tolist()
+    feed = without_labels([*normal, *(anomalous[index] for index in drawn)])
+    with quiet_rates():
+        model = run.bench.difa(preset_of(name), seed).fit(halves.training, feed=feed)
+        lessons = model.detector_.lessons
+        taught = lessons.documents if lessons else 0
+        return {"rates": rates(model, model.score_unflagged(normal)), "drawn": wanted / len(feed), "taught": taught}
 
 
 def _look_briefly(model: DiFA, halves: Split, seed: int) -> Record:

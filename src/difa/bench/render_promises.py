@@ -21,15 +21,26 @@ _UNLIKE = {
 def promises_markdown(records: Sequence[Record]) -> str:
     """All tables, for each preset that was measured."""
     parts = ["# Promises", ""]
-    for method in unique(record["method"] for record in records):
+    names = unique(record["method"] for record in records)
+    for method in names:
         mine = [record for record in records if record["method"] == method]
         whole = _part(mine, "whole")
-        seeds = len({record["seed"] for record in mine})
-        parts += [f"## {label_of(method)}, {seeds} resample{'s' if seeds > 1 else ''} of each set", ""]
-        parts += [*_rates(whole, "document"), "", *_rates(whole, "word"), ""]
-        parts += [*_discoveries(whole), "", *_small(_part(mine, "small"), whole), ""]
-        parts += [*_broken(whole, _part(mine, "spoilt")), "", *_monitor(whole), ""]
+        if whole:
+            parts += [f"## {label_of(method)}, {_resamples(whole)}", ""]
+            parts += [*_rates(whole, "document"), "", *_rates(whole, "word"), ""]
+            parts += [*_discoveries(whole), "", *_small(_part(mine, "small"), whole), ""]
+            parts += [*_broken(whole, _part(mine, "spoilt")), "", *_monitor(whole), ""]
+    for method in names:
+        fed = _part([record for record in records if record["method"] == method], "feed")
+        if fed:
+            parts += [f"## {label_of(method)} with a feed, {_resamples(fed)}", ""]
+            parts += [*_fed(fed, "document"), "", *_fed(fed, "word"), ""]
     return "\n".join(parts)
+
+
+def _resamples(records: Sequence[Record]) -> str:
+    seeds = len({record["seed"] for record in records})
+    return f"{seeds} resample{'s' if seeds > 1 else ''} of each set"
 
 
 def _part(records: Sequence[Record], part: str) -> list[Record]:
@@ -46,6 +57,25 @@ def _rates(records: Sequence[Record], level: str) -> list[str]:
         cells = [_spread([_share(record["rates"], level, rate) for record in mine]) for rate in _RATES]
         lines.append(f"| {name} | " + " | ".join(cells) + f" | {_within(mine) if level == 'document' else _errors(mine)} |")
     return lines
+
+
+def _fed(records: Sequence[Record], level: str) -> list[str]:
+    """The same for documents of the feed that the model learned from, by set and by the share of anomalous ones in the feed."""
+    lines = [f"**Normal {level}s of the feed that are flagged**, mean of all resamples ± 2 standard errors (lowest–highest)", ""]
+    heads = ["set", "anomalous in the feed", "at 1 %", "at 5 %", "at 10 %", *["within the 95 % bound"] * (level == "document")]
+    lines += ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    for name in [*sets_of(records), "all"]:
+        for share in sorted(unique(record["settings"]["share"] for record in records)):
+            mine = [record for record in records if name in (record["set"], "all") and record["settings"]["share"] == share]
+            cells = [name, _drawn(mine), *(_spread([_share(record["rates"], level, rate) for record in mine]) for rate in _RATES)]
+            lines.append("| " + " | ".join([*cells, *[_within(mine)] * (level == "document")]) + " |")
+    return lines
+
+
+def _drawn(records: Sequence[Record]) -> str:
+    """The share of anomalous documents in feeds: some sets have fewer than were asked for."""
+    drawn = [100 * record["drawn"] for record in records]
+    return f"{min(drawn):.0f} %" if max(drawn) - min(drawn) < 0.5 else f"{min(drawn):.0f}–{max(drawn):.0f} %"
 
 
 def _figures(record: Record, level: str) -> list[Record]:

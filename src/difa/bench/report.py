@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from difa.bench.render import PUBLISHED_SEED
+from difa.bench.render_feed import feed_markdown
 from difa.bench.render_promises import promises_markdown
 from difa.bench.render_speed import speed_markdown
 from difa.bench.render_studies import ablation_markdown, contamination_markdown, efficiency_markdown, sparsity_markdown
@@ -26,6 +27,7 @@ PICTURES = {
     "efficiency": "Accuracy against time and memory",
     "contamination": "Document AUROC as the training data is spoilt",
     "sparsity": "Document AUROC by the number of anomalous words",
+    "feed": "What a feed and verdicts teach, averages over sets",
     "examples": "Scored documents with coloured words",
 }
 """Pictures that commands draw, and what they show."""
@@ -37,6 +39,7 @@ _WRITERS: dict[str, Writer] = {
     "efficiency": efficiency_markdown,
     "contamination": contamination_markdown,
     "sparsity": sparsity_markdown,
+    "feed": feed_markdown,
     "speed": speed_markdown,
     "promises": promises_markdown,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,11 @@ class Split:
 def is_anomalous(document: Document) -> bool:
     """Whether any word is labelled 1."""
     return any(document.labels or ())
+
+
+def without_labels(documents: Sequence[Document]) -> list[Document]:
+    """The documents as they were before anybody judged them."""
+    return [replace(document, labels=None, odd=None) for document in documents]
 
 
 def split(documents: Sequence[Document], seed: int) -> Split:

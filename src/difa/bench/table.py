@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
-
 from difa.baselines import METHODS, MethodSettings
 from difa.bench import peers
 from difa.bench.data import DataSet
-from difa.bench.figures import figures_of
-from difa.bench.methods import ALL_METHODS, RATE, Scores, check_methods, run_method
+from difa.bench.figures import alarms_of, figures_of
+from difa.bench.methods import ALL_METHODS, check_methods, run_method
 from difa.bench.plots_table import draw_table
 from difa.bench.render_table import table_markdown
 from difa.bench.run import Run, Task, write_records
-from difa.bench.split import Split, is_anomalous, split
+from difa.bench.split import split
 from difa.bench.store import Record
 from difa.bench.validation import attach, validation_tasks
 
@@ -61,24 +59,9 @@ def _compute(run: Run, dataset: DataSet, seed: int, name: str, settings: MethodS
     return {
         "selection": GRID if settings else DEFAULT,
         "figures": figures_of(scores, halves.word_labels, run.options.draws, seed),
-        "alarms": _alarms(scores, halves),
+        "alarms": alarms_of(scores, halves.test),
         "fit_seconds": scores.fit_seconds,
         "score_seconds": scores.score_seconds,
-    }
-
-
-def _alarms(scores: Scores, halves: Split) -> Record | None:
-    """How many normal documents DiFA flagged, and how many of the anomalous ones."""
-    if scores.flagged is None:
-        return None
-    flags = np.array(scores.flagged)
-    anomalous = np.array([is_anomalous(document) for document in halves.test])
-    return {
-        "rate": RATE,
-        "normal": int((~anomalous).sum()),
-        "flagged_normal": int(flags[~anomalous].sum()),
-        "anomalous": int(anomalous.sum()),
-        "flagged_anomalous": int(flags[anomalous].sum()),
     }
 
 

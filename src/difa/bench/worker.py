@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from difa.baselines import method
-from difa.bench.methods import DIFA, RATE, has_encoder, quiet_rates, words_only
+from difa.bench.methods import DIFA, FED, RATE, has_encoder, preset_of, quiet_rates, words_only
 from difa.config import EncoderConfig
 from difa.document import Document, Encoded
 from difa.encoders import load_encoder
@@ -37,13 +37,14 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measure_difa(job: dict[str, Any], training: Sequence[Document], test: Sequence[Document]) -> dict[str, Any]:
-    preset = job["method"].removeprefix("difa-")
+    preset = preset_of(job["method"])
+    feed = test if job["method"] in FED else None
     vectors = {"encoder": job["encoder"], "layer": job["layer"]} if has_encoder(preset) else {}
     model = DiFA(preset, seed=job["seed"], fpr=RATE, threads=job["threads"], stages=job["stages"], **vectors)
-    encode_seconds = _encode_seconds(job, training) if vectors else 0.0
+    encode_seconds = _encode_seconds(job, [*training, *(feed or ())]) if vectors else 0.0
     with quiet_rates():
         started = time.perf_counter()
-        model.fit(training)
+        model.fit(training, feed=feed)
         fitted = time.perf_counter()
         results = model.score(test, fpr=RATE)
         done = time.perf_counter()

@@ -204,12 +204,38 @@ def sparsity(context: typer.Context, methods: Methods = "difa-full,difa-paper,to
     run_sparsity(context.obj, _names(methods))
 
 
-@command("promises.md", examples=("", "--sets review --seeds 0,1,2", "--preset full"), forms="clean", seeds=_RESAMPLES)
-def promises(context: typer.Context, preset: PresetName = "fast") -> None:
+@command(
+    "feed.md",
+    examples=("", "--sets review,spam --seeds 0,1,2 --presets fast", "--data labelled --sets mine --out bench"),
+    forms="clean",
+)
+def feed(
+    context: typer.Context,
+    presets: Annotated[str, typer.Option(help="Presets of DiFA that learn from a feed, separated by commas.")] = "full,fast",
+) -> None:
+    """Measure what DiFA learns from unlabelled new text, and from a few reviewed documents."""
+    from difa.bench.feed import run_feed
+
+    run_feed(context.obj, _names(presets))
+
+
+@command(
+    "promises.md",
+    examples=("", "--sets review --seeds 0,1,2", "--preset full", "--preset full --only feed"),
+    forms="clean",
+    seeds=_RESAMPLES,
+)
+def promises(
+    context: typer.Context,
+    preset: PresetName = "fast",
+    only: Annotated[
+        str, typer.Option(help="Parts to measure, separated by commas: whole, small, spoilt, feed. Empty: all.")
+    ] = "",
+) -> None:
     """Measure whether false-alarm and false-discovery rates hold, and when they do not."""
     from difa.bench.promises import run_promises
 
-    run_promises(context.obj, preset)
+    run_promises(context.obj, preset, _names(only))
 
 
 @command(examples=("--sets spam --count 5",), forms="clean")
