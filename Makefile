@@ -17,13 +17,13 @@ $(VENV)/.installed: $(VENV)/.fit  # what development needs
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,peers,serve,ray,tables,report,spacy,mcp,dev,docs]"
 	@touch $@
 
-demo: $(VENV)/.fit  ## fit on the example corpus, score the test messages, say how well it went
+demo: $(VENV)/.fit  ## fit on the example corpus, find the messages that do not belong, say how well it went
+	mkdir -p $(DEMO)
+	$(BIN)/difa find examples/support/normal.txt examples/support/test.jsonl --out $(DEMO)/scores.jsonl --report $(DEMO)/report.html
 	$(BIN)/difa fit examples/support/normal.txt --out $(DEMO)/model
-	$(BIN)/difa score $(DEMO)/model examples/support/test.jsonl --fpr 0.05 --out $(DEMO)/scores.jsonl
-	$(BIN)/python examples/support/show.py $(DEMO)/scores.jsonl examples/support/test.jsonl
 	$(BIN)/difa evaluate $(DEMO)/model examples/support/test.jsonl --fpr 0.05
 	@echo
-	@echo 'Now try: $(BIN)/difa explain $(DEMO)/model "My parcel was banana to the wrong address"'
+	@echo 'Now open $(DEMO)/report.html, and try: $(BIN)/difa explain $(DEMO)/model "Is the wpdlkrt garden bench in stock?"'
 
 test: $(VENV)/.installed  ## run all tests, in three processes (JOBS=3): some wait much of their time
 	$(BIN)/python -m pytest -rs --durations=25 -n $(or $(JOBS),3) --dist worksteal
@@ -43,6 +43,7 @@ figures: $(VENV)/.installed  ## measure all methods on the benchmark sets (DIFA_
 	$(BIN)/difa bench efficiency --out build/bench
 	$(BIN)/difa bench contamination --out build/bench
 	$(BIN)/difa bench sparsity --out build/bench
+	$(BIN)/difa bench feed --out build/bench
 	$(BIN)/difa bench examples --out build/bench
 	$(BIN)/difa bench report build/bench --into docs/benchmark-tables.md
 

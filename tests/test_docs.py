@@ -83,19 +83,24 @@ def test_commands_and_options_in_the_docs_exist(words):
 
 @pytest.mark.slow
 def test_the_commands_of_the_readme_follow_from_each_other(corpus, tmp_path, monkeypatch):
-    def table(name, texts):
+    def table(name, rows, columns=("id", "body")):
         with (tmp_path / name).open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([("id", "body"), *enumerate(texts)])
+            csv.writer(file).writerows([columns, *rows])
 
-    table("normal.csv", corpus[:120])
-    table("new.csv", [*corpus[120:130], "Is the wpdlkrt bench in stock?"])
-    table("today.csv", corpus[130:150])
+    new = [*corpus[120:180], "Is the wpdlkrt bench in stock?"]
+    table("normal.csv", enumerate(corpus[:120]))
+    table("new.csv", enumerate(new))
+    table("today.csv", enumerate(corpus[180:250]))
+    table("reviewed.csv", [(new[0], "normal"), (new[-1], "odd")], ("body", "verdict"))
+    for name, texts in (("normal.txt", corpus[:120]), ("new.txt", new)):
+        (tmp_path / name).write_text("\n".join(texts), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     lines = [line for block in blocks(ROOT / "README.md", "console") for line in block.splitlines()]
     commands = [shlex.split(line.removeprefix("$ "), comments=True) for line in lines if line.startswith("$ difa ")]
     run = [words[1:] for words in commands if "serve" not in words and "data/*.jsonl.gz" not in words]
     for words in run:
-        done = CliRunner().invoke(app, words + (["--preset", "fast"] if words[0] == "fit" else []))
+        done = CliRunner().invoke(app, words + (["--preset", "fast"] if words[0] in ("fit", "find") else []))
         assert done.exit_code == 0, (words, done.output)
-    assert [words[0] for words in run] == ["fit", "score", "score", "report", "explain", "score", "allow", "monitor"]
+    others = ["score", "score", "report", "explain", "score", "allow", "monitor"]
+    assert [words[0] for words in run] == ["find", "find", "fit", "fit", *others]
     assert "wpdlkrt" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -1,21 +1,16 @@
-"""Draw docs/images/demo.svg from the model of `make demo`: scored messages, and one explained."""
+"""Draw docs/images/demo.svg: what `difa find` says of the example corpus."""
 
-import sys
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from difa import DiFA
-from difa.report.sentences import explain_sentence
-from difa.report.terminal import document_line
+from difa.formats import read_documents
+from difa.report.overview import overview
+from difa.report.terminal import found_document
 
-MESSAGES = (
-    "The driver was polite, but he left the freezer at the bottom of the stairs.",
-    "Is the wpdlkrt garden bench in stock, and can I collect it in jkkqv on Saturday?",
-    "My refund arrived today, a day earlier than you said. Thank you, Louise!",
-    "Your order has been h4ck3d!!!! cl1ck http://win.example/?id=9981",
-)
+HERE = Path(__file__).parent
 # Rich's own frame without the fonts it would fetch from elsewhere.
 FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
@@ -29,15 +24,19 @@ FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http
 {backgrounds}<g class="{unique_id}-matrix">{matrix}</g></g></svg>
 """
 
-model = DiFA.load(sys.argv[1])
+new = list(read_documents([str(HERE / "test.jsonl")]))
+model = DiFA(fpr=0.05).fit((HERE / "normal.txt").read_text(encoding="utf-8").splitlines(), feed=new)
+results = model.score(new)
+order = sorted(range(len(results)), key=lambda at: (results[at].p_value, -results[at].score))
 console = Console(record=True, width=132, highlight=False, file=open("/dev/null", "w"))  # noqa: SIM115
-console.print(Text("$ difa score model new.txt --fpr 0.05", style="bold"))
-for result in model.score(MESSAGES, fpr=0.05):
-    console.print(document_line(result))
-console.print(Text(f'\n$ difa explain model "{MESSAGES[1]}"', style="bold"))
-explained = model.explain(MESSAGES[1], fpr=0.05)
-console.print(explain_sentence(explained))
-console.print(document_line(explained.result))
-target = Path(__file__).parent.parent.parent / "docs" / "images" / "demo.svg"
+console.print(Text("$ difa find normal.txt new.jsonl", style="bold"))
+console.print(overview(results, model.fpr, model.detector_.lessons.sentences()))
+kinds = set()
+for place, at in enumerate(order, 1):
+    if results[at].is_anomaly and new[at].columns["kind"] not in kinds:  # the most unusual of each kind
+        kinds.add(new[at].columns["kind"])
+        console.print()
+        console.print(found_document(place, results[at], model.explain_unflagged(new[at]).reasons))
+target = HERE.parent.parent / "docs" / "images" / "demo.svg"
 target.parent.mkdir(exist_ok=True)
 target.write_text(console.export_svg(title="difa", code_format=FRAME, unique_id="difa"), encoding="utf-8")

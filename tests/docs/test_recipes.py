@@ -28,7 +28,7 @@ def place(quick_model, corpus, tmp_path_factory):
     """The folder that the page describes."""
     folder = tmp_path_factory.mktemp("recipes")
     quick_model.save(folder / "model")
-    odd = [*corpus[120:150], "Is the wpdlkrt zxqvvb bench in stock?"]
+    odd = [*corpus[120:200], "Is the wpdlkrt zxqvvb bench in stock?"]  # enough to teach, also without those that were reviewed
     for name, texts in (("reviews", corpus[:60]), ("today", odd)):
         with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
             rows = [[f"t{number}", text, f"2026-05-{1 + number % 28:02d}"] for number, text in enumerate(texts)]
@@ -37,6 +37,9 @@ def place(quick_model, corpus, tmp_path_factory):
     tasks = [{"data": {"text": odd[-1]}, "annotations": [{"result": [span]}]}]
     tasks.append({"data": {"text": odd[0]}, "annotations": [{"result": []}]})
     (folder / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
+    with (folder / "reviewed.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = [["t30", odd[-1], "1.2", "odd"], ["t0", odd[0], "0.3", "normal"]]
+        csv.writer(file).writerows([["ticket", "body", "score", "verdict"], *rows])
     return folder
 
 
@@ -48,11 +51,38 @@ def test_a_recipe_runs(place, monkeypatch, language, code):
         importlib.import_module("difa.integrations.spacy")  # what the entry point does in an installed package
         exec(compile(code, "recipe", "exec"), {})
         return
+    run_shell(code)
+
+
+def run_shell(code):
     script = f'set -e\ndifa() {{ "{sys.executable}" -m difa "$@"; }}\n{code}'
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     run = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=HANG, env=environment)
     assert run.returncode == 0, run.stderr
+    return run
+
+
+def test_what_is_written_can_be_reviewed_and_taught(place, monkeypatch):
+    monkeypatch.chdir(place)
+    section = PAGE.split("## Review twenty")[1].split("\n## ")[0]
+    section = re.sub(r"^difa (find|fit)", r"difa \1 --preset fast", section, flags=re.MULTILINE)  # the default runs above
+    first, second, _ = re.findall(r"^```sh\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+    found = run_shell(first)
+    assert "of 81 documents do" in found.stdout
+    with (place / "review.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 20
+    for row in rows:  # what a person does in a spreadsheet
+        row["verdict"] = "odd" if "wpdlkrt" in row["body"] else "normal"
+    with (place / "reviewed.csv").open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    taught = run_shell(second)
+    assert "20 reviewed documents, 1 of them odd" in taught.stderr
+    assert "documents of a feed" in taught.stderr
+    assert (place / "again.csv").exists()
 
 
 def test_no_block_is_left_out():
-    assert len(BLOCKS) == PAGE.count("```") // 2 == 16
+    assert len(BLOCKS) == PAGE.count("```") // 2 == 21
