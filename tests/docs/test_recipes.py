@@ -68,7 +68,7 @@ def test_what_is_written_can_be_reviewed_and_taught(place, monkeypatch):
     section = re.sub(r"^difa (find|fit)", r"difa \1 --preset fast", section, flags=re.MULTILINE)  # the default runs above
     first, second, _ = re.findall(r"^```sh\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     found = run_shell(first)
-    assert "of 81 documents do" in found.stdout
+    assert "of 81 documents are flagged" in found.stdout
     with (place / "review.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 20
