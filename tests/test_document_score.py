@@ -33,8 +33,8 @@ NO_FOLDS = np.zeros(1, dtype=int)
 
 def test_scores_by_hand():
     # Three normal documents with traits 1, 2, 3. Above all of them in one trait: p = 1/4; below them in the others: p = 1.
-    score = DocumentScore.fit(np.array([[1.0] * 3, [2.0] * 3, [3.0] * 3]), ["form"])
-    evidence = score.evidence(np.array([[0.0, 9.0, 0.0], [9.0, 0.0, 0.0], [0.0, 0.0, 9.0]]))
+    score = DocumentScore.fit(np.array([[1.0] * 3, [2.0] * 3, [3.0] * 3]), [5] * 3, ["form"])
+    evidence = score.evidence(np.array([[0.0, 9.0, 0.0], [9.0, 0.0, 0.0], [0.0, 0.0, 9.0]]), [5] * 3)
     assert evidence == pytest.approx(np.log(4) * np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
     rms = np.log(4) / np.sqrt(2)  # of the two traits of the prior: the mean of the words is there for a feed alone
     assert score.score(evidence, np.zeros(3, dtype=int)) == pytest.approx([rms, max(rms, 0.7 * np.log(4)), 0.0])
@@ -42,49 +42,66 @@ def test_scores_by_hand():
 
 def test_one_word_makes_a_document():
     normal = np.tile(np.arange(1000.0)[:, None], (1, 8))
-    score = DocumentScore.fit(normal, VIEWS)
+    score = DocumentScore.fit(normal, [5] * 1000, VIEWS)
     one_word = np.array([[5000.0, 0, 0, 0, 0, 0, 0, 0]])
-    assert score.score(score.evidence(one_word), NO_FOLDS)[0] >= 0.7 * np.log(1001) * 0.999
+    assert score.score(score.evidence(one_word, [5]), NO_FOLDS)[0] >= 0.7 * np.log(1001) * 0.999
 
 
 def test_rare_words_throughout_make_a_document():
     names = trait_names(["language"])
-    score = DocumentScore.fit(np.tile(np.arange(1000.0)[:, None], (1, len(names))), ["language"])
+    score = DocumentScore.fit(np.tile(np.arange(1000.0)[:, None], (1, len(names))), [5] * 1000, ["language"])
     foreign = np.zeros((1, len(names)))
     foreign[0, names.index("language: mean")] = 5000.0
-    assert score.score(score.evidence(foreign), NO_FOLDS)[0] == pytest.approx(0.5 * np.log(1001))
+    assert score.score(score.evidence(foreign, [5]), NO_FOLDS)[0] == pytest.approx(0.5 * np.log(1001))
 
 
 def test_members_are_ranked_among_the_others():
     traits = np.array([[1.0] * 3, [2.0] * 3, [3.0] * 3])
-    evidence = DocumentScore.fit(traits, ["form"]).evidence(traits, members=True)
+    evidence = DocumentScore.fit(traits, [5] * 3, ["form"]).evidence(traits, [5] * 3, members=True)
     assert evidence[:, 0] == pytest.approx(np.log([1.0, 1.5, 3.0]))
 
 
 def test_more_evidence_never_lowers_a_score(rng):
     traits, folds = rng.exponential(1, (40, 8)), rng.integers(0, 8, 40)
     more = traits + rng.exponential(1, traits.shape)
-    plain = DocumentScore.fit(traits, VIEWS)
-    taught = plain.learn(2 * traits, np.ones(40), folds, FeedConfig())
+    lengths = rng.integers(1, 50, 40).tolist()
+    plain = DocumentScore.fit(traits, lengths, VIEWS)
+    taught = plain.learn(2 * traits, lengths, np.ones(40), folds, FeedConfig())
     for score in (plain, taught):
-        assert (score.score(score.evidence(more), folds) >= score.score(score.evidence(traits), folds)).all()
+        assert (score.score(score.evidence(more, lengths), folds) >= score.score(score.evidence(traits, lengths), folds)).all()
 
 
 def test_new_documents_teach_which_trait_matters(rng):
     normal, new = rng.exponential(1, (400, 3)), rng.exponential(1, (400, 3))
     new[:80, 2] += 9.0  # the mean of the words, which the prior does not look at
-    score = DocumentScore.fit(normal, ["form"])
+    score = DocumentScore.fit(normal, [5] * 400, ["form"])
     folds = rng.integers(0, 8, 400)
-    taught = score.learn(new, np.ones(400), folds, FeedConfig())
-    before, after = score.score(score.evidence(new), folds), taught.score(taught.evidence(new), folds)
+    taught = score.learn(new, [5] * 400, np.ones(400), folds, FeedConfig())
+    before, after = (item.score(item.evidence(new, [5] * 400), folds) for item in (score, taught))
     assert np.median(before[:80]) < 2 * np.median(before[80:])
     assert np.median(after[:80]) > 4 * np.median(after[80:])
 
 
+def test_the_length_alone_is_no_evidence(rng):
+    # The highest of many words is higher than that of few. Without the slopes long documents would have nearly all of the alarms.
+    lengths = rng.integers(3, 200, 3000)
+    words = [rng.exponential(1, length) for length in lengths]
+    traits = describe(np.concatenate(words), np.zeros((lengths.sum(), 1)), lengths.tolist(), ["form"])
+    score = DocumentScore.fit(traits[:2000], lengths[:2000].tolist(), ["form"])
+    scores = score.score(score.evidence(traits, lengths.tolist()), np.zeros(3000, dtype=int))
+    threshold = np.quantile(scores[:2000], 0.95)
+    short, long = lengths[2000:] < 52, lengths[2000:] > 150
+    assert 0.02 < (scores[2000:][short] > threshold).mean() < 0.1
+    assert 0.02 < (scores[2000:][long] > threshold).mean() < 0.1
+
+
 def test_saved_and_restored(rng):
     traits, folds = rng.exponential(1, (40, 8)), rng.integers(0, 8, 40)
-    score = DocumentScore.fit(traits, VIEWS).learn(traits + 1, np.ones(40), folds, FeedConfig())
+    lengths = rng.integers(1, 50, 40).tolist()
+    score = DocumentScore.fit(traits, lengths, VIEWS).learn(traits + 1, lengths, np.ones(40), folds, FeedConfig())
     again = DocumentScore.restore(score.tensors(), VIEWS, FeedConfig())
-    assert (again.score(again.evidence(traits), folds) == score.score(score.evidence(traits), folds)).all()
+    assert (again.score(again.evidence(traits, lengths), folds) == score.score(score.evidence(traits, lengths), folds)).all()
     with pytest.raises(ValueError, match="references of 3 traits"):
         DocumentScore.restore(score.tensors(), ["form"], FeedConfig())
+    with pytest.raises(ValueError, match="slopes of 8 traits"):
+        DocumentScore.restore({**score.tensors(), "slopes": np.zeros(3)}, VIEWS, FeedConfig())

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from difa.config import FeedConfig, FusionConfig
+from difa.copies import content_of
 from difa.document import Encoded
-from difa.fuse import Curves, Trust, Words, content_of, fold_of, learn, prior_score, view_fold_of
+from difa.fuse import Curves, Trust, Words, fold_of, learn, prior_score, view_fold_of
 from difa.head import LETTERS, Head, Inputs, letter_vector
 
 VIEWS = ["language", "phrase", "tone", "critic", "form"]

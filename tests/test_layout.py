@@ -14,7 +14,7 @@ SOURCE = Path(difa.__file__).parent
 ORDER = [
     "errors", "atomic", "scratch", "document", "config", "parameters", "words", "verdicts", "sample", "prefetch",
     "knowledge", "runtime", "allow", "encoders", "perturb", "views", "calibrate", "confidence", "training_outliers",
-    "head", "fuse", "gates", "aggregate", "document_score", "feed", "learn", "detector", "cross_fit", "fitting",
+    "copies", "head", "fuse", "gates", "aggregate", "document_score", "feed", "learn", "detector", "cross_fit", "fitting",
     "update", "decide", "review_budget", "model_folder", "stored_settings", "persist", "feedback", "on_hub",
     "estimator", "cascade", "evaluate", "formats", "engines", "report", "monitor", "integrations", "baselines",
     "bench", "verdict_file", "serve", "cli", "__main__",

@@ -35,10 +35,18 @@ class CrossFit:
     views: tuple[View, ...]
 
     @classmethod
-    def fit(cls, lesson: Lesson, rng: np.random.Generator, report: Report) -> CrossFit:
-        """Draw the folds and fit all views."""
+    def fit(cls, lesson: Lesson, groups: IntArray, rng: np.random.Generator, report: Report) -> CrossFit:
+        """Draw the folds and fit all views; documents of one group share a fold, so no copy of a document is left when it is out.
+
+        Args:
+            lesson: what to fit on.
+            groups: of copies among its documents, as `copies` gives them: (documents,).
+            rng: for the draw.
+            report: told of progress.
+        """
         count = lesson.config.calibration.folds
-        folds = rng.permutation(np.arange(len(lesson.documents)) % count)
+        contents, group = np.unique(groups, return_inverse=True)
+        folds = rng.permutation(np.arange(len(contents)) % count)[group]
         others = [lesson.without((folds == fold).tolist()) for fold in range(count)]
         fold_views, views = _fit_side_by_side(others, lesson, report)
         return cls(folds, tuple(fold_views), views)

@@ -87,6 +87,8 @@ class Detector:
     training_words: int
     left_out: int
     """Training documents that do not belong among the others, and played no part."""
+    copies: int = 0
+    """Training documents that are copies or near-copies of others: one of each group counts in all references."""
     seen_documents: int = 0
     """Documents and words that the training documents were drawn from."""
     seen_words: int = 0
@@ -186,7 +188,7 @@ class Detector:
         """Scores of documents, (documents,), and the evidence of their traits: (documents, traits)."""
         if self.document_score is None:
             return pool_words(fused, lengths, self.config, self.heads), np.zeros((len(lengths), 0))
-        traits = self.document_score.evidence(describe(fused, evidence, lengths, self.evidence_names))
+        traits = self.document_score.evidence(describe(fused, evidence, lengths, self.evidence_names), lengths)
         return self.document_score.score(traits, folds), traits
 
 

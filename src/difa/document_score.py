@@ -1,8 +1,10 @@
 """Evidence of all words of a document -> document score, ranked among normal documents trait by trait.
 
 Anomalies show in a document in different ways: one word stands out, a few do, or all are a little off. So the highest
-evidence, the mean of the three highest and the mean of all are traits, of the fused words and of single views. Each trait is
-ranked among normal documents, which lets all speak the same language. The prior score is the root mean square of some of them. It
+evidence, the mean of the three highest and the mean of all are traits, of the fused words and of single views. The highest of
+many words is higher than that of few, so what the length alone explains is taken off each trait: a slope on the logarithm of
+the length, fitted on normal documents. Each trait is then ranked among normal documents, so that all are on one scale. The prior
+score is the root mean square of some of them. It
 is never below a fixed share of the evidence of the highest word, so that one word can make a document, nor below one of the mean
 rarity of its words, so that foreign text does. A feed adds what it teaches about traits, as it does about words (`fuse`):
 
@@ -42,31 +44,46 @@ class DocumentScore:
 
     views: tuple[str, ...]
     """Names of the views, the feed's own among them."""
+    slopes: FloatArray
+    """What each trait gains with the logarithm of a document's length: (traits,)."""
     references: tuple[TailReference, ...]
     curves: Curves | None = None
     weight: float = 0.0
 
     @classmethod
-    def fit(cls, traits: FloatArray, views: Sequence[str]) -> DocumentScore:
-        """References from the traits of normal documents that the views did not see: (documents, traits)."""
-        return cls(tuple(views), tuple(TailReference.of(column) for column in traits.T))
+    def fit(cls, traits: FloatArray, lengths: Sequence[int], views: Sequence[str]) -> DocumentScore:
+        """References from the traits of normal documents that the views did not see.
 
-    def learn(self, traits: FloatArray, counts: FloatArray, folds: IntArray, config: FeedConfig) -> DocumentScore:
+        Args:
+            traits: (documents, traits).
+            lengths: words of each document.
+            views: names of the views.
+        """
+        slopes = _slopes(traits, _log_lengths(lengths))
+        return cls(tuple(views), slopes, tuple(map(TailReference.of, _at_one_word(traits, slopes, lengths).T)))
+
+    def learn(
+        self, traits: FloatArray, lengths: Sequence[int], counts: FloatArray, folds: IntArray, config: FeedConfig
+    ) -> DocumentScore:
         """The same with what new documents teach.
 
         Args:
             traits: of the new documents, by views that did not see them: (documents, traits).
+            lengths: words of each.
             counts: for how many documents of the feed each counts: (documents,).
             folds: (documents,).
             config: settings.
         """
-        curves = Curves.learn(self.evidence(traits), counts, folds, config, config.document_smoothing)
+        curves = Curves.learn(self.evidence(traits, lengths), counts, folds, config, config.document_smoothing)
         return replace(self, curves=curves, weight=config.document_weight * config.strength(float(counts.sum())))
 
-    def evidence(self, traits: FloatArray, *, members: bool = False) -> FloatArray:
-        """Tail evidence of every trait: (documents, traits)."""
-        columns = [reference.evidence(traits[:, at], 0.0, members=members) for at, reference in enumerate(self.references)]
-        return np.stack(columns, axis=-1)
+    def evidence(self, traits: FloatArray, lengths: Sequence[int], *, members: bool = False) -> FloatArray:
+        """Tail evidence of every trait, given the length: (documents, traits)."""
+        columns = _at_one_word(traits, self.slopes, lengths).T
+        ranked = [
+            reference.evidence(column, 0.0, members=members) for column, reference in zip(columns, self.references, strict=True)
+        ]
+        return np.stack(ranked, axis=-1)
 
     def score(self, evidence: FloatArray, folds: IntArray) -> FloatArray:
         """Document scores, never below zero, for documents that fall into these folds."""
@@ -83,20 +100,38 @@ class DocumentScore:
     def tensors(self) -> Mapping[str, FloatArray]:
         references = np.stack([reference.values for reference in self.references])
         learned = {} if self.curves is None else {"curves": self.curves.values, "weight": np.array([self.weight])}
-        return {"references": references, **learned}
+        return {"references": references, "slopes": self.slopes, **learned}
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray], views: Sequence[str], config: FeedConfig) -> DocumentScore:
         references = tuple(TailReference.restore(row) for row in tensors["references"])
         if len(references) != len(_traits(views)):
             raise ValueError(f"expected references of {len(_traits(views))} traits, got {len(references)}")
+        slopes = tensors["slopes"].astype(np.float64)
+        if slopes.shape != (len(references),):
+            raise ValueError(f"expected slopes of {len(references)} traits, got {slopes.shape}")
         if "curves" not in tensors:
-            return cls(tuple(views), references)
+            return cls(tuple(views), slopes, references)
         curves = Curves.restore(tensors["curves"], config.folds, len(references))
         weight = float(tensors["weight"].item())
         if not 0 <= weight <= config.document_weight:
             raise ValueError(f"expected a weight from 0 to {config.document_weight:g}, got {weight}")
-        return cls(tuple(views), references, curves, weight)
+        return cls(tuple(views), slopes, references, curves, weight)
+
+
+def _log_lengths(lengths: Sequence[int]) -> FloatArray:
+    return np.log(np.maximum(np.asarray(lengths, dtype=np.float64), 1.0))
+
+
+def _slopes(traits: FloatArray, log_lengths: FloatArray) -> FloatArray:
+    """Slopes of lines fitted to the traits by least squares; 0 where all documents are equally long: (traits,)."""
+    centred = log_lengths - log_lengths.mean()
+    return np.asarray(centred @ traits / max(float(centred @ centred), 1e-12))
+
+
+def _at_one_word(traits: FloatArray, slopes: FloatArray, lengths: Sequence[int]) -> FloatArray:
+    """The traits as they would be in documents of one word: (documents, traits)."""
+    return np.asarray(traits - _log_lengths(lengths)[:, None] * slopes)
 
 
 def trait_names(views: Sequence[str]) -> list[str]:

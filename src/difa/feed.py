@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from difa.config import FeedConfig
+from difa.copies import content_of
 from difa.document import Document, Encoded, FloatArray
-from difa.fuse import HEAD, Trust, content_of
+from difa.fuse import HEAD, Trust
 from difa.knowledge.letters import fold
 from difa.verdicts import Verdict
 from difa.views.masking import rare_words

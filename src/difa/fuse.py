@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difa.config import FeedConfig, FusionConfig
+from difa.copies import content_of
 from difa.document import Encoded, FloatArray, IntArray
 from difa.head import Head, HeadLearner, Inputs
-from difa.knowledge.letters import fold
 
 HEAD = "feed"
 """The head's name among the views."""
@@ -52,11 +52,6 @@ def fold_of(words: Sequence[str], folds: int) -> int:
 def view_fold_of(words: Sequence[str], folds: int, view_folds: int) -> int:
     """The fold whose views judge a document that teaches, as they judge calibration documents: they have not seen it."""
     return _checksum(words) // folds % view_folds
-
-
-def content_of(words: Sequence[str]) -> str:
-    """What two near-copies have in common: the words without capitals and marks, every digit the same."""
-    return " ".join(fold(word) for word in words if any(map(str.isalnum, word)))
 
 
 def _checksum(words: Sequence[str]) -> int:

@@ -21,7 +21,7 @@ from difa.atomic import fresh_text, restore
 from difa.document import FloatArray
 from difa.errors import InputError, ModelError
 
-FORMAT = 4
+FORMAT = 5
 CONFIG = "config.json"
 CHECKSUM = "checksum"
 _ENTRIES = ("files", "stages", "encoder", "parameters", "training", "seed", "language", "knowledge")

@@ -20,7 +20,7 @@ from difa.views import check_views
 from difa.words import check_unicode, from_text
 
 _PARAMETERS = ("preset", "fpr", "fdr", "stages", "max_words")
-_COUNTS = ("documents", "words", "left_out")
+_COUNTS = ("documents", "words", "left_out", "copies")
 _MOST_WIDE = 1 << 16  # numbers of a vector, and subwords that an encoder reads at once
 _PROBE = "Thank you, teh 2 wordsofa xkcdqwrt text."
 

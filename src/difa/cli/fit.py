@@ -118,6 +118,8 @@ def fit(
         raise DifaError(f"{error}; --preset fast does without it") from None
     model.save(out)
     say(f"{out}: fitted on {_extent(model.detector_)}, in {time.monotonic() - started:.0f} s{_promise(model)}", quiet)
+    if copies := model.detector_.copies:
+        say(f"{copies} of the documents are copies or near-copies of others: one of each counts in the rate", quiet)
     if lessons := model.detector_.lessons:
         say(f"learned from {lessons.extent}. {' '.join(lessons.sentences())}".strip(), quiet)
 

@@ -1,0 +1,80 @@
+"""Documents -> groups of copies and near-copies, so that each content counts once.
+
+Two documents with the same words are copies: capitals, marks and numbers make no difference. Two longer ones that share most of
+their distinct words are near-copies, such as a letter with another name in it. They are found without comparing all pairs: each
+document has a signature of minima of random hashes (MinHash, Broder 1997), two signatures agree in about the share of words that
+the documents have in common, and only documents that agree in a whole band of their signatures are compared.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from difa.document import IntArray
+from difa.knowledge.letters import fold
+
+_ALIKE = 0.6  # share of their distinct words that two near-copies have in common
+_LEAST_WORDS = 8  # fewer words are alike by chance: shorter documents are copies only if all words are the same
+_HASHES, _BAND = 96, 4  # of a signature, and of a band: a pair of near-copies shares a band in 19 of 20 cases
+_PRIME = (1 << 31) - 1
+_FEW_CONTENTS = 20  # with fewer groups, no document could be flagged at 5 %
+_TYPICAL_COPIES = 10  # documents per group from which a corpus is made of templates
+
+
+def content_of(words: Sequence[str]) -> str:
+    """What two copies have in common: the words without capitals and marks, every digit the same."""
+    return " ".join(fold(word) for word in words if any(map(str.isalnum, word)))
+
+
+def group_copies(documents: Sequence[Sequence[str]]) -> IntArray:
+    """For each document, the first document of its group: (documents,).
+
+    Args:
+        documents: the words of each.
+    """
+    words = [_plain_words(document) for document in documents]
+    first: dict[tuple[str, ...], int] = {}
+    of_content = np.array([first.setdefault(tuple(item), at) for at, item in enumerate(words)], dtype=np.int64)
+    long = [at for at in first.values() if len(words[at]) >= _LEAST_WORDS]
+    parent = np.arange(len(documents))
+    signatures = _signatures([words[at] for at in long])
+    for band in range(0, _HASHES, _BAND):
+        leaders: dict[bytes, int] = {}
+        for row, key in enumerate(map(bytes, signatures[:, band : band + _BAND].copy())):
+            leader = leaders.setdefault(key, row)
+            one, other = _root(parent, long[leader]), _root(parent, long[row])
+            if one != other and (signatures[leader] == signatures[row]).mean() >= _ALIKE:
+                parent[max(one, other)] = min(one, other)
+    return np.array([_root(parent, at) for at in of_content.tolist()], dtype=np.int64)
+
+
+def made_of_templates(groups: IntArray) -> bool:
+    """Whether a corpus has copies by nature: few contents, or many documents of each. New documents will then be copies, too."""
+    contents = len(np.unique(groups))
+    return contents < min(_FEW_CONTENTS, len(groups)) or len(groups) > _TYPICAL_COPIES * contents
+
+
+def _plain_words(words: Sequence[str]) -> list[str]:
+    """Words and numbers in lower case, all numbers the same; marks only where there is nothing else."""
+    plain = ["0" if any(map(str.isdigit, word)) else fold(word) for word in words if any(map(str.isalnum, word))]
+    return plain or list(words)
+
+
+def _signatures(documents: Sequence[Sequence[str]]) -> IntArray:
+    """(documents, hashes)"""
+    rng = np.random.default_rng(0)  # the same hashes for everybody: groups follow from the documents alone
+    factor, offset = rng.integers(1, _PRIME, _HASHES), rng.integers(0, _PRIME, _HASHES)
+    signatures = np.empty((len(documents), _HASHES), dtype=np.int64)
+    for at, words in enumerate(documents):
+        hashes = np.array([zlib.crc32(word.encode("utf-8", "surrogatepass")) >> 1 for word in set(words)], dtype=np.int64)
+        signatures[at] = ((hashes[:, None] % _PRIME * factor + offset) % _PRIME).min(axis=0)
+    return signatures
+
+
+def _root(parent: IntArray, at: int) -> int:
+    while parent[at] != at:
+        at = int(parent[at])
+    return at
