@@ -26,7 +26,6 @@ _VIEWS = {
     "form": "words of unusual form",
     "neighbour": "words used unlike any of your normal text",
     "semantic": "words that do not fit their surroundings",
-    "collocation": "words that are unusual beside their neighbours",
     "words": "unusual words",
 }
 _TRAITS = {"highest": "documents with single", "three highest": "documents with several", "mean": "documents full of"}

@@ -28,7 +28,6 @@ VIEWS = {
     "form": "unusual shape of the word",
     "neighbour": "used unlike normal text",
     "semantic": "does not fit its surroundings",
-    "collocation": "unusual pairs of words",
     "feed": "like the odd words of new text",
 }
 

@@ -28,7 +28,6 @@ _GENERAL = {
     "form": "has an unusual form",
     "neighbour": "is used unlike any word of your normal text",
     "semantic": "does not fit its surroundings",
-    "collocation": "is unusual beside its neighbours",
     "feed": "is like the words that stand out in your new text",
 }
 # What the views' reasons say, and what a person would, the most telling first. An empty phrase is not worth saying.

@@ -62,20 +62,6 @@ def _totals(counted: IntArray, side: int, size: int) -> IntArray:
     return np.stack([counts, np.bincount(counted[:, side], minlength=size)], axis=1).astype(np.int64)
 
 
-def ratio_beside(chance: FloatArray, together: IntArray, total: IntArray, kinds: IntArray) -> FloatArray:
-    """P(w) / P(w | neighbour), Witten–Bell smoothed; 1 beside a neighbour that was never seen on that side.
-
-    Args:
-        chance: P(w): (T,).
-        together: how often each word stands beside its neighbour: (T,).
-        total: how often the neighbour has any: (T,).
-        kinds: how many different ones it has: (T,).
-    """
-    # A neighbour that was never seen says nothing; its zeros must not be divided by.
-    seen = total > 0
-    return np.where(seen, chance * (total + kinds) / np.where(seen, together + kinds * chance, 1.0), 1.0)
-
-
 def nats_beside(chance: FloatArray, together: IntArray, totals: IntArray, own_pairs: IntArray, own_words: IntArray) -> FloatArray:
     """How much rarer (in nats) words are beside a neighbour than on the whole, Witten–Bell smoothed: (T,).
 
