@@ -17,7 +17,7 @@ import numpy as np
 
 from difa.config import FeedConfig
 from difa.document import Document, Encoded, FloatArray
-from difa.fuse import HEAD, Trust, content_of
+from difa.fuse import Trust, content_of, speak_of
 from difa.knowledge.letters import fold
 from difa.verdicts import Verdict
 from difa.views.masking import rare_words
@@ -28,15 +28,6 @@ _NOTABLE = 1.5  # times as many that are worth saying
 _COMMON = 5  # documents of the feed that would have a word if it were normal text: it then tells little by itself
 _FEW = 0.5  # documents that a word must have in excess
 _NAMED = 5  # words that a finding names at most
-_SUBJECTS = {
-    "tone": "hostile or emotional words",
-    "critic": "words that look like errors",
-    "language": "rare and unknown words",
-    "phrase": "words that do not fit between their neighbours",
-    "form": "words of unusual form",
-    "neighbour": "words used in unusual ways",
-    HEAD: "words of a new kind",
-}
 
 
 @dataclass(frozen=True)
@@ -123,7 +114,7 @@ class Finding:
     @property
     def subject(self) -> str:
         """What there is more of."""
-        return _SUBJECTS.get(self.view, f"words that stand out by {self.view}")
+        return speak_of(self.view).subject
 
     @property
     def extent(self) -> str:

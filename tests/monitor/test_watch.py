@@ -141,8 +141,8 @@ def test_without_counts_of_normal_words_the_most_flagged_are_named(fast):
 
 def test_sentences():
     assert what("critic: three highest") == "documents with several words that look like errors"
-    assert what("neighbour: mean") == "documents full of words used unlike any of your normal text"
-    assert what("language") == "rare words"
+    assert what("neighbour: mean") == "documents full of words used in unusual ways"
+    assert what("language") == "rare and unknown words"
     assert (percent(0.1234), percent(0.00052), percent(1.0), percent(0.0)) == ("12 %", "0.052 %", "100 %", "0 %")
     assert (odds(0.0), odds(1.602), odds(12.2)) == ("1 to 1", "40 to 1", "10^12 to 1")
 

@@ -8,7 +8,7 @@ import pytest
 from difa.document import Result, WordScore
 from difa.errors import InputError
 from difa.formats.write import to_json_line
-from difa.report.excerpt import excerpt
+from difa.report.highlight import excerpt
 from difa.report.page import report_html
 from difa.report.summary import Group, summarise
 from tests.commands import difa

@@ -11,23 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from difa.detector import Detector
+from difa.fuse import speak_of
 from difa.monitor.tally import RARE, Excess, Tally
-from difa.report.marks import visible
+from difa.report.highlight import visible
 from difa.views.language import LanguageView
 
 MOST = 5
 """Of each kind that are named at most."""
 _CLEAR = 4.0  # standard deviations from which a change is named: many are looked at
-_VIEWS = {
-    "language": "rare words",
-    "phrase": "words that do not fit between their neighbours",
-    "tone": "words that stand out in tone",
-    "critic": "words that look like errors",
-    "form": "words of unusual form",
-    "neighbour": "words used unlike any of your normal text",
-    "semantic": "words that do not fit their surroundings",
-    "words": "unusual words",
-}
 _TRAITS = {"highest": "documents with single", "three highest": "documents with several", "mean": "documents full of"}
 
 
@@ -61,7 +52,7 @@ class Move:
 def what(name: str) -> str:
     """A view or a trait in plain words."""
     view, colon, how = name.partition(": ")
-    plain = _VIEWS.get(view, f"words that stand out by {view}")
+    plain = speak_of(view).subject
     return f"{_TRAITS.get(how, how)} {plain}" if colon else plain
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from difa.monitor.moved import percent
 from difa.monitor.watch import BatchReport, Monitor
-from difa.report.marks import visible
+from difa.report.highlight import visible
 
 _NAMED = 0.01  # chance below which a batch is said to be unlike normal text
 _PREFIX = "difa_monitor"

@@ -11,20 +11,23 @@ from importlib import import_module
 
 from difa.config import NO_ENCODER, VIEW_NAMES, Config
 from difa.errors import ConfigError
-from difa.views.view import Further, Lesson, SavedView, View, ViewKind
+from difa.views.view import SILENT, Further, Lesson, SavedView, View, ViewKind, Wording
 
 __all__ = [
+    "SILENT",
     "Further",
     "Lesson",
     "SavedView",
     "View",
     "ViewKind",
+    "Wording",
     "check_views",
     "extend_view",
     "fit_view",
     "prepare_views",
     "restore_view",
     "view_kind",
+    "wording_of",
 ]
 
 
@@ -34,6 +37,12 @@ def view_kind(name: str) -> ViewKind:
         raise ConfigError(f"unknown view {name!r}: expected one of {', '.join(VIEW_NAMES)}")
     kind: ViewKind = import_module(f"difa.views.{name}").VIEW
     return kind
+
+
+def wording_of(name: str) -> Wording:
+    """How reports speak of a view, and of any other name."""
+    known = view_kind(name).wording if name in VIEW_NAMES else None
+    return known or Wording(f"words that stand out by {name}", f"stands out by {name}")
 
 
 def check_views(config: Config) -> Config:

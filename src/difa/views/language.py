@@ -12,21 +12,33 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from difa.config import LanguageConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.knowledge.letters import Letters, fold
 from difa.knowledge.remembered import Remembered
 from difa.knowledge.spelling import FLOOR
 from difa.knowledge.wordlist import word_list
 from difa.views.masking import Mask, most_frequent, rare_words, readable, shared_runs
 from difa.views.packed_strings import pack, unpack_values
-from difa.views.view import ViewKind
+from difa.views.view import ViewKind, Wording
 
 CORPUS_SHARE = 0.9
 """How much the corpus counts in the frequency of a word; the language has the rest."""
+_UNSEEN = "never occurs in your normal text"
+_NEVER = ReasonKind("never seen", "never seen among {total} normal words", _UNSEEN, 10)
+_UNKNOWN = ReasonKind("unknown", "never seen among {total} normal words, and not a known word", _UNSEEN, 10)
+_NEW = ReasonKind("new here", "never seen among {total} normal words, {commonness} in general", _UNSEEN, 10)
+_ONCE = ReasonKind("seen once", "seen once among {total} normal words", "occurs only once in your normal text", 11)
+_SEEN = ReasonKind(
+    "seen", "seen {count} times among {total} normal words", "is rare in your normal text ({count} of {total} words)", 12
+)
+_SPELLING = ReasonKind("spelling", "unusual spelling: {letters!r}", "is spelt oddly", 30)
+_ENDING = ReasonKind("ending", "unusual spelling: it ends in {letters!r}", "is spelt oddly", 30)
+_PIECES = ReasonKind("pieces", "falls into {pieces} pieces")
 
 
 class LanguageView:
@@ -143,21 +155,25 @@ class LanguageView:
     def _reasons(self, word: str, pieces: int) -> list[Reason]:
         folded = fold(word)
         count = self._count(folded)
-        seen = "never seen" if count == 0 else "seen once" if count == 1 else f"seen {count} times"
         extra = self.config.piece_weight * (pieces - 1)
         total = max(self.surprise(word) + extra, 1e-12)
-        rarity = f"{seen} among {self._total} normal words"
         frequency = self._known.frequency(word) if self._known else None
-        if count == 0 and frequency is not None:
-            rarity += ", and not a known word" if frequency == 0 else f", {_commonness(frequency)} in general"
-        reasons = [Reason(rarity, self._rarity(word) / total)]
+        values: dict[str, Any] = {"total": self._total}
+        if count:
+            kind, values = (_ONCE, values) if count == 1 else (_SEEN, {"count": count, **values})
+        elif frequency:
+            kind, values = _NEW, {"commonness": _commonness(frequency), **values}
+        else:
+            kind = _NEVER if frequency is None else _UNKNOWN
+        reasons = [Reason(kind, values, self._rarity(word) / total)]
         if count == 0 and folded and not frequency:
             surprises = self._letters.surprises(folded)
             at = int(np.argmax(surprises))
-            letters = f"{folded[max(0, at - 2) : at + 1]!r}" if at < len(folded) else f"it ends in {folded[-2:]!r}"
-            reasons.append(Reason(f"unusual spelling: {letters}", self._strangeness(folded) / total))
+            is_end = at == len(folded)
+            letters = folded[-2:] if is_end else folded[max(0, at - 2) : at + 1]
+            reasons.append(Reason(_ENDING if is_end else _SPELLING, {"letters": letters}, self._strangeness(folded) / total))
         if pieces > 1:
-            reasons.append(Reason(f"falls into {pieces} pieces", extra / total))
+            reasons.append(Reason(_PIECES, {"pieces": pieces}, extra / total))
         return sorted(reasons, key=lambda reason: -reason.weight)
 
 
@@ -172,4 +188,5 @@ VIEW = ViewKind(
     restore=lambda saved: LanguageView.restore(saved.config.language, saved.tensors, saved.language),
     extend=lambda view, further: view.extended(further.documents, further.config.privacy.least_documents),
     knowledge=("words",),
+    wording=Wording("rare and unknown words", "is rare", "its words are rare"),
 )

@@ -11,9 +11,26 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from difa.config import Config
-from difa.document import Encoded, FloatArray, IntArray, Reason
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.encoders import Encoder
 from difa.perturb import Pseudo
+
+SILENT = ReasonKind("silent", "silent: the corpus is not in English")
+"""The only reason of a view that does not speak the corpus' language."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How reports speak of a view."""
+
+    subject: str
+    """The words that it finds: "rare and unknown words"."""
+    word: str
+    """What a sentence says of such a word where no reasons are given: "is rare"."""
+    document: str = ""
+    """What a sentence says of a document that is unusual by this view: "its words are rare"."""
+    rank: int = 80
+    """Place of `word` in a sentence, as in `ReasonKind`."""
 
 
 class View(Protocol):
@@ -102,5 +119,7 @@ class ViewKind:
     """Whether it sees nothing but vectors; the others do without where there is no encoder."""
     needs_errors: bool = False
     """Whether it learns from errors made on purpose (`Lesson.pseudos`), which are made only where a view asks for them."""
+    wording: Wording | None = None
+    """Its words in reports; without them they say "stands out by" and its name."""
     prepare: Callable[[Lesson], None] | None = None
     """Done once before several are fitted in threads: what they must not do at the same time."""

@@ -16,15 +16,20 @@ from functools import cached_property
 import numpy as np
 
 from difa.config import Config, NeighbourConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.knowledge.letters import fold
 from difa.views.masking import rare_words
 from difa.views.neighbour.nearest_search import NearestSearch
 from difa.views.packed_strings import pack, unpack
-from difa.views.view import Further, Lesson, ViewKind
+from difa.views.view import Further, Lesson, ViewKind, Wording
 
 _BLOCK = 512  # rows compared with all others at a time
 _SHARE = 0.75  # the power of a word's count with which its rows in the bank grow
+_UNLIKE = "is used unlike any word of your normal text"
+_NEAREST = ReasonKind("nearest", "nearest use in normal text: {word!r} at distance {distance:.2g}", _UNLIKE, IMPLIED)
+_NEAREST_RARE = ReasonKind(
+    "nearest is rare", "nearest use in normal text: a rare word at distance {distance:.2g}", _UNLIKE, IMPLIED
+)
 
 
 @dataclass(frozen=True)
@@ -95,8 +100,7 @@ class NeighbourView:
         """Which normal word is nearest."""
         squares, nearest = self._index.find(document.vectors)
         return [
-            [Reason(f"nearest use in normal text: {_name(self.words[index])} at distance {square**0.5:.2g}", 1.0)]
-            for square, index in zip(squares.tolist(), nearest.tolist(), strict=True)
+            [_reason(self.words[index], square**0.5)] for square, index in zip(squares.tolist(), nearest.tolist(), strict=True)
         ]
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
@@ -117,8 +121,10 @@ def _shown(words: Sequence[str], rare: Collection[str] | None) -> list[str]:
     return ["" if fold(word) in rare else "".join("0" if c.isdigit() else c for c in word) for word in words]
 
 
-def _name(word: str) -> str:
-    return repr(word) if word else "a rare word"
+def _reason(nearest: str, distance: float) -> Reason:
+    if not nearest:
+        return Reason(_NEAREST_RARE, {"distance": distance}, 1.0)
+    return Reason(_NEAREST, {"word": nearest, "distance": distance}, 1.0)
 
 
 def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArray:
@@ -173,4 +179,5 @@ VIEW = ViewKind(
     restore=lambda saved: NeighbourView.restore(saved.config.neighbour, saved.tensors, saved.threads),
     extend=_extend,
     needs_vectors=True,
+    wording=Wording("words used in unusual ways", _UNLIKE, "it uses words in other ways", IMPLIED),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from difa.knowledge import ENGLISH
 from difa.views.tone.lexicon import LexiconView
 from difa.views.tone.vectors import ToneView, learn_directions
-from difa.views.view import Further, Lesson, SavedView, View, ViewKind
+from difa.views.view import Further, Lesson, SavedView, View, ViewKind, Wording
 
 
 def _fit(lesson: Lesson) -> View:
@@ -32,4 +32,12 @@ def _extend(view: View, further: Further) -> View:
     return view.extended(further.documents, further.seen) if isinstance(view, ToneView) else view
 
 
-VIEW = ViewKind(_fit, _restore, _extend, learnt_from=("valence",), english_only=True, prepare=_prepare)
+VIEW = ViewKind(
+    _fit,
+    _restore,
+    _extend,
+    learnt_from=("valence",),
+    english_only=True,
+    prepare=_prepare,
+    wording=Wording("hostile or emotional words", "stands out in tone", "its tone is unlike theirs"),
+)

@@ -12,18 +12,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.knowledge import ENGLISH
 from difa.knowledge.remembered import Remembered
 from difa.knowledge.tone import rated_words
 from difa.knowledge.wordlist import plain
 from difa.views.packed_strings import pack, unpack_values
+from difa.views.view import SILENT
 
 UNITS = (0.99, 0.999)
 """The quantile of normal words that is one unit: of complaint, of praise."""
 _ENDINGS = ("s", "es", "d", "ed", "ing", "ly")  # a word that the lexicon has without one of these is rated like that one
 _STEM = 4  # letters that such a word has at least without it
 _LEAST_UNIT = 1.0  # in normal text without any valence, a word of little still says little
+_NEUTRAL = ReasonKind("neutral", "neutral, or unknown to the lexicon")
+_RATED = ReasonKind("rated", "a {side} word, {strength:.0%} of the strongest", "is an unusually {side} word", 23)
 
 
 class LexiconView:
@@ -60,7 +63,7 @@ class LexiconView:
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """Which way the word leans."""
         if not self._valence:
-            return [[Reason("silent: the corpus is not in English", 0.0)] for _ in document.words]
+            return [[Reason(SILENT, {}, 0.0)] for _ in document.words]
         return [[_reason(*self._sides(word))] for word in document.words]
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
@@ -86,6 +89,6 @@ def _valences() -> dict[str, float]:
 
 def _reason(complaint: float, praise: float) -> Reason:
     if complaint == praise:
-        return Reason("neutral, or unknown to the lexicon", 0.0)
+        return Reason(_NEUTRAL, {}, 0.0)
     side, strength = ("negative", complaint / 8) if complaint else ("positive", praise / 4)
-    return Reason(f"a {side} word, {strength:.0%} of the strongest", 1.0)
+    return Reason(_RATED, {"side": side, "strength": strength}, 1.0)

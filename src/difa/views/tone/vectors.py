@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from difa.atomic import fresh_file
-from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
 from difa.knowledge.tone import rated_words
@@ -22,6 +22,7 @@ from difa.knowledge.valence import valences
 from difa.knowledge.wordlist import word_list
 from difa.runtime.export import cache_folder
 from difa.views.tone.lexicon import UNITS
+from difa.views.view import SILENT
 from difa.words import from_tokens
 
 _PHRASE = "is"  # stands before each word of the lexicon
@@ -30,6 +31,7 @@ _NEUTRAL = 12_000  # common words, of which every fifth that the lexicon does no
 _SHRINKAGE = 1000.0
 _QUANTILES = np.linspace(0, 1, 1001)
 _VERSION = 2
+_SOUNDS = ReasonKind("sounds", "sounds more {side} than {share:.1%} of normal words", "sounds unusually {side}", 22)
 
 
 @dataclass(frozen=True)
@@ -70,13 +72,13 @@ class ToneView:
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """Which way the word leans, and how many normal words do so as much."""
         if self.is_silent:
-            return [[Reason("silent: the corpus is not in English", 0.0)] for _ in document.words]
+            return [[Reason(SILENT, {}, 0.0)] for _ in document.words]
         values, units = _measure(document.vectors, self.directions), self._units(document.vectors)
         reasons = []
         for value, unit in zip(values, units, strict=True):
             side = int(np.argmax(unit))
             share = float(np.mean(self.quantiles[:, side] < value[side]))
-            reasons.append([Reason(f"sounds more {('negative', 'positive')[side]} than {share:.1%} of normal words", 1.0)])
+            reasons.append([Reason(_SOUNDS, {"side": ("negative", "positive")[side], "share": share}, 1.0)])
         return reasons
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
