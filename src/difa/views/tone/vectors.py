@@ -20,7 +20,7 @@ from difa.knowledge import ENGLISH
 from difa.knowledge.tone import rated_words
 from difa.knowledge.valence import valences
 from difa.knowledge.wordlist import word_list
-from difa.runtime.export import cache_folder
+from difa.runtime.onnx_export import cache_folder
 from difa.views.tone.lexicon import UNITS
 from difa.views.view import SILENT
 from difa.words import from_tokens
