@@ -20,7 +20,7 @@ from difa.document import Document, Encoded, FloatArray
 from difa.fuse import Trust, content_of, speak_of
 from difa.knowledge.letters import fold
 from difa.verdicts import Verdict
-from difa.views.masking import rare_words
+from difa.views.stored_words import rare_words
 
 _LEVELS = -np.log([0.05, 0.02, 0.01, 0.005, 0.002, 0.001])  # evidence at which new text is compared with normal text
 _CLEAR = 4.0  # standard errors by which new text must differ
@@ -198,17 +198,17 @@ class Side:
         return counts
 
 
-def find_lessons(normal: Side, feed: Side, names: Sequence[str], least: int, language: str | None) -> tuple[Finding, ...]:
+def find_lessons(normal: Side, feed: Side, names: Sequence[str], min_documents: int, language: str | None) -> tuple[Finding, ...]:
     """The views by which a feed differs from normal text, most striking first.
 
     Args:
         normal: calibration documents.
         feed: documents of the feed.
         names: of the views.
-        least: documents that must have a word for it to be named, unless the language's list knows it.
+        min_documents: documents that must have a word for it to be named, unless the language's list knows it.
         language: of the normal documents.
     """
-    words, unreadable = len(feed.evidence), rare_words(feed.documents, least, language)
+    words, unreadable = len(feed.evidence), rare_words(feed.documents, min_documents, language)
     common = normal.common(len(feed.documents))
     findings = []
     for view, name in enumerate(names):

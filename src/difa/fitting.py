@@ -28,7 +28,7 @@ from difa.knowledge.wordlist import find_language
 from difa.learn import Example, Heads, learn
 from difa.perturb import Pseudo, make_pseudo_anomalies
 from difa.training_outliers import merely_rare, misfits
-from difa.views import Lesson, view_kind
+from difa.views import TrainingData, view_kind
 
 LEAST_DOCUMENTS = 10
 _TELLING = ("language", "form", "neighbour")  # views that misfits among the training documents are found by
@@ -102,7 +102,7 @@ def _encode(documents: Sequence[Document], encoder: Encoder, report: Report) -> 
 
 def _prepare_lesson(
     documents: list[Encoded], config: Config, seed: int, encoder: Encoder, rng: np.random.Generator, report: Report
-) -> Lesson:
+) -> TrainingData:
     """What views are fitted on; errors are made in the documents where a view learns from them."""
     language = find_language(word for document in documents for word in document.words)
     errors: list[Pseudo] = []
@@ -110,7 +110,7 @@ def _prepare_lesson(
         report("make errors", 0.0)
         errors = make_pseudo_anomalies(documents, encoder, config.perturb, np.random.default_rng([seed, _ERRORS]), language)
         report("make errors", 1.0)
-    return Lesson(documents, errors, language, config, seed=_draw_seed(rng), encoder=encoder)
+    return TrainingData(documents, errors, language, config, seed=_draw_seed(rng), encoder=encoder)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class _Normal:
         return [len(document) for document in self.documents]
 
 
-def _learn_references(lesson: Lesson, rng: np.random.Generator, report: Report) -> _Normal:
+def _learn_references(lesson: TrainingData, rng: np.random.Generator, report: Report) -> _Normal:
     cross, misfit = _fit_views(lesson, rng, report)
     chosen = pick(lesson.documents, ~misfit)
     epsilon = lesson.config.calibration.epsilon
@@ -146,7 +146,7 @@ def _learn_references(lesson: Lesson, rng: np.random.Generator, report: Report) 
     return _Normal(chosen, misfit, cross, references, looked.statistics, evidence=evidence, unseen=unseen)
 
 
-def _fit_views(lesson: Lesson, rng: np.random.Generator, report: Report) -> tuple[CrossFit, NDArray[np.bool_]]:
+def _fit_views(lesson: TrainingData, rng: np.random.Generator, report: Report) -> tuple[CrossFit, NDArray[np.bool_]]:
     """Views without the documents that do not belong, and which those are: (documents,)."""
     documents, config = lesson.documents, lesson.config
     cross = CrossFit.fit(lesson, rng, report)
@@ -164,7 +164,7 @@ def _fit_views(lesson: Lesson, rng: np.random.Generator, report: Report) -> tupl
     return replace(cross, folds=folds[~left_out]), left_out
 
 
-def _learn_heads(normal: _Normal, lesson: Lesson, rng: np.random.Generator, report: Report) -> Heads:
+def _learn_heads(normal: _Normal, lesson: TrainingData, rng: np.random.Generator, report: Report) -> Heads:
     """The paper's gates and mixture, on pseudo anomalies, by views that did not see their source or, as in the paper, did."""
     config = lesson.config
     report("make pseudo anomalies", 0.0)
@@ -197,7 +197,7 @@ class _Taught:
     counts: FloatArray  # (new documents,), for how many documents of the feed each counts
 
 
-def _learn_from(text: NewText, normal: _Normal, lesson: Lesson, report: Report) -> _Taught:
+def _learn_from(text: NewText, normal: _Normal, lesson: TrainingData, report: Report) -> _Taught:
     """Learn from the feed and from verdicts, judged as calibration documents are: by views that did not see them.
 
     Views of all documents would say a little else of new text than those of the folds say of normal text, and all of that

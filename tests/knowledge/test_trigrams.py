@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import difa.knowledge.trigrams
+from difa.knowledge.tone import valences
 from difa.knowledge.trigrams import trigrams
-from difa.knowledge.valence import valences
 
 
 def test_a_likely_word_is_likelier_than_an_unlikely_one():

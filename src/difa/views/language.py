@@ -19,11 +19,10 @@ import numpy as np
 from difa.config import LanguageConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.knowledge.letters import Letters, fold
-from difa.knowledge.remembered import Remembered
 from difa.knowledge.spelling import FLOOR
+from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import word_list
-from difa.views.masking import Mask, most_frequent, rare_words, readable, shared_runs
-from difa.views.packed_strings import pack, unpack_values
+from difa.views.stored_words import Mask, most_frequent, pack, rare_words, readable, shared_runs, unpack_values
 from difa.views.view import ViewKind, Wording
 
 CORPUS_SHARE = 0.9
@@ -70,26 +69,28 @@ class LanguageView:
         self._counts: dict[str, int] = dict(zip(words, counts.tolist(), strict=True))
         self._total = sum(self._counts.values())
         self._letters = Letters(readable(words), config.order, self._runs)
-        self._surprises = Remembered(lambda word: (self.surprise(word),), 1)
+        self._surprises = WordCache(lambda word: (self.surprise(word),), 1)
 
     @classmethod
-    def fit(cls, documents: Sequence[Encoded], config: LanguageConfig, language: str | None, least: int = 1) -> LanguageView:
-        """Count the words; of a very large vocabulary the most frequent are kept, readable if `least` documents have them."""
+    def fit(
+        cls, documents: Sequence[Encoded], config: LanguageConfig, language: str | None, min_documents: int = 1
+    ) -> LanguageView:
+        """Count the words; of a very large vocabulary the most frequent are kept, readable if `min_documents` have them."""
         counted = Counter(fold(word) for document in documents for word in document.words)
-        rare = rare_words(documents, least, language)
+        rare = rare_words(documents, min_documents, language)
         mask = Mask.of(counted) if rare else Mask()
         kept = mask.apply(most_frequent(counted, config.vocabulary), rare)
-        runs = shared_runs(documents, rare, config.order, least)
+        runs = shared_runs(documents, rare, config.order, min_documents)
         return cls(config, list(kept), np.array(list(kept.values()), dtype=np.int64), language, mask, runs)
 
-    def extended(self, documents: Sequence[Encoded], least: int) -> LanguageView:
-        """The same with the words of further documents; new ones are readable if `least` of these have them."""
+    def extended(self, documents: Sequence[Encoded], min_documents: int) -> LanguageView:
+        """The same with the words of further documents; new ones are readable if `min_documents` of these have them."""
         counted = Counter(fold(word) for document in documents for word in document.words)
-        rare = rare_words(documents, least, self._known.language)
+        rare = rare_words(documents, min_documents, self._known.language)
         mask = self._mask if self._mask.key or not rare else Mask.of(counted)
         kept = most_frequent(mask.add(self._counts, counted, rare), self.config.vocabulary)
         new = {word for word in rare if not self._count(word)}
-        runs = Counter(self._runs) + Counter(shared_runs(documents, new, self.config.order, least))
+        runs = Counter(self._runs) + Counter(shared_runs(documents, new, self.config.order, min_documents))
         counts = np.array(list(kept.values()), dtype=np.int64)
         return LanguageView(self.config, list(kept), counts, self._known.language, mask, dict(sorted(runs.items())))
 
@@ -182,11 +183,9 @@ def _commonness(frequency: float) -> str:
 
 
 VIEW = ViewKind(
-    fit=lambda lesson: LanguageView.fit(
-        lesson.documents, lesson.config.language, lesson.language, lesson.config.privacy.least_documents
-    ),
+    fit=lambda data: LanguageView.fit(data.documents, data.config.language, data.language, data.config.privacy.least_documents),
     restore=lambda saved: LanguageView.restore(saved.config.language, saved.tensors, saved.language),
-    extend=lambda view, further: view.extended(further.documents, further.config.privacy.least_documents),
+    extend=lambda view, added: view.extended(added.documents, added.config.privacy.least_documents),
     knowledge=("words",),
     wording=Wording("rare and unknown words", "is rare", "its words are rare"),
 )

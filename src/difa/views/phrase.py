@@ -76,9 +76,9 @@ def _reason(words: Sequence[str], at: int, left: float, right: float, gain: floa
 
 
 VIEW = ViewKind(
-    fit=lambda lesson: PhraseView(lesson.language),
+    fit=lambda data: PhraseView(data.language),
     restore=lambda saved: PhraseView(saved.language),
-    extend=lambda view, further: view,
+    extend=lambda view, added: view,
     knowledge=("trigrams",),
     english_only=True,
     wording=Wording(

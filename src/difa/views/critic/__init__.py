@@ -21,10 +21,10 @@ import numpy as np
 from difa.config import CriticConfig
 from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.perturb import Pseudo
+from difa.views.critic.counts import DocumentCounts
 from difa.views.critic.network import Network, mean_logits, network_tensors, restore_networks, train
-from difa.views.critic.seen import Own
 from difa.views.critic.statistics import STATISTICS, Statistics
-from difa.views.view import Lesson, ViewKind, Wording
+from difa.views.view import TrainingData, ViewKind, Wording
 
 _NETWORKS = ("plain", "vector")
 _ERROR = "looks like an error"
@@ -67,18 +67,18 @@ class CriticView:
         config: CriticConfig,
         language: str | None,
         seed: int,
-        least: int = 1,
+        min_documents: int = 1,
     ) -> CriticView:
         """Teach the networks on normal documents and on errors made in them; `source` of an error is a document's position.
 
-        What fewer than `least` documents have cannot be read from what is saved.
+        What fewer than `min_documents` have cannot be read from what is saved.
         """
         rng = np.random.default_rng(seed)
-        statistics = Statistics.count(documents, config.vocabulary, config.pairs, language, least)
+        statistics = Statistics.count(documents, config.vocabulary, config.pairs, language, min_documents)
         shown = _within([len(document) for document in documents], config.words, rng)
         normal = [documents[index] for index in shown]
         wanted = {*shown, *(pseudo.source for pseudo in pseudos)}
-        own = {index: Own(documents[index]) for index in wanted}
+        own = {index: DocumentCounts(documents[index]) for index in wanted}
         plain = statistics.describe(
             [*normal, *(pseudo.document for pseudo in pseudos)],
             [own[index] for index in (*shown, *(pseudo.source for pseudo in pseudos))],
@@ -101,15 +101,15 @@ class CriticView:
         return cls(statistics, networks)
 
     @classmethod
-    def join(cls, lesson: Lesson, parts: Sequence[CriticView]) -> CriticView:
+    def join(cls, data: TrainingData, parts: Sequence[CriticView]) -> CriticView:
         """The networks of critics that were taught by parts of the documents, beside counts of all documents."""
         networks = {kind: tuple(network for part in parts for network in part.networks[kind]) for kind in parts[0].networks}
-        config, least = lesson.config.critic, lesson.config.privacy.least_documents
-        return cls(Statistics.count(lesson.documents, config.vocabulary, config.pairs, lesson.language, least), networks)
+        config, min_documents = data.config.critic, data.config.privacy.least_documents
+        return cls(Statistics.count(data.documents, config.vocabulary, config.pairs, data.language, min_documents), networks)
 
-    def extended(self, documents: Sequence[Encoded], config: CriticConfig, least: int = 1) -> CriticView:
+    def extended(self, documents: Sequence[Encoded], config: CriticConfig, min_documents: int = 1) -> CriticView:
         """The same networks, beside counts that know further documents."""
-        return CriticView(self.statistics.extended(documents, config.vocabulary, least), self.networks)
+        return CriticView(self.statistics.extended(documents, config.vocabulary, min_documents), self.networks)
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray], language: str | None) -> CriticView:
@@ -179,17 +179,17 @@ def _within(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list
     return sorted(chosen)
 
 
-def _fit(lesson: Lesson) -> CriticView:
-    config, language = lesson.config, lesson.language
-    least = config.privacy.least_documents
-    return CriticView.fit(lesson.documents, lesson.pseudos, config.critic, language, lesson.seed, least)
+def _fit(data: TrainingData) -> CriticView:
+    config, language = data.config, data.language
+    min_documents = config.privacy.least_documents
+    return CriticView.fit(data.documents, data.pseudos, config.critic, language, data.seed, min_documents)
 
 
 VIEW = ViewKind(
     fit=_fit,
     restore=lambda saved: CriticView.restore(saved.tensors, saved.language),
     join=CriticView.join,
-    extend=lambda view, further: view.extended(further.documents, further.config.critic, further.config.privacy.least_documents),
+    extend=lambda view, added: view.extended(added.documents, added.config.critic, added.config.privacy.least_documents),
     knowledge=("words", "trigrams"),
     learnt_from=("valence",),
     needs_errors=True,

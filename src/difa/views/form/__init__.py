@@ -16,7 +16,7 @@ import numpy as np
 
 from difa.config import FormConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
-from difa.knowledge.remembered import Remembered
+from difa.knowledge.word_cache import WordCache
 from difa.views.form.context_statistics import CONTEXT, describe_context
 from difa.views.view import ViewKind, Wording
 
@@ -176,7 +176,7 @@ def describe_surface(word: str) -> tuple[float, ...]:
     )
 
 
-_SURFACES = Remembered(describe_surface, len(SURFACE))
+_SURFACES = WordCache(describe_surface, len(SURFACE))
 
 
 def _longest(flags: object) -> int:
@@ -184,8 +184,8 @@ def _longest(flags: object) -> int:
 
 
 VIEW = ViewKind(
-    fit=lambda lesson: FormView.fit(lesson.documents, lesson.config.form),
+    fit=lambda data: FormView.fit(data.documents, data.config.form),
     restore=lambda saved: FormView(config=saved.config.form, **saved.tensors),
-    extend=lambda view, further: view.extended(further.documents, further.seen),
+    extend=lambda view, added: view.extended(added.documents, added.seen),
     wording=Wording("words of unusual form", "has an unusual form", "its words have unusual forms"),
 )

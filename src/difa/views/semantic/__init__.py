@@ -17,7 +17,7 @@ from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.errors import MissingExtraError
 from difa.runtime.session import GraphRunner
 from difa.runtime.windows import Window, plan_windows
-from difa.views.view import Lesson, View, ViewKind, Wording
+from difa.views.view import TrainingData, View, ViewKind, Wording
 
 _BATCH_WORDS = 1024
 _PAD_TO = 4
@@ -96,7 +96,7 @@ class SemanticView:
         return terms
 
 
-def _prepare(lesson: Lesson) -> None:
+def _prepare(lesson: TrainingData) -> None:
     try:
         from difa.views.semantic.train import architecture
     except ImportError as error:
@@ -104,7 +104,7 @@ def _prepare(lesson: Lesson) -> None:
     architecture(lesson.encoder.spec.dimension, lesson.config.semantic)
 
 
-def _fit(lesson: Lesson) -> View:
+def _fit(lesson: TrainingData) -> View:
     from difa.views.semantic.train import train
 
     config = lesson.config
