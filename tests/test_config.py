@@ -40,7 +40,7 @@ def test_the_paper_preset_is_the_papers():
         (lambda: CalibrationConfig(reference="none"), "expected one of unseen, in-sample, got 'none'"),
         (lambda: PerturbConfig(kinds=()), "kinds"),
         (lambda: ViewsConfig(names=("form", "form")), "each once, got"),
-        (lambda: ViewsConfig(names=("sound",)), "some of language, phrase, tone, critic, form, neighbour, semantic, collocation"),
+        (lambda: ViewsConfig(names=("sound",)), "some of language, phrase, tone, critic, form, neighbour, semantic, each once"),
         (lambda: FusionConfig(power=0.5), "power"),
         (lambda: Config(fusion=FusionConfig(rule="gates")), "expected mean for more than two views, got gates for 6"),
         (lambda: Config(form=SemanticConfig()), "form: expected a FormConfig, got SemanticConfig"),
@@ -60,3 +60,9 @@ def test_a_setting_may_go_by_the_name_it_had():
     assert not Config.from_dict({"calibration": {"trim": False}}).calibration.leave_out_outliers
     assert not Config().changed({"calibration": {"trim": False}}).calibration.leave_out_outliers
     assert Config().to_dict()["calibration"]["leave_out_outliers"]
+
+
+def test_older_model_folders_may_have_stages_that_were_removed():
+    assert Config.from_dict({"collocation": {"pairs": 500000}, "form": {"window": 3}}) == Config(form=FormConfig(window=3))
+    with pytest.raises(ConfigError, match="unknown stage 'collocation'"):
+        Config().changed({"collocation": {"pairs": 5}})

@@ -65,18 +65,3 @@ def test_serving_has_no_network(quick_model, tmp_path):
 def test_the_watch_sees_a_look_at_the_network():
     for look in ("create_connection(('192.0.2.1', 80))", "getaddrinfo('example.org', 80)"):
         assert "looked at the network" in run(f"import socket; socket.{look}").stderr
-
-
-@pytest.mark.slow
-def test_a_folder_cannot_make_its_reader_ask_the_hub(quick_model, tmp_path):
-    from difa.model_folder import read_config, write_config
-
-    folder = tmp_path / "model"
-    quick_model.save(folder)
-    config = read_config(folder)
-    config["encoder_origin"] = "someone/tracker"
-    del config["files"]["encoder.onnx"]
-    write_config(folder, config)
-    done = run(SCORE, folder)
-    assert "looked at the network" not in done.stderr
-    assert "someone/tracker: not a local folder, and the Hugging Face hub could not deliver it" in done.stderr

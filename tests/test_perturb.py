@@ -3,9 +3,8 @@ import pytest
 
 from difa.config import ERROR_KINDS, PAPER_KINDS, PerturbConfig
 from difa.perturb import choose_positions, make_pseudo_anomalies, mutate_at
-from difa.perturb.changes import Material
-from difa.perturb.errors import ERRORS
-from difa.perturb.strings import MUTATIONS
+from difa.perturb.string_errors import MUTATIONS
+from difa.perturb.word_errors import ERRORS, Material
 from difa.words import from_text, from_tokens
 
 

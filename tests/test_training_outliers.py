@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from difa.training_outliers import halvings, merely_rare, misfits
+from difa.training_outliers import merely_rare, misfits, tail_steps
 
 
 def corpus(rng, documents=400, views=5):
@@ -9,9 +9,9 @@ def corpus(rng, documents=400, views=5):
     return [rng.exponential(size=(rng.integers(3, 13), views)) for _ in range(documents)]
 
 
-def test_halvings_by_hand():
+def test_tail_steps_by_hand():
     # Median 2, quartiles 1 and 3: each step of one halves the tail once more.
-    assert halvings(np.array([0.0, 1.0, 2.0, 3.0, 4.0])).tolist() == [-1, 0, 1, 2, 3]
+    assert tail_steps(np.array([0.0, 1.0, 2.0, 3.0, 4.0])).tolist() == [-1, 0, 1, 2, 3]
 
 
 def test_no_document_of_a_natural_tail_is_left_out(rng):

@@ -11,13 +11,13 @@ from difa.config import LanguageConfig
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
 from difa.update import new_documents
-from difa.views.critic.counted import Counted
+from difa.views.critic.counts import CorpusCounts
 from difa.views.critic.statistics import STATISTICS, Statistics
 from difa.views.form import FormView
 from difa.views.language import LanguageView
 from difa.views.neighbour import NeighbourView, crowded
-from difa.views.packed_strings import unpack
-from difa.views.tone.vectors import ToneView
+from difa.views.stored_words import unpack
+from difa.views.tone import ToneView
 from difa.words import from_text, from_tokens
 
 NEW = [
@@ -132,7 +132,7 @@ def test_a_model_with_an_encoder_is_updated_too(quick_model):
 
 
 class TestViews:
-    """Counted in two parts, views are as if counted at once."""
+    """CorpusCounts in two parts, views are as if counted at once."""
 
     @pytest.fixture
     def parts(self, rng):
@@ -149,7 +149,7 @@ class TestViews:
         whole = LanguageView.fit([*first, *rest], LanguageConfig(), "en")
         for got, expected in zip(extended.raw(rest), whole.raw(rest), strict=True):
             np.testing.assert_allclose(got, expected)
-        alone, both = (Counted.of(part, 100, 100, "en") for part in (first, [*first, *rest]))
+        alone, both = (CorpusCounts.of(part, 100, 100, "en") for part in (first, [*first, *rest]))
         counted = alone.extended(rest, 100, "en")
         assert (counted.words, counted.shapes) == (both.words, both.shapes)
         np.testing.assert_array_equal(counted.pairs, alone.pairs)
@@ -160,7 +160,7 @@ class TestViews:
         rest = [odd, Encoded(("wpdlkrt",), np.zeros((1, 6), np.float32), np.ones(1, np.int64))]
         for least in (1, 2):
             view = LanguageView.fit(first, LanguageConfig(), "en", least).extended(rest, least)
-            critic = Statistics(Counted.of(first, 100, 100, "en", least), "en").extended(rest, 100, least)
+            critic = Statistics(CorpusCounts.of(first, 100, 100, "en", least), "en").extended(rest, 100, least)
             names = [
                 unpack(tensors[f"{p}bytes"], tensors[f"{p}lengths"])
                 for tensors, p in ((view.tensors(), ""), (critic.tensors(), "words."))
@@ -177,7 +177,7 @@ class TestViews:
     def test_a_vocabulary_keeps_within_its_bound(self, parts):
         first, _ = parts
         rest = [Encoded(("new", "newer", "new"), np.zeros((3, 6), np.float32), np.ones(3, np.int64))]
-        counted = Counted.of(first, 100, 100, "en", 2)
+        counted = CorpusCounts.of(first, 100, 100, "en", 2)
         extended = counted.extended(rest, len(counted.words) + 1, "en", 2)
         assert list(extended.words) == [*counted.words, "new"]
         assert len(extended.totals) == len(extended.words) + 2

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from difa import DiFA
 from difa.formats import read_documents
-from difa.report.overview import overview
+from difa.report.sentences import overview
 from difa.report.terminal import found_document
 
 HERE = Path(__file__).parent

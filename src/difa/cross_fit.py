@@ -19,7 +19,7 @@ from difa.calibrate import TailReference, tail_evidence
 from difa.detector import Looked, look, raw_evidence
 from difa.document import Encoded, FloatArray, IntArray, split_by
 from difa.runtime.threads import core_count
-from difa.views import Lesson, View, fit_view, prepare_views, view_kind
+from difa.views import TrainingData, View, fit_view, prepare_views, view_kind
 
 T = TypeVar("T")
 Report = Callable[[str, float], None]
@@ -35,7 +35,7 @@ class CrossFit:
     views: tuple[View, ...]
 
     @classmethod
-    def fit(cls, lesson: Lesson, groups: IntArray, rng: np.random.Generator, report: Report) -> CrossFit:
+    def fit(cls, lesson: TrainingData, groups: IntArray, rng: np.random.Generator, report: Report) -> CrossFit:
         """Draw the folds and fit all views; documents of one group share a fold, so no copy of a document is left when it is out.
 
         Args:
@@ -84,12 +84,14 @@ class CrossFit:
         )
 
 
-def _fit_side_by_side(parts: Sequence[Lesson], whole: Lesson, report: Report) -> tuple[list[tuple[View, ...]], tuple[View, ...]]:
+def _fit_side_by_side(
+    parts: Sequence[TrainingData], whole: TrainingData, report: Report
+) -> tuple[list[tuple[View, ...]], tuple[View, ...]]:
     """Views for each part and for the whole, fitted in parallel; the outcome does not depend on which is done first."""
     names = whole.config.views.names
     joins = {name: join for name in names if (join := view_kind(name).join)}
 
-    def fit_views(lesson: Lesson) -> dict[str, View]:
+    def fit_views(lesson: TrainingData) -> dict[str, View]:
         return {name: fit_view(name, lesson) for name in names if lesson is not whole or name not in joins}
 
     report("learn normal text", 0.0)

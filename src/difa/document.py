@@ -136,11 +136,46 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """One plain-language reason for a word's evidence under a view, with its share of it (0 to 1)."""
+class ReasonKind:
+    """A kind of reason that a view gives, and how it is put into words: templates that the values of a reason fill."""
 
+    name: str
     text: str
+    """What was found, with numbers."""
+    plain: str = ""
+    """What a sentence says of the word; empty where this kind is not worth a sentence."""
+    rank: int = 80
+    """Sentences begin with the lowest rank. From 90 on (`IMPLIED`) a kind is said only where there is nothing else to say."""
+
+
+IMPLIED = 90
+"""Rank of what other reasons imply."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Reason:
+    """One reason for a word's evidence under a view: its kind, what was found, and its share of the evidence (0 to 1)."""
+
+    kind: ReasonKind
+    values: Mapping[str, Any]
     weight: float
+
+    @property
+    def text(self) -> str:
+        """What was found, in words and numbers."""
+        return self.kind.text.format(**self.values)
+
+    @property
+    def plain(self) -> str:
+        """What a sentence says of the word; empty for what is not worth saying."""
+        return self.kind.plain.format(**self.values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of the command line's JSON."""
+        return {"kind": self.kind.name, "text": self.text, "values": dict(self.values), "weight": self.weight}
+
+    def __repr__(self) -> str:
+        return f"Reason(text={self.text!r}, weight={self.weight!r})"
 
 
 @dataclass(frozen=True, slots=True)

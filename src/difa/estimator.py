@@ -29,6 +29,7 @@ from difa.errors import InputError
 from difa.feed import NewText, choose
 from difa.feedback import Feedback
 from difa.fitting import LEAST_DOCUMENTS
+from difa.fuse import HEAD_REASON
 from difa.on_hub import OnHub
 from difa.parameters import Parameters
 from difa.sample import enough_documents, sample_documents
@@ -255,7 +256,7 @@ class DiFA(Feedback, OnHub, Parameters):
         encoded = fitted.encoder.encode([document])
         by_view = {view.name: view.explain(encoded[0]) for view in fitted.views}
         for name in fitted.evidence_names[len(fitted.views) :]:
-            by_view[name] = [[Reason("like the words that stand out in the feed", 1.0)] for _ in document.words]
+            by_view[name] = [[Reason(HEAD_REASON, {}, 1.0)] for _ in document.words]
         reasons = tuple({name: tuple(lists[t]) for name, lists in by_view.items()} for t in range(len(document.words)))
         learned = tuple(fitted.lessons.sentences()) if fitted.lessons else ()
         return Explanation(rank(fitted, [document], fitted.score_encoded(encoded))[0], reasons, learned=learned)

@@ -18,10 +18,10 @@ import numpy as np
 from difa.config import FeedConfig
 from difa.copies import content_of
 from difa.document import Document, Encoded, FloatArray
-from difa.fuse import HEAD, Trust
+from difa.fuse import Trust, speak_of
 from difa.knowledge.letters import fold
 from difa.verdicts import Verdict
-from difa.views.masking import rare_words
+from difa.views.stored_words import rare_words
 
 _LEVELS = -np.log([0.05, 0.02, 0.01, 0.005, 0.002, 0.001])  # evidence at which new text is compared with normal text
 _CLEAR = 4.0  # standard errors by which new text must differ
@@ -29,15 +29,6 @@ _NOTABLE = 1.5  # times as many that are worth saying
 _COMMON = 5  # documents of the feed that would have a word if it were normal text: it then tells little by itself
 _FEW = 0.5  # documents that a word must have in excess
 _NAMED = 5  # words that a finding names at most
-_SUBJECTS = {
-    "tone": "hostile or emotional words",
-    "critic": "words that look like errors",
-    "language": "rare and unknown words",
-    "phrase": "words that do not fit between their neighbours",
-    "form": "words of unusual form",
-    "neighbour": "words used in unusual ways",
-    HEAD: "words of a new kind",
-}
 
 
 @dataclass(frozen=True)
@@ -124,7 +115,7 @@ class Finding:
     @property
     def subject(self) -> str:
         """What there is more of."""
-        return _SUBJECTS.get(self.view, f"words that stand out by {self.view}")
+        return speak_of(self.view).subject
 
     @property
     def extent(self) -> str:
@@ -208,17 +199,17 @@ class Side:
         return counts
 
 
-def find_lessons(normal: Side, feed: Side, names: Sequence[str], least: int, language: str | None) -> tuple[Finding, ...]:
+def find_lessons(normal: Side, feed: Side, names: Sequence[str], min_documents: int, language: str | None) -> tuple[Finding, ...]:
     """The views by which a feed differs from normal text, most striking first.
 
     Args:
         normal: calibration documents.
         feed: documents of the feed.
         names: of the views.
-        least: documents that must have a word for it to be named, unless the language's list knows it.
+        min_documents: documents that must have a word for it to be named, unless the language's list knows it.
         language: of the normal documents.
     """
-    words, unreadable = len(feed.evidence), rare_words(feed.documents, least, language)
+    words, unreadable = len(feed.evidence), rare_words(feed.documents, min_documents, language)
     common = normal.common(len(feed.documents))
     findings = []
     for view, name in enumerate(names):

@@ -30,7 +30,7 @@ from difa.knowledge.wordlist import find_language
 from difa.learn import Example, Heads, learn
 from difa.perturb import Pseudo, make_pseudo_anomalies
 from difa.training_outliers import merely_rare, misfits
-from difa.views import Lesson, view_kind
+from difa.views import TrainingData, view_kind
 
 LEAST_DOCUMENTS = 10
 _TELLING = ("language", "form", "neighbour")  # views that misfits among the training documents are found by
@@ -114,7 +114,7 @@ def _prepare_lesson(
     encoder: Encoder,
     rng: np.random.Generator,
     report: Report,
-) -> Lesson:
+) -> TrainingData:
     """What views are fitted on; errors are made in one document of each group where a view learns from them."""
     language = find_language(word for document in documents for word in document.words)
     errors: list[Pseudo] = []
@@ -125,7 +125,7 @@ def _prepare_lesson(
         position = np.unique(groups).tolist()
         errors = [replace(error, source=position[error.source]) for error in errors]
         report("make errors", 1.0)
-    return Lesson(documents, errors, language, config, seed=_draw_seed(rng), encoder=encoder)
+    return TrainingData(documents, errors, language, config, seed=_draw_seed(rng), encoder=encoder)
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,9 @@ class _Normal:
         return [len(document) for document in self.documents]
 
 
-def _learn_references(lesson: Lesson, groups: IntArray, rng: np.random.Generator, report: Report, *, is_known: bool) -> _Normal:
+def _learn_references(
+    lesson: TrainingData, groups: IntArray, rng: np.random.Generator, report: Report, *, is_known: bool
+) -> _Normal:
     """Views, and references of their scores.
 
     Args:
@@ -178,7 +180,9 @@ def _learn_references(lesson: Lesson, groups: IntArray, rng: np.random.Generator
     return _Normal(chosen, misfit, counted_by, cross, references, looked.statistics, evidence=evidence, unseen=unseen)
 
 
-def _fit_views(lesson: Lesson, groups: IntArray, rng: np.random.Generator, report: Report) -> tuple[CrossFit, NDArray[np.bool_]]:
+def _fit_views(
+    lesson: TrainingData, groups: IntArray, rng: np.random.Generator, report: Report
+) -> tuple[CrossFit, NDArray[np.bool_]]:
     """Views without the documents that do not belong, and which those are: (documents,)."""
     documents, config = lesson.documents, lesson.config
     cross = CrossFit.fit(lesson, groups, rng, report)
@@ -196,7 +200,7 @@ def _fit_views(lesson: Lesson, groups: IntArray, rng: np.random.Generator, repor
     return replace(cross, folds=folds[~left_out]), left_out
 
 
-def _learn_heads(normal: _Normal, lesson: Lesson, rng: np.random.Generator, report: Report) -> Heads:
+def _learn_heads(normal: _Normal, lesson: TrainingData, rng: np.random.Generator, report: Report) -> Heads:
     """The paper's gates and mixture, on pseudo anomalies, by views that did not see their source or, as in the paper, did."""
     config = lesson.config
     report("make pseudo anomalies", 0.0)
@@ -229,7 +233,7 @@ class _Taught:
     counts: FloatArray  # (new documents,), for how many documents of the feed each counts
 
 
-def _learn_from(text: NewText, normal: _Normal, lesson: Lesson, report: Report) -> _Taught:
+def _learn_from(text: NewText, normal: _Normal, lesson: TrainingData, report: Report) -> _Taught:
     """Learn from the feed and from verdicts, judged as calibration documents are: by views that did not see them.
 
     Views of all documents would say a little else of new text than those of the folds say of normal text, and all of that

@@ -26,15 +26,31 @@ from numpy.typing import NDArray
 
 from difa.config import FeedConfig, FusionConfig
 from difa.copies import content_of
-from difa.document import Encoded, FloatArray, IntArray
+from difa.document import IMPLIED, Encoded, FloatArray, IntArray, ReasonKind
 from difa.head import Head, HeadLearner, Inputs
+from difa.views import Wording, wording_of
 
 HEAD = "feed"
 """The head's name among the views."""
+HEAD_REASON = ReasonKind(
+    "like the feed",
+    "like the words that stand out in the feed",
+    "is like the words that stand out in your new text",
+    IMPLIED + 2,
+)
+_WORDINGS = {
+    HEAD: Wording("words of a new kind", HEAD_REASON.plain, "it is like what stands out in your new texts", HEAD_REASON.rank),
+    "words": Wording("unusual words", "is unusual", "its words are unusual together"),
+}
 _STEP = 0.05
 _GRID = np.arange(0.0, 14.0 + _STEP / 2, _STEP)  # evidence at which curves are kept
 _PROBABLE = 0.5  # chance of being odd from which a word teaches the head
 _ROUNDS = 2  # the head finds words that teach it better; a third round brings nothing
+
+
+def speak_of(name: str) -> Wording:
+    """How reports speak of a column of evidence: a view, the head, or all words together."""
+    return _WORDINGS.get(name) or wording_of(name)
 
 
 def prior_score(evidence: FloatArray, names: Sequence[str], config: FusionConfig) -> FloatArray:

@@ -18,7 +18,7 @@ from difa.calibrate import TailReference
 from difa.config import FeedConfig
 from difa.document import Encoded, FloatArray, IntArray
 from difa.knowledge.letters import fold, runs_of
-from difa.knowledge.remembered import Remembered
+from difa.knowledge.word_cache import WordCache
 
 LETTERS = 256
 """Numbers that stand for the letters of a word."""
@@ -130,8 +130,8 @@ class Head:
         return np.asarray(self._slopes @ self.mean[: self.width])
 
     @cached_property
-    def _letters(self) -> Remembered:
-        return Remembered(lambda word: (self._slopes @ letter_vector(word).astype(np.float64)).tolist(), len(self.weights))
+    def _letters(self) -> WordCache:
+        return WordCache(lambda word: (self._slopes @ letter_vector(word).astype(np.float64)).tolist(), len(self.weights))
 
     def tensors(self) -> Mapping[str, FloatArray]:
         return {"mean": self.mean, "scale": self.scale, "weights": self.weights, "reference": self.reference.values}

@@ -1,9 +1,9 @@
 """A fitted detector <-> a model folder.
 
-config.json (format, library, encoder, seed, counts, settings, checksums), weights.safetensors (references and small
-weights), encoder.onnx and tokenizer.json if there is an encoder, one graph per view that has one, and a short model card. An
-encoder without graph is named in config.json instead. No pickle. A folder is written beside its place and then renamed: it
-is there whole or not at all. Loading checks the sums of all that it reads, trusts nothing, and fetches nothing.
+config.json (format, library, encoder, seed, counts, settings, checksums), weights.safetensors (references and small weights),
+encoder.onnx and tokenizer.json if there is an encoder, one graph per view that has one, and a short model card. No pickle. A
+folder is written beside its place and then renamed: it is there whole or not at all. Loading checks the sums of all that it
+reads, trusts nothing, and fetches nothing.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from difa.config import check_threads
 from difa.detector import Detector
 from difa.document import FloatArray, IntArray
 from difa.document_score import DocumentScore
-from difa.encoders import stored, with_cache
-from difa.encoders.origin import check_origin
+from difa.encoders import encoder_files, restore_encoder, with_cache
 from difa.errors import DifaError, EncoderError, MissingExtraError, ModelError
 from difa.fuse import Taught
 from difa.knowledge import ENGLISH, PACKAGES, check_versions, versions
@@ -72,8 +71,6 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
     config_file = read_config(folder)
     try:
         checked = Stored.of(config_file)
-        if checked.origin:
-            check_origin(checked.origin, folder)
         check_versions(checked.knowledge)
         content = read_files(folder, config_file["files"])
         detector = _restore(checked, content, threads)
@@ -106,7 +103,7 @@ def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None)
     return Detector(
         config=config,
         seed=checked.seed,
-        encoder=stored.restore(checked.encoder, content, checked.origin, config.encoder.batch_tokens, threads),
+        encoder=restore_encoder(checked.encoder, content, config.encoder.batch_tokens, threads),
         language=language,
         views=tuple(map(restore_view, names, saved)),
         references=tuple(TailReference.restore(tensors[f"reference.{name}"]) for name in names),
@@ -163,7 +160,7 @@ def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
         tensors |= {f"taught.{name}": value for name, value in detector.taught.tensors().items()}
     if detector.updates.times:
         tensors["updates"] = detector.updates.fingerprints
-    files = stored.files_of(detector.encoder)
+    files = encoder_files(detector.encoder)
     for view, reference in zip(detector.views, detector.references, strict=True):
         tensors[f"reference.{view.name}"] = reference.values
         tensors |= {f"view.{view.name}.{name}": value for name, value in view.tensors().items()}
@@ -180,7 +177,6 @@ def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, byt
         "difa_version": __version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "encoder": detector.encoder.spec.to_dict(),
-        **({"encoder_origin": origin} if (origin := stored.origin_of(detector.encoder)) else {}),
         "seed": detector.seed,
         "language": detector.language,
         "knowledge": versions(_knowledge(detector)),

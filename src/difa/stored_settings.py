@@ -14,6 +14,7 @@ from difa.config import Config, check_seed
 from difa.decide import rank
 from difa.detector import Detector, Updates
 from difa.encoders import EncoderSpec
+from difa.errors import ModelError
 from difa.feed import Lessons
 from difa.knowledge.wordlist import check_language
 from difa.views import check_views
@@ -32,7 +33,6 @@ class Stored:
     config: Config
     language: str | None
     encoder: EncoderSpec
-    origin: str
     seed: int
     training: Mapping[str, int]
     knowledge: Mapping[str, str]
@@ -49,14 +49,12 @@ class Stored:
             _count(f"training.{name}", training[name])
         if not all(isinstance(version, str) for version in knowledge.values()):
             raise ValueError("knowledge: expected a version for each package")
-        origin = entries.get("encoder_origin", "")
-        if not isinstance(origin, str):
-            raise ValueError(f"encoder_origin: expected a folder or a name, got {type(origin).__name__}")
+        if "encoder_origin" in entries:  # as folders of earlier versions could have it
+            raise ModelError("expected a model that holds its encoder, got one that names it: fit again with another encoder")
         return cls(
             config=check_views(Config.from_dict(_mapping(entries, "stages"))),
             language=check_language(entries["language"]),
             encoder=_encoder(_mapping(entries, "encoder")),
-            origin=origin,
             seed=check_seed(entries["seed"]),
             training=training,
             knowledge=knowledge,

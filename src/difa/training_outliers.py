@@ -1,10 +1,10 @@
 """Training documents that do not belong -> left out, when there are too many of them to be chance.
 
 A training corpus may hold a few documents of the very kind that one wants to find. Learned as normal, they hide all that are
-like them. They show as a second hump in the tail: in each view, a document's highest raw evidence is measured in halvings,
-the number of times that the tail would have to halve to get there, if it fell on as it does from the median to the quartile. Of
+like them. They show as a second hump in the tail: in each view, a document's highest raw evidence is measured in steps
+of the tail: how often the tail would have to halve to get there, if it fell on as it does from the median to the quartile. Of
 some views the mean over the document counts as well. The second and third strongest count, since one may have a heavy tail by
-nature, and their mean is measured in halvings again. A tail that falls on like this leaves a share of 2^−5 beyond five halvings;
+nature, and their mean is measured in steps again. A tail that falls on like this leaves a share of 2^−5 beyond five steps;
 where clearly more lie there, all beyond four are left out. Where those would be many, the corpus is a mixture, and all is kept.
 
 Views that have not learned from what was left out see it more clearly: what turns out to be merely rare comes back.
@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from difa.document import FloatArray
 
-_ALARM = 5.0  # halvings beyond which a natural tail leaves 1 document in 32
-_CUT = 4.0  # halvings beyond which documents are left out once there is an alarm
-_BACK = 6.0  # halvings among the others up to which one that was left out comes back
-_MOST = 8.0  # halvings for which a single view counts at most
+_ALARM = 5.0  # steps beyond which a natural tail leaves 1 document in 32
+_CUT = 4.0  # steps beyond which documents are left out once there is an alarm
+_BACK = 6.0  # steps among the others up to which one that was left out comes back
+_MOST = 8.0  # steps for which a single view counts at most
 _LEAST_DOCUMENTS = 200  # fewer have no tail to speak of
 _LARGEST_SHARE = 0.15  # more than these are a part of the corpus in their own right
 
@@ -49,7 +49,7 @@ def merely_rare(kept: Sequence[FloatArray], left_out: Sequence[FloatArray], mean
     return _beyond([*kept, *left_out], len(kept), means)[len(kept) :] <= _BACK
 
 
-def halvings(values: FloatArray, among: int | None = None) -> FloatArray:
+def tail_steps(values: FloatArray, among: int | None = None) -> FloatArray:
     """How often the upper tail of the first `among` values halves up to each value: 1 at the median, 2 at the quartile."""
     low, median, high = np.quantile(values[:among], (0.25, 0.5, 0.75))
     step = max(high - median, median - low)
@@ -57,7 +57,7 @@ def halvings(values: FloatArray, among: int | None = None) -> FloatArray:
 
 
 def _beyond(raw: Sequence[FloatArray], among: int, means: Sequence[int]) -> FloatArray:
-    """How far out each document lies, in halvings of the first `among` documents: (documents,)."""
+    """How far out each document lies, in steps of the first `among` documents: (documents,)."""
     traits = np.stack([np.concatenate([item.max(axis=0), item[:, list(means)].mean(axis=0)]) for item in raw])
-    heights = np.sort(np.clip(np.stack([halvings(column, among) for column in traits.T]), 0.0, _MOST), axis=0)
-    return halvings(heights[-3:-1].mean(axis=0) if len(heights) >= 3 else heights.mean(axis=0), among)
+    heights = np.sort(np.clip(np.stack([tail_steps(column, among) for column in traits.T]), 0.0, _MOST), axis=0)
+    return tail_steps(heights[-3:-1].mean(axis=0) if len(heights) >= 3 else heights.mean(axis=0), among)

@@ -19,7 +19,7 @@ from difa.calibrate import TailReference
 from difa.detector import Detector, Updates
 from difa.document import Document, Encoded, FloatArray
 from difa.errors import ConfigError
-from difa.views import Further, extend_view, view_kind
+from difa.views import AddedDocuments, extend_view, view_kind
 
 
 def update(detector: Detector, documents: Sequence[Document], most: int, when: str, rng: np.random.Generator) -> Detector:
@@ -39,7 +39,9 @@ def update(detector: Detector, documents: Sequence[Document], most: int, when: s
     seen = detector.training_words + detector.updates.words
     return replace(
         ranked,
-        views=tuple(extend_view(view, Further(encoded, seen, detector.config, detector.language)) for view in detector.views),
+        views=tuple(
+            extend_view(view, AddedDocuments(encoded, seen, detector.config, detector.language)) for view in detector.views
+        ),
         updates=Updates(
             detector.updates.times + 1,
             detector.updates.documents + len(documents),

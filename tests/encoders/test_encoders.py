@@ -131,11 +131,15 @@ def test_damaged_cache_files_are_computed_again(tiny_folder, tmp_path):
 
 @pytest.mark.slow
 def test_a_graph_that_could_not_be_loaded_again_is_not_used(tiny_folder, tmp_path, monkeypatch):
-    from difa.encoders import export
+    from difa.encoders import convert
 
     monkeypatch.setenv("DIFA_CACHE", str(tmp_path))
     with_function = b"\xca\x01\x06\x0a\x01f\x52\x01d"  # a function `f` that nothing calls
-    as_before = export.export_graph
-    monkeypatch.setattr(export, "export_graph", lambda *arguments: as_before(*arguments) + with_function)
-    with pytest.warns(UserWarning, match="cannot be exported to ONNX .*field 25 of type 2 in a model"):
+    as_before = convert.export_graph
+    monkeypatch.setattr(convert, "export_graph", lambda *arguments: as_before(*arguments) + with_function)
+    with pytest.raises(
+        EncoderError, match=r"can be exported to ONNX, got .*field 25 of type 2 in a model.*choose another encoder"
+    ) as caught:
         load_encoder(EncoderConfig(name=str(tiny_folder)))
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.glob("encoder-*"))

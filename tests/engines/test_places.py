@@ -11,8 +11,8 @@ import pytest
 from difa.atomic import fresh_text
 from difa.cli.options import escaped
 from difa.document import Document, Word
+from difa.encoders import NoEncoder
 from difa.encoders.cache import CachedEncoder
-from difa.encoders.none import NoEncoder
 from difa.errors import EncoderError, InputError
 from tests import HANG
 from tests.commands import difa, here

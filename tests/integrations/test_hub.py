@@ -1,6 +1,5 @@
 """Models on the hub: the hub's own client reads a cache made by hand, and uploads go to a folder that stands in for the hub."""
 
-import json
 import os
 import shutil
 from types import SimpleNamespace
@@ -96,12 +95,3 @@ def test_a_model_from_the_hub_is_a_strangers(fast_model, cache, tmp_path):
     (snapshot / "weights.safetensors").symlink_to(tmp_path / "secret")
     with pytest.raises(ModelError, match="a link to elsewhere"):
         DiFA.from_hub("me/changed")
-
-
-def test_a_model_that_names_its_encoder_is_refused(fast_model, cache, tmp_path):
-    fast_model.save(tmp_path / "model")
-    config = tmp_path / "model" / "config.json"
-    config.write_text(json.dumps(json.loads(config.read_text()) | {"encoder_origin": "evil/encoder"}))
-    put(cache, "me/origin", tmp_path / "model")
-    with pytest.raises(ModelError, match="expected a model that holds its encoder"):
-        DiFA.from_hub("me/origin")

@@ -1,6 +1,4 @@
-from difa.knowledge.insults import insults
-from difa.knowledge.tone import rated_words
-from difa.knowledge.valence import valences
+from difa.knowledge.tone import insults, rated_words, valences
 
 
 def test_complaint_and_praise_by_hand():

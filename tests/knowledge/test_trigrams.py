@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import difa.knowledge.trigrams
+from difa.knowledge.tone import valences
 from difa.knowledge.trigrams import trigrams
-from difa.knowledge.valence import valences
 
 
 def test_a_likely_word_is_likelier_than_an_unlikely_one():
@@ -39,7 +39,7 @@ def test_support_is_what_describing_says():
 
 def test_many_documents_are_described_like_each_alone(monkeypatch):
     documents = [("where", "is", "it"), (), ("the",), ("</s>", "a", "<s>"), ("zzqq", "the", "zzq", "qqz", "dog")] * 3
-    alone = np.concatenate([trigrams()._describe([document]) for document in documents])
+    alone = np.concatenate([trigrams().describe([document]) for document in documents])
     assert np.array_equal(trigrams().describe(documents), alone)
     monkeypatch.setattr(difa.knowledge.trigrams, "_TOGETHER", 4)
     assert np.array_equal(trigrams().describe(documents), alone)

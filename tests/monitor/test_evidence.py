@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from difa.monitor.compare import different, more_unusual
-from difa.monitor.evidence import POWERS, SLOPES, Evidence, Pool
+from difa.monitor.evidence import POWERS, SLOPES, Evidence, Pool, different, more_unusual
 
 
 def test_the_first_batch_by_hand():

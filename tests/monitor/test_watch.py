@@ -1,4 +1,4 @@
-"""Batches against a model: reports, what moved, the state between runs, the text for people and collectors."""
+"""Batches against a model: reports, what differs, the state between runs, the text for people and collectors."""
 
 import json
 import math
@@ -10,9 +10,9 @@ from difa import DiFA
 from difa.document import Result, WordScore
 from difa.errors import ConfigError, InputError
 from difa.monitor import Monitor
-from difa.monitor.moved import contrast, find_moves, percent, what
+from difa.monitor.batch import RARE, Excess, count_batch, cut_batches, in_order
+from difa.monitor.differences import contrast, find_differences, in_plain_words, percent
 from difa.monitor.state import read_state, write_state
-from difa.monitor.tally import RARE, Excess, cut_batches, in_order, tally
 from difa.monitor.text import batch_lines, odds, prometheus, verdict
 
 
@@ -41,10 +41,10 @@ def test_normal_text_raises_no_alarm_and_strange_text_does(fast, corpus):
     assert loud.alarm
     assert loud.more_unusual < 0.01
     assert loud.log10_evidence > monitor.threshold == pytest.approx(math.log10(20))
-    words = {move.name: move for move in loud.moves if move.kind == "word"}
+    words = {difference.name: difference for difference in loud.differences if difference.kind == "word"}
     assert words["invoice"].share == 1.0
     assert words["invoice"].normal < 0.2
-    assert any(move.kind == "trait" for move in loud.moves)
+    assert any(difference.kind == "trait" for difference in loud.differences)
     assert monitor.state.alarm_since == "tuesday"
     assert monitor.state.documents == 160
     json.dumps(loud.to_dict())
@@ -134,15 +134,15 @@ def test_without_counts_of_normal_words_the_most_flagged_are_named(fast):
 
     odd = WordScore("Fax", 0, 3, 9.0, 0.001, True, {})
     fine = WordScore("hello", 0, 5, 1.0, 0.5, False, {})
-    batch = tally([result("Fax", words=[odd]), result("fax", words=[odd, fine]), result("hello", words=[fine]), result("")])
-    (move,) = find_moves(batch, Without())
-    assert move.sentence == "'Fax' is flagged in 50 % of documents"
+    batch = count_batch([result("Fax", words=[odd]), result("fax", words=[odd, fine]), result("hello", words=[fine]), result("")])
+    (difference,) = find_differences(batch, Without())
+    assert difference.sentence == "'Fax' is flagged in 50 % of documents"
 
 
 def test_sentences():
-    assert what("critic: three highest") == "documents with several words that look like errors"
-    assert what("neighbour: mean") == "documents full of words used unlike any of your normal text"
-    assert what("language") == "rare words"
+    assert in_plain_words("critic: three highest") == "documents with several words that look like errors"
+    assert in_plain_words("neighbour: mean") == "documents full of words used in unusual ways"
+    assert in_plain_words("language") == "rare and unknown words"
     assert (percent(0.1234), percent(0.00052), percent(1.0), percent(0.0)) == ("12 %", "0.052 %", "100 %", "0 %")
     assert (odds(0.0), odds(1.602), odds(12.2)) == ("1 to 1", "40 to 1", "10^12 to 1")
 
@@ -153,7 +153,7 @@ def test_batches_by_a_column_in_their_order():
     assert [name for name, _ in cut_batches(rows, None, "x.csv")] == ["x.csv"] * 2
     with pytest.raises(InputError, match=r"by week: expected a column of x\.csv, .*; a document has neither, .* are 'day'"):
         list(cut_batches(rows, "week", "x.csv"))
-    named = lambda *names: dict.fromkeys(names, tally([]))  # noqa: E731
+    named = lambda *names: dict.fromkeys(names, count_batch([]))  # noqa: E731
     assert list(in_order(named("2026-05-02", "2026-05-01"))) == ["2026-05-01", "2026-05-02"]
     assert list(in_order(named("10", "9"))) == ["9", "10"]
 
@@ -172,7 +172,7 @@ def test_prometheus_text_can_be_read_back(fast, corpus):
 
 
 def test_tallies_keep_counts_not_texts(fast, corpus):
-    batch = tally(fast.score(corpus[:20]))
+    batch = count_batch(fast.score(corpus[:20]))
     assert batch.documents == len(batch.scores) == 20
     assert np.all(batch.p_values > 0)
-    assert batch.digest == tally(fast.score(corpus[:20])).digest != tally(fast.score(corpus[1:21])).digest
+    assert batch.digest == count_batch(fast.score(corpus[:20])).digest != count_batch(fast.score(corpus[1:21])).digest

@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-from difa.document import Explanation, Reason, Result, WordScore
+from difa.document import Explanation, Reason, ReasonKind, Result, WordScore
 
 NASTY = "<script>alert(\"1\")</script> & 'x' \u202e\x1b"
 
@@ -39,7 +39,7 @@ def test_words_are_shaded_by_strength_and_flags_underlined():
 
 def test_hostile_texts_stay_text():
     bad = WordScore(NASTY, 0, len(NASTY), 5, 0.001, True, {NASTY: 5.0}, NASTY)
-    reasons = ({NASTY: (Reason(NASTY, 1.0),)},)
+    reasons = ({NASTY: (Reason(ReasonKind("nasty", "{word}", "{word}"), {"word": NASTY}, 1.0),)},)
     for html in (result(NASTY, bad).to_html(), Explanation(result(NASTY, bad), reasons).to_html()):
         page = Tags(html)
         assert set(page.tags) <= {"div", "style", "p", "mark", "small", "ul", "li", "details", "summary", "table", "tr", "td"}
@@ -57,7 +57,10 @@ def test_line_breaks_stay_and_nothing_is_lost():
 
 def test_an_explanation_has_a_sentence_for_each_unusual_word():
     words = [WordScore("one", 0, 3, 5, 0.001, True, {"tone": 5.0}), WordScore("two", 4, 7, 5, 0.9, False, {"tone": 0.0})]
-    reasons = ({"tone": (Reason("sounds more negative than 99% of normal words", 1.0),)}, {"tone": ()})
+    reasons = (
+        {"tone": (Reason(ReasonKind("sounds", "sounds more {side}", "sounds unusually {side}"), {"side": "negative"}, 1.0),)},
+        {"tone": ()},
+    )
     html = Explanation(result("one two", *words), reasons).to_html()
     assert html.count("<li>") == 1
     assert "sounds unusually negative" in html

@@ -8,9 +8,8 @@ import pytest
 from difa.document import Result, WordScore
 from difa.errors import InputError
 from difa.formats.write import to_json_line
-from difa.report.excerpt import excerpt
+from difa.report.highlight import excerpt
 from difa.report.page import report_html
-from difa.report.pictures import write_pictures
 from difa.report.summary import Group, summarise
 from tests.commands import difa
 from tests.report.test_html import NASTY, Tags
@@ -97,13 +96,6 @@ def test_long_texts_are_cut_around_the_most_unusual_word():
     assert all(part.result.text[word.start : word.end] == word.text for word in part.result.words)
     assert "odd" in [word.text for word in part.result.words]
     assert excerpt(RESULTS[0]).result is RESULTS[0]
-
-
-def test_pictures(tmp_path):
-    summary = summarise([*RESULTS, make("a $x$ b", 0.01, ["$x$"])], ["day", "file"])
-    names = [path.name for path in write_pictures(summary, tmp_path / "deep" / "pictures")]
-    assert names == ["p-values.png", "views.png", "words.png", "by-day.png", "by-file.png"]
-    assert (tmp_path / "deep" / "pictures" / "words.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_ten_thousand_documents_make_a_small_page(tmp_path):

@@ -2,8 +2,10 @@
 
 import pytest
 
-from difa.document import Reason, Result, WordScore
-from difa.report.sentences import document_sentence, plain, rarity, word_sentence
+from difa.config import VIEW_NAMES
+from difa.document import Reason, ReasonKind, Result, WordScore
+from difa.report.sentences import document_sentence, rarity, word_sentence
+from difa.views import view_kind
 
 
 def word(text="Pleese", p_value=0.0005, flagged=True, suggestion=None, **evidence):
@@ -13,11 +15,13 @@ def word(text="Pleese", p_value=0.0005, flagged=True, suggestion=None, **evidenc
 def test_the_sentence_of_a_slip():
     reasons = {
         "language": (
-            Reason("never seen among 8141 normal words, and not a known word", 0.6),
-            Reason("unusual spelling: 'ees'", 0.3),
+            Reason(ReasonKind("spelling", "unusual spelling: {letters!r}", "is spelt oddly", 30), {"letters": "ees"}, 0.3),
+            Reason(ReasonKind("unseen", "never seen", "never occurs in your normal text", 10), {}, 0.6),
+            Reason(ReasonKind("slight", "slight", "is not worth saying", 0), {}, 0.1),
+            Reason(ReasonKind("numbers alone", "falls into 3 pieces"), {}, 0.9),
         ),
-        "critic": (Reason("one letter from 'please'", 0.9),),
-        "form": (Reason("high length: 12, normal 4 ± 2", 0.9),),
+        "critic": (Reason(ReasonKind("slip", "one letter from {word!r}", "looks like an error", 91), {"word": "please"}, 0.9),),
+        "form": (Reason(ReasonKind("long", "high length", "is unusually long", 0), {}, 0.9),),
     }
     slip = word(suggestion="please", language=7.0, critic=8.0, form=1.0)
     assert word_sentence(slip, reasons) == (
@@ -61,14 +65,22 @@ def test_control_characters_are_made_visible():
     assert "\x1b" not in word_sentence(word("a\x1b[2J", suggestion="b\x1b", language=5.0))
 
 
-def test_every_reason_of_a_real_model_has_plain_words(model):
-    texts = [
-        "Pleese refund my ordre",
-        "Where is my xkcdqwrtplk order?",
-        "the the stupid parcel is is lost!!!",
-        "I HATE this2 it , thankyou",
-    ]
-    for text in texts:
-        for by_view in model.explain(text).reasons:
-            unknown = [reason.text for reasons in by_view.values() for reason in reasons if plain(reason.text) is None]
-            assert unknown == []
+def test_what_is_implied_is_said_only_where_there_is_nothing_else():
+    reasons = {"critic": (Reason(ReasonKind("slip", "one letter from {word!r}", "looks like an error", 91), {"word": "a"}, 0.9),)}
+    assert word_sentence(word(critic=8.0), reasons).startswith("'Pleese' looks like an error (")
+    assert word_sentence(word(critic=8.0, form=5.0), reasons).startswith("'Pleese' has an unusual form (")
+
+
+def test_values_stay_what_they_are():
+    reason = Reason(ReasonKind("after", "unusual after {word!r}", "is unusual after {word!r}"), {"word": "{0} {word}\x1b"}, 0.5)
+    assert reason.text == "unusual after '{0} {word}\\x1b'"
+    assert reason.to_dict() == {"kind": "after", "text": reason.text, "values": {"word": "{0} {word}\x1b"}, "weight": 0.5}
+
+
+@pytest.mark.parametrize("name", VIEW_NAMES)
+def test_every_view_has_its_own_words(name):
+    assert view_kind(name).wording is not None
+
+
+def test_a_view_without_words_of_its_own():
+    assert word_sentence(word(sound=5.0)).startswith("'Pleese' stands out by sound (")

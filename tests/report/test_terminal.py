@@ -2,7 +2,7 @@ import io
 
 from rich.console import Console
 
-from difa.document import Explanation, Reason, Result, WordScore
+from difa.document import Explanation, Reason, ReasonKind, Result, WordScore
 from difa.report.terminal import document_line, explanation, marked_text, style_of
 
 
@@ -40,7 +40,8 @@ def test_control_characters_are_made_visible_one_for_one():
     assert marked_text(nasty).plain == "a\ufffd[2Jb"
 
 
-REASONS = tuple({"semantic": (Reason("hard to rebuild", 0.9),), "form": (Reason("never shown", 0.9),)} for _ in RESULT.words)
+HARD, NEVER = ReasonKind("hard", "hard to rebuild"), ReasonKind("never", "never shown")
+REASONS = tuple({"semantic": (Reason(HARD, {}, 0.9),), "form": (Reason(NEVER, {}, 0.9),)} for _ in RESULT.words)
 
 
 def test_explanation_begins_with_a_sentence_and_keeps_numbers_for_those_who_ask():

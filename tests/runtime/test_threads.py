@@ -26,7 +26,7 @@ def test_the_tightest_quota_of_the_control_groups(tmp_path, files, own, expected
         (groups / name).write_text(content + "\n")
     membership = tmp_path / "cgroup"
     membership.write_text(f"1:name=old:/x\n0::{own}\n")
-    assert threads._quota(groups, membership) == expected
+    assert threads.group_quota(groups, membership) == expected
 
 
 def test_the_usual_variable_is_honoured_up_to_the_cores_there_are(monkeypatch):

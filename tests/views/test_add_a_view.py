@@ -5,6 +5,10 @@ import re
 import difa.views
 from difa import DiFA
 from difa.config import VIEW_NAMES
+from difa.document import WordScore
+from difa.feed import Finding
+from difa.monitor.differences import in_plain_words
+from difa.report.sentences import word_sentence
 from tests.conftest import ROOT
 
 
@@ -26,4 +30,9 @@ def test_the_view_in_contributing_works(corpus, tmp_path, monkeypatch):
     evidence = [word.evidence["alphabet"] for word in result.words]
     assert evidence.index(max(evidence)) == 3
     [reason] = loaded.explain(text).reasons[3]["alphabet"]
-    assert reason.text in ("has the rare letter 'q'", "has the rare letter 'z'", "has the rare letter 'x'")
+    assert reason.values["letter"] in "qzx"
+    assert reason.text == f"has the rare letter {reason.values['letter']!r}"
+    said = WordScore("xzqx", 0, 4, 5.0, 0.001, True, {"alphabet": 6.0})
+    assert word_sentence(said, {"alphabet": [reason]}).startswith("'xzqx' is written with a rare letter (")
+    assert word_sentence(said).startswith("'xzqx' has rare letters (")
+    assert in_plain_words("alphabet") == Finding("alphabet", 2.0, ()).subject == "words with rare letters"

@@ -6,7 +6,7 @@ import pytest
 from difa.config import VIEW_NAMES, Config
 from difa.document import Encoded
 from difa.perturb import make_pseudo_anomalies
-from difa.views import Lesson, SavedView, fit_view, restore_view
+from difa.views import SavedView, TrainingData, fit_view, restore_view
 from difa.words import from_text
 from tests.conftest import QUICK
 
@@ -17,18 +17,18 @@ def documents(tiny_encoder, corpus):
 
 
 @pytest.fixture(scope="module")
-def lesson(documents, tiny_encoder):
+def data(documents, tiny_encoder):
     config = Config.from_dict(QUICK)
     errors = make_pseudo_anomalies(documents[:30], tiny_encoder, config.perturb, np.random.default_rng(0), "en")
-    return Lesson(documents[:30], errors, "en", config, seed=0, encoder=tiny_encoder)
+    return TrainingData(documents[:30], errors, "en", config, seed=0, encoder=tiny_encoder)
 
 
 SLOW = ("semantic",)  # trains and exports networks
 
 
 @pytest.fixture(scope="module", params=[pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in VIEW_NAMES])
-def view(request, lesson):
-    view = fit_view(request.param, lesson)
+def view(request, data):
+    view = fit_view(request.param, data)
     assert view.name == request.param
     return view
 
@@ -57,8 +57,8 @@ def test_empty_documents_and_none(view, documents):
     assert [len(raw) for raw in view.raw([empty])] == [0]
 
 
-def test_deterministic(view, documents, lesson):
-    again = fit_view(view.name, lesson)
+def test_deterministic(view, documents, data):
+    again = fit_view(view.name, data)
     assert all((a == b).all() for a, b in zip(view.raw(documents), again.raw(documents), strict=True))
 
 

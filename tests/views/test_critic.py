@@ -3,10 +3,9 @@ import pytest
 
 from difa.document import Encoded
 from difa.views.critic import CriticView
+from difa.views.critic.counts import DocumentCounts, shape_of
 from difa.views.critic.network import Network, network_tensors, restore_networks, train
-from difa.views.critic.seen import Own
-from difa.views.critic.statistics import STATISTICS, Statistics
-from difa.views.critic.strings import shape_of, spelling_of
+from difa.views.critic.statistics import STATISTICS, Statistics, spelling_of
 
 TEXTS = ["the parcel came on friday", "the parcel was late", "the brattice is on the left", "we like the parcel"]
 
@@ -37,7 +36,7 @@ def test_a_counted_document_is_described_as_if_it_were_new():
     documents = [document(text) for text in TEXTS]
     whole = Statistics.count(documents, 1000, 1000, "en")
     without = Statistics.count(documents[1:], 1000, 1000, "en")
-    seen, unseen = whole.describe(documents[:1], [Own(documents[0])]), without.describe(documents[:1])
+    seen, unseen = whole.describe(documents[:1], [DocumentCounts(documents[0])]), without.describe(documents[:1])
     exact = [at for at, name in enumerate(STATISTICS) if "the word" not in name]  # smoothing knows a different vocabulary
     assert seen[:, exact] == pytest.approx(unseen[:, exact])
     assert (np.abs(seen - unseen) < 0.5).all()

@@ -36,7 +36,7 @@ def test_probabilities_of_letters_sum_to_at_most_one():
 def test_a_known_word_by_hand():
     view = LanguageView(LanguageConfig(), ["aa", "b"], np.array([9, 1]), "en")
     rarity = -math.log(0.9 * 9 / 10 + 0.1 * word_list("en").frequency("aa"))
-    assert view.surprise("aa") == pytest.approx(rarity + 0.5 * sum(view._letters.surprises("aa")) / math.sqrt(3))
+    assert view.surprise("aa") == pytest.approx(rarity + 0.5 * sum(Letters(["aa", "b"], 4).surprises("aa")) / math.sqrt(3))
 
 
 def test_frequent_below_rare_below_unknown_below_gibberish():

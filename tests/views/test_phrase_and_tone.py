@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from difa.views.phrase import PhraseView
-from difa.views.tone.vectors import ToneView
+from difa.views.tone import ToneView
 from difa.words import from_text
 
 
@@ -40,5 +40,5 @@ def test_other_languages_are_met_with_silence(encoder, normal):
 
 def test_directions_are_learned_once(encoder, normal, monkeypatch):
     first = ToneView.fit(normal, encoder, "en")
-    monkeypatch.setattr("difa.views.tone.vectors.rated_words", None)  # would fail if it were read again
+    monkeypatch.setattr("difa.views.tone.rated_words", None)  # would fail if it were read again
     assert (ToneView.fit(normal, encoder, "en").directions == first.directions).all()

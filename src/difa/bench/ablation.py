@@ -54,7 +54,6 @@ def _without(name: str) -> Variant:
 WHOLE = Variant("as it is", {})
 VARIANTS = (
     *(_without(name) for name in FULL_VIEWS),
-    Variant("with the collocation view", {"views": {"names": (*FULL_VIEWS, "collocation")}}, _is_full),
     Variant("with the semantic view", {"views": {"names": (*FULL_VIEWS, "semantic")}}, _is_full),
     Variant("plain mean of the views", {"fusion": {"power": 1.0, "weights": {}}}, _is_full),
     Variant("power of 4", {"fusion": {"power": 4.0}}, _is_full),

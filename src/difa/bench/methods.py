@@ -25,8 +25,7 @@ from difa.bench.split import Split, without_labels
 from difa.bench.store import CORE, fingerprint_of
 from difa.config import NO_ENCODER, Config, EncoderConfig, Preset
 from difa.document import Document, Encoded, FloatArray, Result
-from difa.encoders import Encoder, load_encoder
-from difa.encoders.none import NoEncoder
+from difa.encoders import Encoder, NoEncoder, load_encoder
 from difa.errors import ConfigError
 from difa.estimator import DiFA
 from difa.feed import choose

@@ -35,7 +35,7 @@ def explain(
     from difa.errors import InputError
     from difa.estimator import DiFA
     from difa.formats.stdin import unreadable
-    from difa.report.record import explanation_record
+    from difa.report.sentences import explanation_record
     from difa.report.terminal import explanation
 
     if text == "-":

@@ -113,7 +113,7 @@ def _show(model: DiFA, documents: Sequence[Document], results: Sequence[Result],
     """What is unusual about all of them, and the most unusual documents with the reason."""
     from rich.console import Console
 
-    from difa.report.overview import overview
+    from difa.report.sentences import overview
     from difa.report.terminal import found_document
 
     console = Console(highlight=False)

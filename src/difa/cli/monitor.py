@@ -27,7 +27,7 @@ from difa.cli.options import (
 if TYPE_CHECKING:
     from difa.formats.sources import Source
     from difa.monitor import BatchReport, Monitor
-    from difa.monitor.tally import Tally
+    from difa.monitor.batch import BatchCounts
 
 EXAMPLES = """Examples:
 
@@ -92,18 +92,18 @@ def monitor(
     raise typer.Exit(1 if watcher.state.is_alarm else 0)
 
 
-def _batches(watcher: Monitor, sources: list[Source], by: str | None, skip_bad: bool, quiet: bool) -> dict[str, Tally]:
+def _batches(watcher: Monitor, sources: list[Source], by: str | None, skip_bad: bool, quiet: bool) -> dict[str, BatchCounts]:
     """The batches in their order: files as they were named, values of a column from low to high."""
     from difa.cli.progress import counter
     from difa.errors import InputError
-    from difa.monitor.tally import Tally, cut_batches, in_order
+    from difa.monitor.batch import BatchCounts, cut_batches, in_order
 
-    found: dict[str, Tally] = {}
+    found: dict[str, BatchCounts] = {}
     with counter("look", None, quiet) as advance:
         for source in sources:
             results = watcher.score(stream_sources([source], skip_bad))
             for name, result in cut_batches(results, by, source.label):
-                found.setdefault(name, Tally()).add(result)
+                found.setdefault(name, BatchCounts()).add(result)
                 advance(1)
     if not found:
         raise InputError(f"{sources[0].label}: expected documents, got none")
@@ -112,7 +112,7 @@ def _batches(watcher: Monitor, sources: list[Source], by: str | None, skip_bad: 
 
 def _show(reports: list[BatchReport], empty: list[str], watcher: Monitor, json: bool) -> None:
     from difa.monitor.text import batch_lines, verdict
-    from difa.report.marks import visible
+    from difa.report.highlight import visible
 
     if not json:
         for report in reports:

@@ -14,8 +14,6 @@ EXAMPLES = """Examples:
 difa report scores.jsonl --out report.html
 
 difa report scores.parquet --out report.html --by day --by country --title "Reviews of May"
-
-difa report scores/ --out report.html --png pictures
 """
 
 
@@ -30,7 +28,6 @@ def report(
     ] = None,
     title: Annotated[str, typer.Option(help="Title of the report.")] = "What stands out",
     most: Annotated[int, typer.Option(help="Number of unusual documents to show.", min=1)] = 30,
-    png: Annotated[Path | None, typer.Option(help="Also write single pictures to this folder.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a report on scored documents: one HTML file to send to others."""
@@ -44,7 +41,3 @@ def report(
     with fresh_text(out) as file:
         file.write(report_html(summary, title, scores))
     say(f"{summary.all.flagged} of {summary.all.documents} documents flagged, written to {out}", quiet)
-    if png is not None:
-        from difa.report.pictures import write_pictures
-
-        say(f"{len(write_pictures(summary, png))} pictures written to {png}", quiet)

@@ -32,7 +32,6 @@ from difa.config.views import (
     NO_ENCODER,
     PAPER_VIEWS,
     VIEW_NAMES,
-    CollocationConfig,
     CriticConfig,
     EncoderConfig,
     FormConfig,
@@ -55,7 +54,6 @@ __all__ = [
     "VIEW_NAMES",
     "AggregationConfig",
     "CalibrationConfig",
-    "CollocationConfig",
     "Config",
     "CriticConfig",
     "DocumentConfig",
@@ -79,6 +77,7 @@ __all__ = [
 
 Preset = Literal["full", "fast", "paper"]
 _OLD_KEYS = {("calibration", "trim"): "leave_out_outliers"}  # names that older model folders and scripts have
+_REMOVED_STAGES = {"collocation"}  # stages that older model folders have, and nothing reads any more
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,6 @@ class Config:
     form: FormConfig = field(default_factory=FormConfig)
     neighbour: NeighbourConfig = field(default_factory=NeighbourConfig)
     semantic: SemanticConfig = field(default_factory=SemanticConfig)
-    collocation: CollocationConfig = field(default_factory=CollocationConfig)
     calibration: CalibrationConfig = field(default_factory=CalibrationConfig)
     perturb: PerturbConfig = field(default_factory=PerturbConfig)
     fusion: FusionConfig = field(default_factory=FusionConfig)
@@ -154,6 +152,7 @@ class Config:
     def from_dict(cls, values: Mapping[str, Any]) -> Config:
         """Settings from plain values; unknown stages and keys are errors."""
         known = {stage.name: stage.default_factory for stage in fields(cls)}
+        values = {name: value for name, value in values.items() if name not in _REMOVED_STAGES}
         _refuse_unknown("stage", values, known)
         stages = {name: stage_from_dict(known[name], name, value) for name, value in values.items()}
         return cls(**stages)

@@ -10,7 +10,7 @@ DEFAULT_ENCODER = "minilm"
 NO_ENCODER = "none"
 """In the place of an encoder's name: words are read as strings alone."""
 
-VIEW_NAMES = ("language", "phrase", "tone", "critic", "form", "neighbour", "semantic", "collocation")
+VIEW_NAMES = ("language", "phrase", "tone", "critic", "form", "neighbour", "semantic")
 """All views there are: each is the module of that name in `difa.views`."""
 FULL_VIEWS = ("language", "phrase", "tone", "critic", "form", "neighbour")
 PAPER_VIEWS = ("semantic", "form")
@@ -172,20 +172,6 @@ class NeighbourConfig:
 
     def __post_init__(self) -> None:
         whole(self, "bank", 1)
-
-
-@dataclass(frozen=True)
-class CollocationConfig:
-    """Collocation view: pairs of neighbouring words."""
-
-    vocabulary: int = 50_000
-    """Distinct words at most."""
-    pairs: int = 500_000
-    """Distinct pairs at most."""
-
-    def __post_init__(self) -> None:
-        whole(self, "vocabulary", 1)
-        whole(self, "pairs", 1)
 
 
 @dataclass(frozen=True)

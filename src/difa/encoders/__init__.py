@@ -1,23 +1,25 @@
 """Words -> vectors: one vector per word, max-pooled over its subwords, at a chosen hidden layer.
 
-`source` finds an encoder's folder, `export` cuts it at its layer and writes it as ONNX, `onnx` runs it, `cache` keeps vectors
-on disk, `stored` puts an encoder into a model folder, `origin` checks one that a folder only names, `none` stands in where there
-is no encoder. Nothing here but `export` needs torch or transformers, once per encoder and layer, and `eager`, for an encoder that
-cannot be exported.
+`source` finds an encoder's folder, `convert` cuts it at its layer and writes it as ONNX, `onnx` runs it, `cache` keeps vectors on
+disk. Nothing here but `convert` needs torch or transformers, once per encoder and layer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from difa.config import NO_ENCODER, EncoderConfig
 from difa.document import Document, Encoded
+from difa.errors import ModelError
 
 LONGEST_WORD = 1000
 """Characters of a word that an encoder reads, so that one word cannot cost more than a page of text; the views see all of it."""
+_GRAPH, _TOKENIZER = "encoder.onnx", "tokenizer.json"  # files in a model folder
 
 Progress = Callable[[int], None]
 """Called with the number of documents just finished."""
@@ -57,13 +59,35 @@ class Encoder(Protocol):
         ...
 
 
+class NoEncoder:
+    """No encoder: every word has a vector of no numbers, and is one piece."""
+
+    spec = EncoderSpec(NO_ENCODER, layer=0, dimension=0, max_length=0, sha256="", fingerprint=NO_ENCODER)
+
+    def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
+        """The words alone: vectors (T, 0), pieces 1."""
+        encoded = [
+            Encoded(
+                tuple([word.text for word in document.words]),
+                np.empty((len(document.words), 0), np.float32),
+                np.ones(len(document.words), np.int64),
+            )
+            for document in documents
+        ]
+        if progress is not None:
+            progress(len(encoded))
+        return encoded
+
+    def vocabulary(self) -> list[str]:
+        """No words: there is no tokenizer."""
+        return []
+
+
 def load_encoder(config: EncoderConfig, cache: str | Path | None = None) -> Encoder:
     """The encoder that the settings name, exported if this is its first use; with a vector cache on request."""
     if config.name == NO_ENCODER:
-        from difa.encoders.none import NoEncoder
-
         return NoEncoder()
-    from difa.encoders.export import exported
+    from difa.encoders.convert import exported
     from difa.encoders.onnx import OnnxEncoder
     from difa.encoders.source import find
 
@@ -75,3 +99,26 @@ def with_cache(encoder: Encoder, cache: str | Path | None) -> Encoder:
     from difa.encoders.cache import CachedEncoder
 
     return encoder if cache is None or not encoder.spec.dimension else CachedEncoder(encoder, Path(cache))
+
+
+def encoder_files(encoder: Encoder) -> dict[str, bytes]:
+    """The files of an encoder in a model folder, by name; none where there is no encoder."""
+    from difa.encoders.cache import CachedEncoder
+    from difa.encoders.onnx import OnnxEncoder
+
+    inner = encoder.inner if isinstance(encoder, CachedEncoder) else encoder
+    if isinstance(inner, NoEncoder):
+        return {}
+    if not isinstance(inner, OnnxEncoder):
+        raise ModelError(f"expected an exported encoder to save, got {type(inner).__name__}")
+    return {_TOKENIZER: inner.exported.tokenizer.encode(), _GRAPH: inner.exported.graph}
+
+
+def restore_encoder(spec: EncoderSpec, files: Mapping[str, bytes], batch_tokens: int, threads: int | None) -> Encoder:
+    """The encoder of a model folder."""
+    if not spec.dimension:
+        return NoEncoder()
+    from difa.encoders.convert import ExportedEncoder
+    from difa.encoders.onnx import OnnxEncoder
+
+    return OnnxEncoder(ExportedEncoder(files[_GRAPH], files[_TOKENIZER].decode(), spec), batch_tokens, threads)

@@ -19,8 +19,7 @@ from difa.runtime.threads import bound_tokenizer
 from difa.runtime.windows import Window, plan_windows, pool_subwords
 
 if TYPE_CHECKING:
-    from difa.encoders.eager import TorchRunner
-    from difa.encoders.export import ExportedEncoder
+    from difa.encoders.convert import ExportedEncoder
 
 _PAD_TO = 4  # padded lengths are multiples of this: few distinct lengths, few wasted positions
 _CHUNK = 1024  # documents tokenised, run and pooled together
@@ -28,7 +27,7 @@ _LEAST_TOKENS = 256  # smaller batches than this are not split to occupy more th
 
 
 class OnnxEncoder:
-    """Runs an exported encoder; one that could not be exported runs on torch."""
+    """Runs an exported encoder."""
 
     def __init__(self, exported: ExportedEncoder, batch_tokens: int = 1024, threads: int | None = None) -> None:
         from tokenizers import Tokenizer
@@ -36,7 +35,7 @@ class OnnxEncoder:
         self.exported = exported
         self._batch_tokens = batch_tokens
         bound_tokenizer(threads)
-        self._runner = GraphRunner(exported.graph, threads) if exported.graph else _torch_runner(exported, threads)
+        self._runner = GraphRunner(exported.graph, threads)
         self._tokenizer = Tokenizer.from_str(exported.tokenizer)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
@@ -134,9 +133,3 @@ class OnnxEncoder:
 
         for (_, members), states in zip(batches, self._runner.each(run, batches), strict=True):
             yield from zip(members, states, strict=True)
-
-
-def _torch_runner(exported: ExportedEncoder, threads: int | None) -> TorchRunner:
-    from difa.encoders.eager import TorchRunner
-
-    return TorchRunner(exported, threads)

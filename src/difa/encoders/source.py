@@ -33,8 +33,6 @@ class EncoderFiles:
     layers: int
     sha256: str
     fingerprint: str
-    origin: str
-    """What finds it again: its name, or its folder's full path."""
 
     @property
     def has_safetensors(self) -> bool:
@@ -42,10 +40,10 @@ class EncoderFiles:
         return any((self.folder / name).is_file() for name in _SAFETENSORS)
 
 
-def find(config: EncoderConfig, *, download: bool = True) -> EncoderFiles:
-    """Find, check and identify the encoder that the settings name; without `download` only what this machine has counts."""
+def find(config: EncoderConfig) -> EncoderFiles:
+    """Find, check and identify the encoder that the settings name."""
     embedded = config.name == DEFAULT_ENCODER
-    folder = _embedded_folder() if embedded else _folder(config.name, download)
+    folder = _embedded_folder() if embedded else _folder(config.name)
     digest = _weights_digest(folder)
     if embedded and digest != EMBEDDED_SHA256:
         raise EncoderError(
@@ -57,9 +55,9 @@ def find(config: EncoderConfig, *, download: bool = True) -> EncoderFiles:
     layer = wanted + layers + 1 if wanted < 0 else wanted
     if not 0 <= layer <= layers:
         raise EncoderError(f"layer: expected 0 to {layers} (or −1 to −{layers + 1}) for {config.name}, got {wanted}")
-    named = embedded or not Path(config.name).expanduser().is_dir()
-    name, origin = (config.name, config.name) if named else (folder.resolve().name, str(folder.resolve()))
-    return EncoderFiles(name, folder, layer, layers, digest, _fingerprint(folder, digest), origin)
+    is_folder = not embedded and Path(config.name).expanduser().is_dir()
+    name = folder.resolve().name if is_folder else config.name
+    return EncoderFiles(name, folder, layer, layers, digest, _fingerprint(folder, digest))
 
 
 def sha256_of(path: Path) -> str:
@@ -76,26 +74,25 @@ def _embedded_folder() -> Path:
     return Path(found.submodule_search_locations[0]) / "model"
 
 
-def _folder(name: str, download: bool) -> Path:
+def _folder(name: str) -> Path:
     path = Path(name).expanduser()
     if path.is_dir():
         return path
     if path.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise EncoderError(f"encoder: expected a folder with config.json and weights, found none at {name}")
-    return _fetch(name, download)
+    return _fetch(name)
 
 
-def _fetch(name: str, download: bool) -> Path:
+def _fetch(name: str) -> Path:
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
         raise MissingExtraError("huggingface_hub", "fit", f"the encoder {name} from the Hugging Face hub") from None
     small = ["*.json", "*.txt", "*.model"]
     try:
-        folder = Path(snapshot_download(name, allow_patterns=[*small, "*.safetensors"], local_files_only=not download))
+        folder = Path(snapshot_download(name, allow_patterns=[*small, "*.safetensors"]))
         if not any((folder / weights).is_file() for weights in _WEIGHTS):
-            patterns = [*small, "pytorch_model*.bin"]
-            folder = Path(snapshot_download(name, allow_patterns=patterns, local_files_only=not download))
+            folder = Path(snapshot_download(name, allow_patterns=[*small, "pytorch_model*.bin"]))
         return folder
     except Exception as error:  # the hub client raises dozens of kinds, all meaning "could not be had"
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from difa.atomic import write_synced
 from difa.errors import MissingExtraError, ModelError
-from difa.model_folder import CONFIG, MOST_BYTES, parse_json, read_regular, reason_of
+from difa.model_folder import CONFIG, MOST_BYTES, read_regular, reason_of
 from difa.scratch import scratch_folder
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ def push(model: DiFA, repository: str, *, private: bool, revision: str | None, t
     with scratch_folder() as scratch:
         folder = scratch / "model"
         model.save(folder)
-        _refuse_origin(repository, folder)
         card, language = folder / "README.md", model.detector_.language
         header = _HEADER.format(language=f"language: {language}\n" if language else "")
         write_synced(card, (header + card.read_text(encoding="utf-8")).encode())
@@ -71,7 +70,6 @@ def fetched(repository: str, revision: str | None, token: str | None) -> Iterato
             if not target.is_relative_to(inside):
                 raise ModelError(f"{repository}: expected files of its own, got a link to elsewhere: {path.name[:100]!r}")
             write_synced(folder / path.name, read_regular(target, MOST_BYTES))
-        _refuse_origin(repository, folder)
         yield folder
 
 
@@ -84,12 +82,6 @@ def _download(repository: str, revision: str | None, token: str | None) -> Path:
             f"{repository}: the Hugging Face hub could not deliver the model ({reason_of(error)}): check the name, the revision "
             "and the connection"
         ) from None
-
-
-def _refuse_origin(repository: str, folder: Path) -> None:
-    path = folder / CONFIG
-    if path.is_file() and parse_json(path, read_regular(path, MOST_BYTES)).get("encoder_origin"):
-        raise ModelError(f"{repository}: expected a model that holds its encoder, got one that names it: such models stay local")
 
 
 def _client() -> Any:

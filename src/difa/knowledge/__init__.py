@@ -1,9 +1,9 @@
 """What is known about a language before any document is read.
 
 `wordlist` how common a word is (package wordfreq) · `spelling` what a misspelt word may have been · `letters` how words are
-spelled · `trigrams` which words follow which (package pocketsphinx, English) · `valence` praise and complaint (package
-vaderSentiment, English), `insults`, and `tone` for both together. Nothing here is learned from a corpus. `PACKAGES` names where
-each part comes from and its licence. A model folder records the versions, because others would give other scores.
+spelled · `trigrams` which words follow which (package pocketsphinx, English) · `tone` praise, complaint and insults
+(package vaderSentiment, English) · `word_cache` keeps numbers of words. Nothing here is learned from a corpus. `PACKAGES`
+names where each part comes from and its licence. A model folder records the versions, because others would give other scores.
 """
 
 from __future__ import annotations

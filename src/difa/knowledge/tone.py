@@ -1,17 +1,68 @@
 """How negative and how positive English words are: the valences of a lexicon, and insults on top of them.
 
-A negative word that is an insult is the sum of both; a word that the lexicon likes and that is used as an insult ("silly")
-counts on both sides.
+Valences from −4 to 4 come from the lexicon file of the package vaderSentiment; only the file is read, the package is never
+imported. A valence lexicon does not tell an insult from bad news: "war" and "tax" are as negative as "idiot". The insults,
+written for this project, do. They are examples from which a direction is learned, not a list to look words up in, so slurs
+against groups need not be spelled out here.
 """
 
 from __future__ import annotations
 
-from difa.knowledge.insults import insults
-from difa.knowledge.valence import valences
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from difa.errors import MissingExtraError
+
+_BY_STRENGTH = {
+    4.0: """
+        fuck fucking fucked fucker fuckers motherfucker shit shitty bullshit shithead asshole assholes arsehole bastard bastards
+        bitch bitches cunt dick dickhead prick wanker twat whore slut pussy douchebag douche jackass dumbass dipshit bollocks
+        scumbag cocksucker
+    """,
+    3.0: """
+        idiot idiots idiotic moron morons moronic imbecile imbeciles cretin cretins retard retarded stupid dumb dumbest stupidest
+        stupidity idiocy fool fools foolish loser losers liar liars coward cowards cowardly scum vermin pathetic worthless
+        disgusting filthy filth pig pigs rat rats parasite parasites trash garbage clown clowns buffoon jerk jerks creep creepy
+        pervert perverts psycho psychopath lunatic lunatics nutcase nutjob maniac freak freaks weirdo brainless clueless
+        braindead thug thugs crook crooks fraud hypocrite hypocrites hypocritical bigot bigots racist racists fascist nazi
+        traitor traitors tyrant scoundrel swine simpleton halfwit nitwit dimwit airhead bonehead numbskull dunce ignoramus
+        sucker suckers sucks suck crap crappy damn damned goddamn hell arse ass butt piss pissed turd fart
+    """,
+    2.0: """
+        ridiculous absurd laughable ludicrous ignorant ignorance arrogant dishonest corrupt greedy selfish lazy spineless gutless
+        crazy insane mad silly childish immature delusional deranged demented sick ugly fat stinks stinking lousy rotten nasty
+        vile evil shameful disgraceful despicable contemptible repulsive hateful obnoxious annoying insufferable incompetent
+        useless hopeless mindless senseless nonsense rubbish hogwash baloney lies lying whine whining whiner whiners crybaby
+        bully bullies trolls troll shut hate rape rapist murderer murderers killer
+    """,
+}
+
+
+@lru_cache(maxsize=1)
+def insults() -> Mapping[str, float]:
+    """Insults and scorn: words in lower case with a strength from 2 to 4."""
+    return {word: strength for strength, words in _BY_STRENGTH.items() for word in words.split()}
+
+
+@lru_cache(maxsize=1)
+def valences() -> Mapping[str, float]:
+    """Words made of letters, in lower case, with their mean valence."""
+    spec = find_spec("vaderSentiment")
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError("vaderSentiment", "fit", "fitting")
+    path = Path(next(iter(spec.submodule_search_locations))) / "vader_lexicon.txt"
+    entries = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines())
+    return {entry[0]: float(entry[1]) for entry in entries if len(entry) > 1 and entry[0].isalpha() and entry[0].islower()}
 
 
 def rated_words() -> dict[str, tuple[float, float]]:
-    """Words in lower case with their complaint (0 to 8) and their praise (0 to 4)."""
+    """Words in lower case with their complaint (0 to 8) and their praise (0 to 4).
+
+    A negative word that is an insult is the sum of both; a word that the lexicon likes and that is used as an insult ("silly")
+    counts on both sides.
+    """
     lexicon, hostile = valences(), insults()
     valence = {word: lexicon.get(word, 0.0) for word in dict.fromkeys([*lexicon, *hostile])}
     return {word: (max(-value, 0.0) + hostile.get(word, 0.0), max(value, 0.0)) for word, value in valence.items()}

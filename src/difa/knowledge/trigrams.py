@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from difa.document import FloatArray, IntArray
-from difa.knowledge.remembered import Remembered
+from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import plain
 
 FEATURES = ("support from the left", "support from the right", "gain when left out", "unknown to the trigrams")
@@ -56,7 +56,7 @@ class Trigrams:
         self._unit = float(self._log_math.log_to_ln(1000)) / 1000
         self.names: list[str | None] = [None, "<s>", "</s>"]
         self._numbers: dict[str | None, int] = {name: number for number, name in enumerate(self.names)}
-        self._words = Remembered(self._describe_word, 2)
+        self._words = WordCache(self._describe_word, 2)
         self._answers = _Answers(self)
         self._lock = Lock()
         self._end = self.chance("</s>")

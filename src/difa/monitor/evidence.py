@@ -10,6 +10,9 @@ where p-values are uniform. The first kind wins by a few very small p-values, th
 Whoever plays a fair game reaches 1/α times the capital with a chance of at most α, ever (Ville's inequality). With batch t a
 share of 1/(t(t+1)) of the capital enters the game, the rest waits: so a change that comes late is found as well, at a cost that
 grows with the logarithm of t only.
+
+One batch by itself is compared with the reference by the test of Kolmogorov and Smirnov for two samples: the reference is a
+sample, too. In large samples the chance of as large a difference D is exp(−2mD²) for one side, with m = nN/(n + N).
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ POWERS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.98)
 SLOPES = (0.3, 0.6, 0.9)
 """Factors λ: bets on a feed that is a little more unusual as a whole."""
 BETS = len(POWERS) + len(SLOPES)
+_TERMS = 100  # of Kolmogorov's series
 _SEED = 20050  # of places among equals
 _STEP, _STEPS = 0.01, 4096  # scores are kept in steps, so that a feed of any length takes little room
 
@@ -108,3 +112,40 @@ def is_step(value: int) -> bool:
 
 def _steps(scores: FloatArray) -> IntArray:
     return np.asarray(np.clip(np.floor(scores / _STEP), 0, _STEPS - 1), dtype=np.int64)
+
+
+def more_unusual(p_values: FloatArray, references: int) -> float:
+    """Chance that normal text has as clear an excess of small p-values: one-sided."""
+    return math.exp(-2 * _size(p_values, references) * max(_excess(p_values, references), 0.0) ** 2)
+
+
+def different(p_values: FloatArray, references: int) -> float:
+    """Chance that normal text differs as much either way: two-sided."""
+    distance = max(_excess(p_values, references), _lack(p_values, references))
+    square = 2 * _size(p_values, references) * distance**2
+    if square < 0.1:  # the series needs many terms, and the chance is 1 to many digits
+        return 1.0
+    return min(1.0, 2 * sum(math.copysign(math.exp(-square * j * j), j % 2 - 0.5) for j in range(1, _TERMS)))
+
+
+def _size(p_values: FloatArray, references: int) -> float:
+    return len(p_values) * references / (len(p_values) + references)
+
+
+def _excess(p_values: FloatArray, references: int) -> float:
+    """The most by which the batch has a larger share at or above some score than the reference."""
+    ordered = np.sort(p_values)
+    at_most = np.searchsorted(ordered, ordered, side="right") / len(ordered)
+    return float(np.max(at_most - _above(ordered, references)))
+
+
+def _lack(p_values: FloatArray, references: int) -> float:
+    """The most by which it has a smaller one."""
+    ordered = np.append(np.sort(p_values), 1.0)
+    below = np.searchsorted(ordered[:-1], ordered, side="left") / len(p_values)
+    return float(np.max(_above(ordered, references) - below))
+
+
+def _above(p_values: FloatArray, references: int) -> FloatArray:
+    """Share of the reference at or above the score of each document."""
+    return (p_values * (references + 1) - 1) / references

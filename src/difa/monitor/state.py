@@ -20,7 +20,7 @@ _REMEMBERED = 1000  # batches that are known again
 
 
 @dataclass(frozen=True)
-class State:
+class MonitorState:
     """What is kept between runs: counts, evidence and checksums, never a text."""
 
     model: str
@@ -51,9 +51,9 @@ def model_key(detector: Detector) -> str:
     return content.hexdigest()[:16]
 
 
-def read_state(path: Path, detector: Detector, false_alarm: float) -> State:
+def read_state(path: Path, detector: Detector, false_alarm: float) -> MonitorState:
     """The state of an earlier run, or a new one where there is no file."""
-    fresh = State(model_key(detector), false_alarm)
+    fresh = MonitorState(model_key(detector), false_alarm)
     try:
         found = _parse(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -74,7 +74,7 @@ def read_state(path: Path, detector: Detector, false_alarm: float) -> State:
     return found
 
 
-def write_state(path: Path, state: State) -> None:
+def write_state(path: Path, state: MonitorState) -> None:
     """Replace the file, whole or not at all."""
     record = {
         "difa_monitor": FORMAT,
@@ -92,7 +92,7 @@ def write_state(path: Path, state: State) -> None:
         json.dump(record, file, indent=1)
 
 
-def _parse(record: dict[str, Any]) -> State:
+def _parse(record: dict[str, Any]) -> MonitorState:
     logs = tuple(-math.inf if log is None else float(log) for log in record["log_capital"])
     if record["difa_monitor"] != FORMAT or len(logs) != BETS or any(math.isnan(log) or log == math.inf for log in logs):
         raise ValueError("not a state of this version")
@@ -105,6 +105,6 @@ def _parse(record: dict[str, Any]) -> State:
     since, seen = record["alarm_since"], tuple(map(str, record["seen"]))
     evidence = Evidence(logs, counts["batches"])
     alarm = None if since is None else str(since)
-    return State(
+    return MonitorState(
         str(record["model"]), float(record["false_alarm"]), evidence, feed, counts["documents"], counts["flagged"], alarm, seen
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from difa.monitor.moved import percent
+from difa.monitor.differences import percent
 from difa.monitor.watch import BatchReport, Monitor
-from difa.report.marks import visible
+from difa.report.highlight import visible
 
 _NAMED = 0.01  # chance below which a batch is said to be unlike normal text
 _PREFIX = "difa_monitor"
@@ -29,7 +29,7 @@ def batch_lines(report: BatchReport, threshold: float) -> list[str]:
         lines.append(f"  more unusual than normal text (chance {report.more_unusual:.1g})")
     elif report.different < _NAMED:
         lines.append(f"  unlike normal text, but not more unusual (chance {report.different:.1g})")
-    lines += [f"  {move.sentence}" for move in report.moves]
+    lines += [f"  {difference.sentence}" for difference in report.differences]
     again = "; counted before, not again" if report.repeated else ""
     lines.append(f"  evidence of a change so far: {odds(report.log10_evidence)}; alarm at {odds(threshold)}{again}")
     return lines

@@ -17,11 +17,10 @@ from difa.decide import Rule, flag
 from difa.document import Result
 from difa.errors import InputError
 from difa.estimator import DiFA
-from difa.monitor.compare import different, more_unusual
-from difa.monitor.evidence import Pool, draw_places
-from difa.monitor.moved import Move, find_moves
-from difa.monitor.state import State, model_key
-from difa.monitor.tally import Tally, tally
+from difa.monitor.batch import BatchCounts, count_batch
+from difa.monitor.differences import Difference, find_differences
+from difa.monitor.evidence import Pool, different, draw_places, more_unusual
+from difa.monitor.state import MonitorState, model_key
 from difa.prefetch import chunk_documents
 from difa.words import as_documents
 
@@ -50,7 +49,7 @@ class BatchReport:
     alarm: bool
     repeated: bool
     """Whether the same batch was counted before, and so not again."""
-    moves: tuple[Move, ...]
+    differences: tuple[Difference, ...]
 
     @property
     def share(self) -> float:
@@ -58,9 +57,9 @@ class BatchReport:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields, as JSON has them."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "moves"}
-        moves = [{**vars(move), "sentence": move.sentence} for move in self.moves]
-        return fields | {"share": self.share, "interval": list(self.interval), "moves": moves}
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "differences"}
+        differences = [{**vars(difference), "sentence": difference.sentence} for difference in self.differences]
+        return fields | {"share": self.share, "interval": list(self.interval), "differences": differences}
 
 
 class Monitor:
@@ -74,12 +73,12 @@ class Monitor:
     """
 
     def __init__(
-        self, model: DiFA, *, fpr: float | None = None, false_alarm: float = FALSE_ALARM, state: State | None = None
+        self, model: DiFA, *, fpr: float | None = None, false_alarm: float = FALSE_ALARM, state: MonitorState | None = None
     ) -> None:
         check_rate("false_alarm", false_alarm)
         self.model, self.false_alarm = model, false_alarm
         self.rule = Rule.in_force(fpr, None, own=(model.fpr, None))
-        self.state = state or State(model_key(model.detector_), false_alarm)
+        self.state = state or MonitorState(model_key(model.detector_), false_alarm)
         self._references = len(model.detector_.document_reference.values)
 
     @property
@@ -95,9 +94,9 @@ class Monitor:
 
     def look(self, name: str, documents: Iterable[Any]) -> BatchReport:
         """Score a batch and judge it."""
-        return self.judge(name, tally(self.score(documents)))
+        return self.judge(name, count_batch(self.score(documents)))
 
-    def judge(self, name: str, batch: Tally) -> BatchReport:
+    def judge(self, name: str, batch: BatchCounts) -> BatchReport:
         """Judge a batch that was scored, and count it into the running evidence."""
         if not batch.documents:
             raise InputError(f"{name}: expected documents, got none")
@@ -117,10 +116,10 @@ class Monitor:
             log10_evidence=self.state.evidence.log_capital / math.log(10),
             alarm=self.state.is_alarm,
             repeated=repeated,
-            moves=tuple(find_moves(batch, self.model.detector_)),
+            differences=tuple(find_differences(batch, self.model.detector_)),
         )
 
-    def _count(self, name: str, batch: Tally) -> None:
+    def _count(self, name: str, batch: BatchCounts) -> None:
         state = self.state
         pool = Pool(self.model.detector_.document_reference.values, state.feed)
         evidence = state.evidence.after(pool.rank(batch.scores, draw_places(batch.documents, state.documents)))

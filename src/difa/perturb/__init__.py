@@ -2,7 +2,8 @@
 
 The paper's three kinds: `form` mutates the string of a word (its vectors are then computed anew), `semantic` puts the vector of a
 word of another document in its place, `mixed` does both. The other kinds are errors of real text, made from words alone
-(`errors`) with the strings of `strings`. Each hits a single word or, in diffuse variants, several. Everything random
+(`word_errors`) or from the letters of a word
+(`string_errors`). Each hits a single word or, in diffuse variants, several. Everything random
 comes from the generator that is passed in.
 """
 
@@ -17,9 +18,8 @@ from difa.config import PAPER_KINDS, PerturbConfig
 from difa.document import Encoded, FloatArray
 from difa.encoders import Encoder
 from difa.knowledge.wordlist import word_list
-from difa.perturb.changes import Material
-from difa.perturb.errors import ERRORS
-from difa.perturb.strings import MUTATIONS, gibberish
+from difa.perturb.string_errors import MUTATIONS, gibberish
+from difa.perturb.word_errors import ERRORS, Material
 from difa.words import from_tokens
 
 _VOCABULARY = 30_000  # words of the language that stand in for the vocabulary of an encoder that has none

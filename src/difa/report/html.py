@@ -8,7 +8,7 @@ from __future__ import annotations
 from html import escape
 
 from difa.document import Explanation, Result, WordScore
-from difa.report.marks import strength_of, unusual_words, visible
+from difa.report.highlight import strength_of, unusual_words, visible
 from difa.report.sentences import document_sentence, explain_sentence, rarity, word_sentence
 
 WORD_STYLE = """

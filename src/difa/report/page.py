@@ -11,8 +11,8 @@ from pathlib import Path
 
 from difa import __version__
 from difa.document import Result
-from difa.report.charts import p_histogram
-from difa.report.excerpt import excerpt
+from difa.fuse import speak_of
+from difa.report.highlight import excerpt
 from difa.report.html import WORD_STYLE, safe, shaded_text
 from difa.report.sentences import document_sentence
 from difa.report.summary import FlaggedWord, Group, Summary, Worst, value_of
@@ -20,17 +20,7 @@ from difa.report.summary import FlaggedWord, Group, Summary, Worst, value_of
 _WORDS = 15
 _GROUPS = 40
 _NAME = 60  # characters of an id or a group
-VIEWS = {
-    "language": "rare words, odd spelling",
-    "phrase": "words that do not fit their neighbours",
-    "tone": "unusually negative or positive",
-    "critic": "looks like an error",
-    "form": "unusual shape of the word",
-    "neighbour": "used unlike normal text",
-    "semantic": "does not fit its surroundings",
-    "collocation": "unusual pairs of words",
-    "feed": "like the odd words of new text",
-}
+_WIDTH, _HEIGHT, _LEFT, _BELOW, _ABOVE = 720, 230, 46, 34, 18  # of the histogram
 
 
 def report_html(summary: Summary, title: str, sources: Sequence[str] = (), learned: Sequence[str] = ()) -> str:
@@ -99,7 +89,39 @@ def _histogram(summary: Summary) -> str:
         "Documents by p-value: how many normal documents are as unusual. Text like your normal text fills every step alike, up "
         f"to the dashed line; what differs stands out as a high bar at the left.{flagged}"
     )
-    return _section("Beside normal text", note, p_histogram(summary.histogram, limit))
+    return _section("Beside normal text", note, _p_histogram(summary.histogram, limit))
+
+
+def _p_histogram(counts: Sequence[int], flagged_up_to: float) -> str:
+    """Documents by p-value, with what normal text would give as a line.
+
+    Args:
+        counts: documents in equal steps of the p-value from 0 to 1.
+        flagged_up_to: the highest p-value that is flagged; the steps below it are coloured.
+    """
+    steps, expected = len(counts), sum(counts) / len(counts)
+    top = max([*counts, expected, 1])
+    width, height = (_WIDTH - _LEFT) / steps, _HEIGHT - _BELOW - _ABOVE
+    floor = _HEIGHT - _BELOW
+    bars = "".join(
+        f"<rect class='b{' hot' if at / steps < flagged_up_to else ''}' x='{_LEFT + at * width + 1.5:.1f}' "
+        f"y='{floor - height * count / top:.1f}' width='{width - 3:.1f}' height='{height * count / top:.1f}' rx='2'>"
+        f"<title>p {at / steps:.2f} to {(at + 1) / steps:.2f}: {count:,} documents</title></rect>"
+        for at, count in enumerate(counts)
+    )
+    line = floor - height * expected / top
+    marks = "".join(
+        f"<text x='{_LEFT + share * (_WIDTH - _LEFT):.1f}' y='{floor + 18}' text-anchor='{anchor}'>{share:g}</text>"
+        for share, anchor in ((0, "start"), (0.25, "middle"), (0.5, "middle"), (0.75, "middle"), (1, "end"))
+    )
+    return (
+        f"<svg viewBox='0 0 {_WIDTH} {_HEIGHT}' role='img' aria-label='Histogram of document p-values'>"
+        f"<line class='axis' x1='{_LEFT}' x2='{_WIDTH}' y1='{floor + 0.5}' y2='{floor + 0.5}'/>{bars}"
+        f"<line class='expected' x1='{_LEFT}' x2='{_WIDTH}' y1='{line:.1f}' y2='{line:.1f}'/>"
+        f"<text x='{_WIDTH}' y='{line - 6:.1f}' text-anchor='end'>normal text: {expected:,.0f} in each step</text>"
+        f"<text x='{_LEFT - 8}' y='{floor - height + 4:.1f}' text-anchor='end'>{top:,.0f}</text>"
+        f"<text x='{_LEFT - 8}' y='{floor + 4}' text-anchor='end'>0</text>{marks}</svg>"
+    )
 
 
 def _by(name: str, groups: Mapping[str, Group]) -> str:
@@ -174,7 +196,7 @@ def _views(summary: Summary) -> str:
     if not total:
         return ""
     rows = "".join(
-        f"<tr><td><b>{safe(view)}</b> <span class='note'>{VIEWS.get(view, '')}</span></td><td class='n'>{count:,}</td>"
+        f"<tr><td><b>{safe(view)}</b> <span class='note'>{safe(speak_of(view).subject)}</span></td><td class='n'>{count:,}</td>"
         f"<td><div class='track'><i style='width:{100 * count / max(summary.views.values()):.0f}%'></i></div></td></tr>"
         for view, count in summary.views.most_common()
     )

@@ -1,89 +1,25 @@
-"""A scored word or document -> one sentence that a person would say.
+"""A scored word, a document, or all documents -> what a person would say of them, in sentences.
 
 Only what is rare is said: a view speaks if at most 1 normal word in 20 has as much of its evidence. With the reasons of an
-explanation the sentence says what was found; without them, what the view looks at.
+explanation the sentence says what was found; without them, what the view looks at. The words themselves stand beside each view.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from difa.decide import UNUSUAL
-from difa.document import Explanation, Reason, Result, WordScore
-from difa.report.marks import unusual_words, visible
+from difa.document import IMPLIED, Explanation, Reason, Result, WordScore
+from difa.fuse import speak_of
+from difa.report.highlight import unusual_words, visible
 
 Reasons = Mapping[str, Sequence[Reason]]
 
 _RARE = -math.log(UNUSUAL)  # evidence from which a view is mentioned
 _SHARE = 0.2  # of a view's evidence, from which a reason is
 _CAUSES = 2  # said of a word at most
-
-_GENERAL = {
-    "language": "is rare",
-    "phrase": "does not fit between its neighbours",
-    "tone": "stands out in tone",
-    "critic": "looks like an error",
-    "form": "has an unusual form",
-    "neighbour": "is used unlike any word of your normal text",
-    "semantic": "does not fit its surroundings",
-    "collocation": "is unusual beside its neighbours",
-    "feed": "is like the words that stand out in your new text",
-}
-# What the views' reasons say, and what a person would, the most telling first. An empty phrase is not worth saying.
-_PLAIN = tuple(
-    (re.compile(pattern), phrase)
-    for pattern, phrase in (
-        (r"(looks like an error: )?repeats the word before it", "repeats the word before it"),
-        (r"never seen among", "never occurs in your normal text"),
-        (r"seen once among", "occurs only once in your normal text"),
-        (r"seen (\d+) times among (\d+)", r"is rare in your normal text (\1 of \2 words)"),
-        (r"perhaps .* run together", "looks like two words run together"),
-        (r"looks like an error: part of a word torn apart", "looks like part of a word torn apart"),
-        (r"sounds more (negative|positive)", r"sounds unusually \1"),
-        (r"a (negative|positive) word", r"is an unusually \1 word"),
-        (r"unusual spelling|looks like an error: (odd letters|oddest letter)", "is spelt oddly"),
-        (
-            r"looks like an error: (odd capitals|a capital|all capitals|has digits|only marks|letters with)",
-            "has odd capitals, digits or marks",
-        ),
-        (r"reads better without it", "is one that the text reads better without"),
-        (r"unusual (?:after|before) the (start|end) in English", r"is unusual at the \1 of a text"),
-        (r"unusual (after|before) ('.*'|\".*\") in English", r"is unusual \1 \2"),
-        (r"rare beside|looks like an error: rare (after|before)", "is unusual beside its neighbours"),
-        (r"high longest run of consonants", "has many consonants in a row"),
-        (r"low share of vowels", "has few vowels"),
-        (r"high share of vowels", "has many vowels"),
-        (r"high share of its longest run", "repeats its letters"),
-        (r"high share of digits|low share of letters", "has many digits or marks"),
-        (r"high share of capitals", "is written in capitals"),
-        (r"high share of punctuation", "has many marks"),
-        (r"(looks like an error: |high )length", "is unusually long"),
-        (r"low length", "is unusually short"),
-        (r"nearest use in normal text", "is used unlike any word of your normal text"),
-        (r"(high|low) (similarity|distance|norm|agreement|spread)", "does not fit its surroundings"),
-        (r"one letter from|looks like an error", "looks like an error"),
-        (r"like the words that stand out in the feed", "is like the words that stand out in your new text"),
-        (r"falls into \d+ pieces|(high|low) |silent|neutral|unknown to the trigrams|looks like no error", ""),
-    )
-)
-_RANK = {phrase: rank for rank, (_, phrase) in enumerate(_PLAIN)}
-_IMPLIED = (  # by a word that never occurs, by a suggestion, or by whatever else there is to say
-    "is used unlike any word of your normal text",
-    "looks like an error",
-    "is like the words that stand out in your new text",
-)
-_DOCUMENT = {
-    "words": "its words are unusual together",
-    "tone": "its tone is unlike theirs",
-    "critic": "it reads as if it had errors",
-    "phrase": "several of its phrases are unusual",
-    "neighbour": "it uses words in other ways",
-    "language": "its words are rare",
-    "form": "its words have unusual forms",
-    "feed": "it is like what stands out in your new texts",
-}
 
 
 def word_sentence(word: WordScore, reasons: Reasons | None = None) -> str:
@@ -127,30 +63,55 @@ def rarity(p_value: float) -> str:
     return f"as rare as 1 word in {round(count / digits) * digits:,}"
 
 
+def overview(results: Sequence[Result], rate: float, learned: Sequence[str]) -> str:
+    """How many documents are flagged, beside how many chance would flag, and what is unusual about all of them.
+
+    Args:
+        results: of all new documents, flagged.
+        rate: false-alarm rate by which they were.
+        learned: what the new text taught, one sentence each.
+    """
+    flagged, documents = sum(result.is_anomaly for result in results), len(results)
+    chance = rate * documents
+    by_chance = "fewer than one" if chance < 1 else f"about {chance:.0f}"
+    verb = "is" if flagged == 1 else "are"
+    counted = f"{flagged:,} of {documents:,} documents {verb} flagged"  # how many of them do not belong, chance leaves open
+    return " ".join([f"{counted} (normal text would have {by_chance}, at a false-alarm rate of {100 * rate:g} %).", *learned])
+
+
+def explanation_record(explained: Explanation) -> dict[str, Any]:
+    """The fields of `difa explain --json`: the result with the rate in force and its sentence, and for each of its unusual words
+    a sentence and the reasons.
+    """
+    result = explained.result
+    record = result.to_dict()
+    for t in unusual_words(result):
+        reasons = explained.reasons[t]
+        record["words"][t]["sentence"] = word_sentence(result.words[t], reasons)
+        record["words"][t]["reasons"] = {view: [reason.to_dict() for reason in found] for view, found in reasons.items()}
+    learned = {"learned": list(explained.learned)} if explained.learned else {}
+    return {"sentence": explain_sentence(explained), "rule": explained.rule, "rate": explained.rate, **learned, **record}
+
+
 def _causes(word: WordScore, reasons: Reasons | None) -> list[str]:
     """The most telling phrases, each once: by importance to a reader, then by evidence."""
     strongest = sorted(((value, view) for view, value in word.evidence.items() if value >= _RARE), reverse=True)
-    found = dict.fromkeys(phrase for _, view in strongest for phrase in _phrases(view, (reasons or {}).get(view, ())))
-    said = [spoken for _, spoken in sorted(found, key=lambda pair: pair[0])]
-    telling = [phrase for phrase in said if phrase not in _IMPLIED]
-    return (telling or said)[:_CAUSES]
+    ranks: dict[str, int] = {}
+    for _, view in strongest:
+        for phrase, rank in _phrases(view, (reasons or {}).get(view, ())).items():
+            ranks.setdefault(phrase, rank)
+    said = sorted(ranks, key=ranks.__getitem__)
+    return ([phrase for phrase in said if ranks[phrase] < IMPLIED] or said)[:_CAUSES]
 
 
-def _phrases(view: str, reasons: Sequence[Reason]) -> list[tuple[int, str]]:
+def _phrases(view: str, reasons: Sequence[Reason]) -> dict[str, int]:
     """What a view has to say, with its rank: from its reasons, or else what it looks at."""
-    spoken = [plain(reason.text) for reason in reasons if reason.weight >= _SHARE]
-    general = _GENERAL.get(view, f"stands out by {view}")
-    return [pair for pair in spoken if pair and pair[1]] or [(_RANK.get(general, len(_PLAIN)), general)]
-
-
-def plain(reason: str) -> tuple[int, str] | None:
-    """A reason in plain words, and its rank among them; None for one that nobody has put into plain words."""
-    text = visible(reason)
-    found = ((rank, pattern.match(text), phrase) for rank, (pattern, phrase) in enumerate(_PLAIN))
-    return next(((rank, match.expand(phrase)) for rank, match, phrase in found if match), None)
+    found = {reason.plain: reason.kind.rank for reason in reasons if reason.weight >= _SHARE and reason.plain}
+    general = speak_of(view)
+    return found or {general.word: general.rank}
 
 
 def _trait(result: Result) -> str:
     name, value = max(result.evidence.items(), key=lambda item: item[1], default=("", 0.0))
-    phrase = _DOCUMENT.get(name.partition(":")[0])
+    phrase = speak_of(name.partition(":")[0]).document
     return f": {phrase}" if phrase and value >= _RARE else ""

@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from difa.document import Explanation, Reason, Result, WordScore
-from difa.report.excerpt import excerpt
-from difa.report.marks import strength_of, unusual_words, visible
+from difa.report.highlight import excerpt, strength_of, unusual_words, visible
 from difa.report.sentences import Reasons, document_sentence, explain_sentence, word_sentence
+from difa.views import SILENT
 
 _SHADES = ("", "black on #fff3bf", "black on #ffd43b", "black on #ff922b", "white on #e03131")
 _SHORT = 400  # characters of a document in a list
@@ -107,7 +107,7 @@ def _table(explained: Explanation, most: int) -> Table:
 
 def _why(evidence: float, reasons: tuple[Reason, ...]) -> Text:
     share = math.exp(-evidence)
-    if reasons and reasons[0].text.startswith("silent"):
+    if reasons and reasons[0].kind == SILENT:
         return Text(reasons[0].text, style="dim")
     if evidence < -math.log(0.2):
         return Text("nothing unusual", style="dim")

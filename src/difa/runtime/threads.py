@@ -17,7 +17,7 @@ _MEMBERSHIP = Path("/proc/self/cgroup")
 def core_count() -> int:
     """Cores that this process may use."""
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    limits = [bound, _quota(_GROUPS, _MEMBERSHIP), _wished(os.environ.get("OMP_NUM_THREADS", ""))]
+    limits = [bound, group_quota(_GROUPS, _MEMBERSHIP), _wished(os.environ.get("OMP_NUM_THREADS", ""))]
     return min(limit for limit in limits if limit is not None)
 
 
@@ -40,7 +40,7 @@ def one_torch_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _quota(groups: Path, membership: Path) -> int | None:
+def group_quota(groups: Path, membership: Path) -> int | None:
     """The tightest `cpu.max` of the process's control group and those above it, in whole cores; None without one."""
     try:
         lines = membership.read_text().splitlines()

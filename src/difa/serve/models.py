@@ -21,7 +21,7 @@ from difa.allow import AllowList
 from difa.document import Document, Explanation, Result
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
-from difa.report.marks import visible
+from difa.report.highlight import visible
 from difa.runtime.stopping import Abandoned
 from difa.serve.batching import Item, Lane
 from difa.serve.cost import cost_of

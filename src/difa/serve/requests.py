@@ -17,7 +17,7 @@ from difa.decide import Rule, flag
 from difa.document import Document, Explanation, Reason, Result
 from difa.errors import InputError
 from difa.formats.lines import kind_of, parse_record
-from difa.report.marks import unusual_words
+from difa.report.highlight import unusual_words
 from difa.report.sentences import document_sentence, word_sentence
 from difa.serve.cost import cost_of
 from difa.serve.errors import Refusal

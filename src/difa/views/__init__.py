@@ -11,20 +11,23 @@ from importlib import import_module
 
 from difa.config import NO_ENCODER, VIEW_NAMES, Config
 from difa.errors import ConfigError
-from difa.views.view import Further, Lesson, SavedView, View, ViewKind
+from difa.views.view import SILENT, AddedDocuments, SavedView, TrainingData, View, ViewKind, Wording
 
 __all__ = [
-    "Further",
-    "Lesson",
+    "SILENT",
+    "AddedDocuments",
     "SavedView",
+    "TrainingData",
     "View",
     "ViewKind",
+    "Wording",
     "check_views",
     "extend_view",
     "fit_view",
     "prepare_views",
     "restore_view",
     "view_kind",
+    "wording_of",
 ]
 
 
@@ -36,6 +39,12 @@ def view_kind(name: str) -> ViewKind:
     return kind
 
 
+def wording_of(name: str) -> Wording:
+    """How reports speak of a view, and of any other name."""
+    known = view_kind(name).wording if name in VIEW_NAMES else None
+    return known or Wording(f"words that stand out by {name}", f"stands out by {name}")
+
+
 def check_views(config: Config) -> Config:
     """The same settings; views that see nothing but vectors are refused where there is no encoder."""
     blind = [name for name in config.views.names if view_kind(name).needs_vectors]
@@ -44,25 +53,25 @@ def check_views(config: Config) -> Config:
     return config
 
 
-def prepare_views(lesson: Lesson) -> None:
-    """Do once what fits in several threads must not do at the same time."""
-    for name in lesson.config.views.names:
+def prepare_views(data: TrainingData) -> None:
+    """Run set-up that is not thread-safe before views are fitted in parallel."""
+    for name in data.config.views.names:
         prepare = view_kind(name).prepare
         if prepare:
-            prepare(lesson)
+            prepare(data)
 
 
-def fit_view(name: str, lesson: Lesson) -> View:
+def fit_view(name: str, data: TrainingData) -> View:
     """Fit a view."""
-    return view_kind(name).fit(lesson)
+    return view_kind(name).fit(data)
 
 
-def extend_view(view: View, further: Further) -> View:
+def extend_view(view: View, added: AddedDocuments) -> View:
     """The view with what further documents add to its counts; what was trained stays as it is."""
     extend = view_kind(view.name).extend
     if extend is None:
         raise ConfigError(f"the view {view.name} is trained as a whole and cannot take further documents: fit anew")
-    return extend(view, further)
+    return extend(view, added)
 
 
 def restore_view(name: str, saved: SavedView) -> View:

@@ -12,21 +12,32 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from difa.config import LanguageConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.knowledge.letters import Letters, fold
-from difa.knowledge.remembered import Remembered
 from difa.knowledge.spelling import FLOOR
+from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import word_list
-from difa.views.masking import Mask, most_frequent, rare_words, readable, shared_runs
-from difa.views.packed_strings import pack, unpack_values
-from difa.views.view import ViewKind
+from difa.views.stored_words import Mask, most_frequent, pack, rare_words, readable, shared_runs, unpack_values
+from difa.views.view import ViewKind, Wording
 
 CORPUS_SHARE = 0.9
 """How much the corpus counts in the frequency of a word; the language has the rest."""
+_UNSEEN = "never occurs in your normal text"
+_NEVER = ReasonKind("never seen", "never seen among {total} normal words", _UNSEEN, 10)
+_UNKNOWN = ReasonKind("unknown", "never seen among {total} normal words, and not a known word", _UNSEEN, 10)
+_NEW = ReasonKind("new here", "never seen among {total} normal words, {commonness} in general", _UNSEEN, 10)
+_ONCE = ReasonKind("seen once", "seen once among {total} normal words", "occurs only once in your normal text", 11)
+_SEEN = ReasonKind(
+    "seen", "seen {count} times among {total} normal words", "is rare in your normal text ({count} of {total} words)", 12
+)
+_SPELLING = ReasonKind("spelling", "unusual spelling: {letters!r}", "is spelt oddly", 30)
+_ENDING = ReasonKind("ending", "unusual spelling: it ends in {letters!r}", "is spelt oddly", 30)
+_PIECES = ReasonKind("pieces", "falls into {pieces} pieces")
 
 
 class LanguageView:
@@ -58,26 +69,28 @@ class LanguageView:
         self._counts: dict[str, int] = dict(zip(words, counts.tolist(), strict=True))
         self._total = sum(self._counts.values())
         self._letters = Letters(readable(words), config.order, self._runs)
-        self._surprises = Remembered(lambda word: (self.surprise(word),), 1)
+        self._surprises = WordCache(lambda word: (self.surprise(word),), 1)
 
     @classmethod
-    def fit(cls, documents: Sequence[Encoded], config: LanguageConfig, language: str | None, least: int = 1) -> LanguageView:
-        """Count the words; of a very large vocabulary the most frequent are kept, readable if `least` documents have them."""
+    def fit(
+        cls, documents: Sequence[Encoded], config: LanguageConfig, language: str | None, min_documents: int = 1
+    ) -> LanguageView:
+        """Count the words; of a very large vocabulary the most frequent are kept, readable if `min_documents` have them."""
         counted = Counter(fold(word) for document in documents for word in document.words)
-        rare = rare_words(documents, least, language)
+        rare = rare_words(documents, min_documents, language)
         mask = Mask.of(counted) if rare else Mask()
         kept = mask.apply(most_frequent(counted, config.vocabulary), rare)
-        runs = shared_runs(documents, rare, config.order, least)
+        runs = shared_runs(documents, rare, config.order, min_documents)
         return cls(config, list(kept), np.array(list(kept.values()), dtype=np.int64), language, mask, runs)
 
-    def extended(self, documents: Sequence[Encoded], least: int) -> LanguageView:
-        """The same with the words of further documents; new ones are readable if `least` of these have them."""
+    def extended(self, documents: Sequence[Encoded], min_documents: int) -> LanguageView:
+        """The same with the words of further documents; new ones are readable if `min_documents` of these have them."""
         counted = Counter(fold(word) for document in documents for word in document.words)
-        rare = rare_words(documents, least, self._known.language)
+        rare = rare_words(documents, min_documents, self._known.language)
         mask = self._mask if self._mask.key or not rare else Mask.of(counted)
         kept = most_frequent(mask.add(self._counts, counted, rare), self.config.vocabulary)
         new = {word for word in rare if not self._count(word)}
-        runs = Counter(self._runs) + Counter(shared_runs(documents, new, self.config.order, least))
+        runs = Counter(self._runs) + Counter(shared_runs(documents, new, self.config.order, min_documents))
         counts = np.array(list(kept.values()), dtype=np.int64)
         return LanguageView(self.config, list(kept), counts, self._known.language, mask, dict(sorted(runs.items())))
 
@@ -143,21 +156,25 @@ class LanguageView:
     def _reasons(self, word: str, pieces: int) -> list[Reason]:
         folded = fold(word)
         count = self._count(folded)
-        seen = "never seen" if count == 0 else "seen once" if count == 1 else f"seen {count} times"
         extra = self.config.piece_weight * (pieces - 1)
         total = max(self.surprise(word) + extra, 1e-12)
-        rarity = f"{seen} among {self._total} normal words"
         frequency = self._known.frequency(word) if self._known else None
-        if count == 0 and frequency is not None:
-            rarity += ", and not a known word" if frequency == 0 else f", {_commonness(frequency)} in general"
-        reasons = [Reason(rarity, self._rarity(word) / total)]
+        values: dict[str, Any] = {"total": self._total}
+        if count:
+            kind, values = (_ONCE, values) if count == 1 else (_SEEN, {"count": count, **values})
+        elif frequency:
+            kind, values = _NEW, {"commonness": _commonness(frequency), **values}
+        else:
+            kind = _NEVER if frequency is None else _UNKNOWN
+        reasons = [Reason(kind, values, self._rarity(word) / total)]
         if count == 0 and folded and not frequency:
             surprises = self._letters.surprises(folded)
             at = int(np.argmax(surprises))
-            letters = f"{folded[max(0, at - 2) : at + 1]!r}" if at < len(folded) else f"it ends in {folded[-2:]!r}"
-            reasons.append(Reason(f"unusual spelling: {letters}", self._strangeness(folded) / total))
+            is_end = at == len(folded)
+            letters = folded[-2:] if is_end else folded[max(0, at - 2) : at + 1]
+            reasons.append(Reason(_ENDING if is_end else _SPELLING, {"letters": letters}, self._strangeness(folded) / total))
         if pieces > 1:
-            reasons.append(Reason(f"falls into {pieces} pieces", extra / total))
+            reasons.append(Reason(_PIECES, {"pieces": pieces}, extra / total))
         return sorted(reasons, key=lambda reason: -reason.weight)
 
 
@@ -166,10 +183,9 @@ def _commonness(frequency: float) -> str:
 
 
 VIEW = ViewKind(
-    fit=lambda lesson: LanguageView.fit(
-        lesson.documents, lesson.config.language, lesson.language, lesson.config.privacy.least_documents
-    ),
+    fit=lambda data: LanguageView.fit(data.documents, data.config.language, data.language, data.config.privacy.least_documents),
     restore=lambda saved: LanguageView.restore(saved.config.language, saved.tensors, saved.language),
-    extend=lambda view, further: view.extended(further.documents, further.config.privacy.least_documents),
+    extend=lambda view, added: view.extended(added.documents, added.config.privacy.least_documents),
     knowledge=("words",),
+    wording=Wording("rare and unknown words", "is rare", "its words are rare"),
 )

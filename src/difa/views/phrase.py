@@ -12,12 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.knowledge import ENGLISH
 from difa.knowledge.trigrams import trigrams
-from difa.views.view import ViewKind
+from difa.views.view import SILENT, ViewKind, Wording
 
 _LOWEST = -30.0  # gains below this are all the same: raw evidence starts here
+_UNKNOWN = ReasonKind("unknown", "unknown to the trigrams")
+_REPEATS = ReasonKind("repeats", "repeats the word before it", "repeats the word before it", 0)
+_BETTER = ReasonKind(
+    "better without", "reads better without it, between {before} and {after}", "is one that the text reads better without", 40
+)
+_AT_START = ReasonKind("unusual at the start", "unusual after the start in English", "is unusual at the start of a text", 41)
+_AT_END = ReasonKind("unusual at the end", "unusual before the end in English", "is unusual at the end of a text", 41)
+_AFTER = ReasonKind("unusual after", "unusual after {word!r} in English", "is unusual after {word!r}", 42)
+_BEFORE = ReasonKind("unusual before", "unusual before {word!r} in English", "is unusual before {word!r}", 42)
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,7 @@ class PhraseView:
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """What the neighbours say."""
         if self.language != ENGLISH:
-            return [[Reason("silent: the corpus is not in English", 0.0)] for _ in document.words]
+            return [[Reason(SILENT, {}, 0.0)] for _ in document.words]
         numbers = trigrams().describe([document.words])
         return [[_reason(document.words, at, *row)] for at, row in enumerate(numbers.tolist())]
 
@@ -54,20 +63,27 @@ class PhraseView:
 
 def _reason(words: Sequence[str], at: int, left: float, right: float, gain: float, unknown: float) -> Reason:
     if unknown:
-        return Reason("unknown to the trigrams", 0.0)
+        return Reason(_UNKNOWN, {}, 0.0)
     if at and words[at].lower() == words[at - 1].lower():
-        return Reason("repeats the word before it", 1.0)
-    before = repr(words[at - 1]) if at else "the start"
-    after = repr(words[at + 1]) if at + 1 < len(words) else "the end"
+        return Reason(_REPEATS, {}, 1.0)
+    is_last = at + 1 == len(words)
     if gain > 0:
-        return Reason(f"reads better without it, between {before} and {after}", 1.0)
-    return Reason(f"unusual {f'after {before}' if left <= right else f'before {after}'} in English", 1.0)
+        before, after = repr(words[at - 1]) if at else "the start", "the end" if is_last else repr(words[at + 1])
+        return Reason(_BETTER, {"before": before, "after": after}, 1.0)
+    if left <= right:
+        return Reason(_AFTER, {"word": words[at - 1]}, 1.0) if at else Reason(_AT_START, {}, 1.0)
+    return Reason(_AT_END, {}, 1.0) if is_last else Reason(_BEFORE, {"word": words[at + 1]}, 1.0)
 
 
 VIEW = ViewKind(
-    fit=lambda lesson: PhraseView(lesson.language),
+    fit=lambda data: PhraseView(data.language),
     restore=lambda saved: PhraseView(saved.language),
-    extend=lambda view, further: view,
+    extend=lambda view, added: view,
     knowledge=("trigrams",),
     english_only=True,
+    wording=Wording(
+        "words that do not fit between their neighbours",
+        "does not fit between its neighbours",
+        "several of its phrases are unusual",
+    ),
 )

@@ -11,9 +11,26 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from difa.config import Config
-from difa.document import Encoded, FloatArray, IntArray, Reason
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.encoders import Encoder
 from difa.perturb import Pseudo
+
+SILENT = ReasonKind("silent", "silent: the corpus is not in English")
+"""The only reason of a view that does not speak the corpus' language."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How reports speak of a view."""
+
+    subject: str
+    """The words that it finds: "rare and unknown words"."""
+    word: str
+    """What a sentence says of such a word where no reasons are given: "is rare"."""
+    document: str = ""
+    """What a sentence says of a document that is unusual by this view: "its words are rare"."""
+    rank: int = 80
+    """Place of `word` in a sentence, as in `ReasonKind`."""
 
 
 class View(Protocol):
@@ -40,7 +57,7 @@ class View(Protocol):
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TrainingData:
     """What views are fitted on: normal documents, errors made in them, and the language they are in."""
 
     documents: Sequence[Encoded]
@@ -51,7 +68,7 @@ class Lesson:
     seed: int
     encoder: Encoder
 
-    def without(self, left_out: Sequence[bool]) -> Lesson:
+    def without(self, left_out: Sequence[bool]) -> TrainingData:
         """The same without some of the documents, and without what was made of them."""
         new_index: dict[int, int] = {}
         for index, is_out in enumerate(left_out):
@@ -62,8 +79,8 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Further:
-    """What a fitted view takes over later: normal documents, and how many words it has learned from before."""
+class AddedDocuments:
+    """Normal documents that a fitted view learns later, and how many words it has learned from before."""
 
     documents: Sequence[Encoded]
     seen: int
@@ -86,11 +103,11 @@ class SavedView:
 class ViewKind:
     """What a view's module declares as `VIEW`."""
 
-    fit: Callable[[Lesson], View]
+    fit: Callable[[TrainingData], View]
     restore: Callable[[SavedView], View]
-    extend: Callable[[Any, Further], View] | None = None
+    extend: Callable[[Any, AddedDocuments], View] | None = None
     """The view with further documents; None where it would have to be trained anew."""
-    join: Callable[[Lesson, Sequence[Any]], View] | None = None
+    join: Callable[[TrainingData, Sequence[Any]], View] | None = None
     """The view of all documents from views that were fitted on parts of them; None where it is fitted like those."""
     knowledge: tuple[str, ...] = ()
     """Keys of `difa.knowledge.PACKAGES` that it needs when it scores: a model folder pins their versions."""
@@ -101,6 +118,8 @@ class ViewKind:
     needs_vectors: bool = False
     """Whether it sees nothing but vectors; the others do without where there is no encoder."""
     needs_errors: bool = False
-    """Whether it learns from errors made on purpose (`Lesson.pseudos`), which are made only where a view asks for them."""
-    prepare: Callable[[Lesson], None] | None = None
-    """Done once before several are fitted in threads: what they must not do at the same time."""
+    """Whether it learns from errors made on purpose (`TrainingData.pseudos`), which are made only where a view asks for them."""
+    wording: Wording | None = None
+    """Its words in reports; without them they say "stands out by" and its name."""
+    prepare: Callable[[TrainingData], None] | None = None
+    """Set-up that is not thread-safe, run before views are fitted in parallel."""

@@ -19,14 +19,35 @@ from functools import partial
 import numpy as np
 
 from difa.config import CriticConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.perturb import Pseudo
+from difa.views.critic.counts import DocumentCounts
 from difa.views.critic.network import Network, mean_logits, network_tensors, restore_networks, train
-from difa.views.critic.seen import Own
 from difa.views.critic.statistics import STATISTICS, Statistics
-from difa.views.view import Lesson, ViewKind
+from difa.views.view import TrainingData, ViewKind, Wording
 
 _NETWORKS = ("plain", "vector")
+_ERROR = "looks like an error"
+_PLAIN = {
+    "repeats the word before it": ("repeats the word before it", 0),
+    "part of a word torn apart": ("looks like part of a word torn apart", 21),
+    **dict.fromkeys(("odd letters", "oddest letter"), ("is spelt oddly", 30)),
+    **dict.fromkeys(
+        (
+            *("odd capitals, digits or marks", "a capital within a sentence", "all capitals", "has digits", "only marks"),
+            "letters with other characters",
+        ),
+        ("has odd capitals, digits or marks", 31),
+    ),
+    **dict.fromkeys(("rare after the word before it", "rare before the word after it"), ("is unusual beside its neighbours", 43)),
+    "length": ("is unusually long", 57),
+}
+_KINDS = tuple(ReasonKind(name, f"{_ERROR}: {name}", *_PLAIN.get(name, (_ERROR, IMPLIED + 1))) for name in STATISTICS)
+_SLIP = ReasonKind("slip", "one letter from {word!r}", _ERROR, IMPLIED + 1)
+_RUN_TOGETHER = ReasonKind(
+    "run together", "perhaps {first!r} and {second!r} run together", "looks like two words run together", 20
+)
+_NO_REASON = Reason(ReasonKind("no error", "looks like no error"), {}, 0.0)
 
 
 @dataclass(frozen=True)
@@ -46,18 +67,18 @@ class CriticView:
         config: CriticConfig,
         language: str | None,
         seed: int,
-        least: int = 1,
+        min_documents: int = 1,
     ) -> CriticView:
         """Teach the networks on normal documents and on errors made in them; `source` of an error is a document's position.
 
-        What fewer than `least` documents have cannot be read from what is saved.
+        What fewer than `min_documents` have cannot be read from what is saved.
         """
         rng = np.random.default_rng(seed)
-        statistics = Statistics.count(documents, config.vocabulary, config.pairs, language, least)
+        statistics = Statistics.count(documents, config.vocabulary, config.pairs, language, min_documents)
         shown = _within([len(document) for document in documents], config.words, rng)
         normal = [documents[index] for index in shown]
         wanted = {*shown, *(pseudo.source for pseudo in pseudos)}
-        own = {index: Own(documents[index]) for index in wanted}
+        own = {index: DocumentCounts(documents[index]) for index in wanted}
         plain = statistics.describe(
             [*normal, *(pseudo.document for pseudo in pseudos)],
             [own[index] for index in (*shown, *(pseudo.source for pseudo in pseudos))],
@@ -80,15 +101,15 @@ class CriticView:
         return cls(statistics, networks)
 
     @classmethod
-    def join(cls, lesson: Lesson, parts: Sequence[CriticView]) -> CriticView:
+    def join(cls, data: TrainingData, parts: Sequence[CriticView]) -> CriticView:
         """The networks of critics that were taught by parts of the documents, beside counts of all documents."""
         networks = {kind: tuple(network for part in parts for network in part.networks[kind]) for kind in parts[0].networks}
-        config, least = lesson.config.critic, lesson.config.privacy.least_documents
-        return cls(Statistics.count(lesson.documents, config.vocabulary, config.pairs, lesson.language, least), networks)
+        config, min_documents = data.config.critic, data.config.privacy.least_documents
+        return cls(Statistics.count(data.documents, config.vocabulary, config.pairs, data.language, min_documents), networks)
 
-    def extended(self, documents: Sequence[Encoded], config: CriticConfig, least: int = 1) -> CriticView:
+    def extended(self, documents: Sequence[Encoded], config: CriticConfig, min_documents: int = 1) -> CriticView:
         """The same networks, beside counts that know further documents."""
-        return CriticView(self.statistics.extended(documents, config.vocabulary, least), self.networks)
+        return CriticView(self.statistics.extended(documents, config.vocabulary, min_documents), self.networks)
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray], language: str | None) -> CriticView:
@@ -125,7 +146,7 @@ class CriticView:
             falls = np.maximum(logits[-1] - logits[:-1], 0.0)
             shares = falls / max(float(falls.sum()), 1e-9)
             order = np.argsort(-shares, kind="stable")[:3]
-            rows.append([Reason(self._phrase(int(i), word), float(shares[i])) for i in order if shares[i] > 0] or [_NO_REASON])
+            rows.append([self._reason(int(i), word, float(shares[i])) for i in order if shares[i] > 0] or [_NO_REASON])
         return rows
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
@@ -137,16 +158,13 @@ class CriticView:
     def graph(self) -> bytes | None:
         return None
 
-    def _phrase(self, statistic: int, word: str) -> str:
+    def _reason(self, statistic: int, word: str, share: float) -> Reason:
         name = STATISTICS[statistic]
         if name == "a common word is one letter away" and (slip := self.statistics.slip_of(word)):
-            return f"one letter from {slip!r}"
+            return Reason(_SLIP, {"word": slip}, share)
         if name == "two words run together" and (halves := self.statistics.halves_of(word)):
-            return f"perhaps {halves[0]!r} and {halves[1]!r} run together"
-        return f"looks like an error: {name}"
-
-
-_NO_REASON = Reason("looks like no error", 0.0)
+            return Reason(_RUN_TOGETHER, {"first": halves[0], "second": halves[1]}, share)
+        return Reason(_KINDS[statistic], {}, share)
 
 
 def _within(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list[int]:
@@ -161,18 +179,19 @@ def _within(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list
     return sorted(chosen)
 
 
-def _fit(lesson: Lesson) -> CriticView:
-    config, language = lesson.config, lesson.language
-    least = config.privacy.least_documents
-    return CriticView.fit(lesson.documents, lesson.pseudos, config.critic, language, lesson.seed, least)
+def _fit(data: TrainingData) -> CriticView:
+    config, language = data.config, data.language
+    min_documents = config.privacy.least_documents
+    return CriticView.fit(data.documents, data.pseudos, config.critic, language, data.seed, min_documents)
 
 
 VIEW = ViewKind(
     fit=_fit,
     restore=lambda saved: CriticView.restore(saved.tensors, saved.language),
     join=CriticView.join,
-    extend=lambda view, further: view.extended(further.documents, further.config.critic, further.config.privacy.least_documents),
+    extend=lambda view, added: view.extended(added.documents, added.config.critic, added.config.privacy.least_documents),
     knowledge=("words", "trigrams"),
     learnt_from=("valence",),
     needs_errors=True,
+    wording=Wording("words that look like errors", _ERROR, "it reads as if it had errors", IMPLIED + 1),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -16,16 +17,13 @@ import numpy as np
 from difa.document import Encoded, FloatArray, IntArray
 from difa.knowledge import ENGLISH
 from difa.knowledge.letters import Letters, fold
-from difa.knowledge.remembered import Remembered
-from difa.knowledge.spelling import FLOOR, SlipIndex, known_slips, run_together
+from difa.knowledge.spelling import FLOOR, SlipIndex, known_slips, log_known, run_together
 from difa.knowledge.trigrams import FEATURES, trigrams
-from difa.knowledge.wordlist import plain, word_list
-from difa.views.critic.counted import Counted
-from difa.views.critic.seen import EDGE, Own, Seen
-from difa.views.critic.strings import CASES, OF_STRING, Spelling, shape_of, spelling_of
+from difa.knowledge.word_cache import WordCache
+from difa.knowledge.wordlist import WordList, plain, word_list
+from difa.views.critic.counts import EDGE, CorpusCounts, DocumentCounts, OwnCounts, Pairs, nats_beside, shape_of
 from difa.views.language import CORPUS_SHARE
-from difa.views.masking import readable
-from difa.views.neighbour_counts import Pairs, nats_beside
+from difa.views.stored_words import readable
 
 STATISTICS = (
     "rare here and in the language",
@@ -62,73 +60,121 @@ NEIGHBOURS = 2  # words on each side by which suggestions are compared
 _MEMO = 1 << 14  # words whose suggestions are remembered
 _REAL_JOIN = 1e-7  # rarer words are not what two neighbours are parts of
 _ENDS = frozenset('.!?"')  # after these a capital says nothing
+OF_STRING = ("general", "length", "letters", "oddest letter", "letters only", "plain letters only", "log in the list")
+CASES = ("lower case", "capital", "capitals", "digits", "marks", "mixed")
+_LONGEST = 25  # letters beyond which a word is just long
+_LETTERS_OF = 20_000  # words of the language whose letters are learned
 _OF_WORD = ("number", "shape", *OF_STRING, *CASES)
 """What a word says of itself: its number in the vocabulary, how often its shape was counted; its frequency in the language, and
 what its string is like."""
 
 
+class Spelling:
+    """What the string of a word says, whatever the corpus counts: the numbers of OF_STRING."""
+
+    def __init__(self, known: WordList, letters: Letters) -> None:
+        self._known, self._letters = known, letters
+        self.strings = WordCache(self._describe, len(OF_STRING) + len(CASES))
+
+    def _describe(self, word: str) -> tuple[float, ...]:
+        surprises = self._letters.surprises(fold(word)[: 2 * _LONGEST])
+        lowered = plain(word)
+        return (
+            self._known.frequency(word),
+            min(len(word), _LONGEST),
+            sum(surprises) / len(surprises),
+            max(surprises),
+            word.isalpha(),
+            lowered.isalpha(),
+            log_known(lowered, self._known.exact),
+            *_cases(word),
+        )
+
+
+def _cases(word: str) -> tuple[bool, ...]:
+    """Which of CASES a word is."""
+    letters, some = word.isalpha(), any(map(str.isalpha, word))
+    digits = any(map(str.isdigit, word))
+    capital = letters and word[0].isupper() and word[1:].islower()
+    return (
+        letters and word.islower(),
+        capital,
+        letters and len(word) > 1 and word.isupper(),
+        digits,
+        not some and not digits,
+        some and not letters,
+    )
+
+
+@lru_cache(maxsize=2)
+def spelling_of(language: str | None) -> Spelling:
+    """That of a language, shared by all that ask."""
+    known = word_list(language)
+    return Spelling(known, Letters(known.common(_LETTERS_OF), 4))
+
+
 class Statistics:
     """Counts of words, pairs and shapes in normal documents."""
 
-    def __init__(self, counted: Counted, language: str | None) -> None:
-        words = counted.words
-        self._counted_in, self._words, self._shapes, self._mask = counted, words, counted.shapes, counted.mask
+    def __init__(self, counts: CorpusCounts, language: str | None) -> None:
+        words = counts.words
+        self._corpus, self._words, self._shapes, self._mask = counts, words, counts.shapes, counts.mask
         self._total = sum(words.values())
         self._number = {word: number for number, word in enumerate([EDGE, *words])}
         self._unknown = len(self._number)  # the number of all other words
         self._counts = np.array([0, *words.values(), 0], dtype=np.int64)
-        self._beside = Pairs(counted.pairs, len(self._counts), counted.totals)
+        self._beside = Pairs(counts.pairs, len(self._counts), counts.totals)
         self._known = word_list(language)
-        own = readable(words)
-        self._index = SlipIndex(word for word in own if not self._known.exact(word))
+        readable_words = readable(words)
+        self._index = SlipIndex(word for word in readable_words if not self._known.exact(word))
         self._english = language == ENGLISH
-        spelling = spelling_of(language) if self._known else Spelling(self._known, Letters(sorted(own), 4))
+        spelling = spelling_of(language) if self._known else Spelling(self._known, Letters(sorted(readable_words), 4))
         self._strings = spelling.strings
-        self._of_word = Remembered(self._describe_word, 2)
-        self._meant = Remembered(self._describe_meant, 2)
+        self._of_word = WordCache(self._describe_word, 2)
+        self._meant = WordCache(self._describe_meant, 2)
         self._likely: dict[str, dict[str, float]] = {}
 
     @classmethod
     def count(
-        cls, documents: Sequence[Encoded], vocabulary: int, most_pairs: int, language: str | None, least: int = 1
+        cls, documents: Sequence[Encoded], vocabulary: int, most_pairs: int, language: str | None, min_documents: int = 1
     ) -> Statistics:
-        """Count normal documents, as `Counted.of` does."""
-        return cls(Counted.of(documents, vocabulary, most_pairs, language, least), language)
+        """Count normal documents, as `CorpusCounts.of` does."""
+        return cls(CorpusCounts.of(documents, vocabulary, most_pairs, language, min_documents), language)
 
-    def extended(self, documents: Sequence[Encoded], vocabulary: int, least: int = 1) -> Statistics:
-        """The same with further documents, as `Counted.extended` counts them."""
+    def extended(self, documents: Sequence[Encoded], vocabulary: int, min_documents: int = 1) -> Statistics:
+        """The same with further documents, as `CorpusCounts.extended` counts them."""
         language = self._known.language
-        return Statistics(self._counted_in.extended(documents, vocabulary, language, least), language)
+        return Statistics(self._corpus.extended(documents, vocabulary, language, min_documents), language)
 
-    def describe(self, documents: Sequence[Encoded], own: Sequence[Own] | None = None) -> FloatArray:
+    def describe(self, documents: Sequence[Encoded], counted: Sequence[DocumentCounts] | None = None) -> FloatArray:
         """The numbers of STATISTICS for each word of all documents: (all words, 25).
 
         Args:
             documents: the documents.
-            own: for each of them, what it has counted itself.
+            counted: for each of them, its own counts, if it is one of those that were counted.
         """
         words = [word for document in documents for word in document.words]
         rows = np.concatenate([self._of_word.of(words), self._strings.of(words)], axis=1)
         of_word = dict(zip(_OF_WORD, rows.T, strict=True))
-        seen = Seen.of(documents, own)
+        own = OwnCounts.of(documents, counted)
         if self._english:
             phrases = trigrams().describe([document.words for document in documents])
         else:
             phrases = np.zeros((len(words), len(FEATURES)))
         pieces = np.concatenate([np.empty(0, np.int64), *(document.pieces for document in documents)]) - 1
-        columns = [*self._counted(words, of_word, seen), *self._around(words, of_word, seen)]
+        columns = [*self._counted(words, of_word, own), *self._around(words, of_word, own)]
         cases = np.stack([of_word[name] for name in CASES], axis=1)
         ended = np.array([True, *(word in _ENDS for word in words)], dtype=bool)[: len(words)]
-        cases[seen.is_first | ended, CASES.index("capital")] = 0.0
+        cases[own.is_first | ended, CASES.index("capital")] = 0.0
         return np.concatenate([np.stack(columns, axis=1), phrases, cases, pieces[:, None]], axis=1)
 
     def tensors(self) -> dict[str, FloatArray | IntArray]:
         """The counts as arrays."""
-        return self._counted_in.tensors()
+        return self._corpus.tensors()
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray], language: str | None) -> Statistics:
-        return cls(Counted.restore(tensors), language)
+        return cls(CorpusCounts.restore(tensors), language)
 
     def slip_of(self, word: str) -> str | None:
         """The word one slip away that it may have been meant to be."""
@@ -158,13 +204,13 @@ class Statistics:
     def _suggestions(self, word: str) -> dict[str, float]:
         """What a word may have been meant to be anywhere, with its log share, in alphabetical order."""
         folded = plain(word)
-        own, general = max(self._share(folded), (1 - CORPUS_SHARE) * FLOOR), self._known.exact(folded)
-        if general >= _REAL_WORD or own >= _NO_SLIP or not any(map(str.isalpha, folded)):
+        here, general = max(self._share(folded), (1 - CORPUS_SHARE) * FLOOR), self._known.exact(folded)
+        if general >= _REAL_WORD or here >= _NO_SLIP or not any(map(str.isalpha, folded)):
             return {}
         candidates = {slip: math.log(self._share(slip)) for slip in self._slips_of(folded)}
         if not general and (halves := run_together(folded, self._share)):
             candidates[" ".join(halves)] = sum(math.log(self._share(half)) for half in halves) + _SECOND_WORD
-        least = max(math.log(own) + (_FARTHER if general else _FAR), _LEAST)
+        least = max(math.log(here) + (_FARTHER if general else _FAR), _LEAST)
         return {text: candidates[text] for text in sorted(candidates) if candidates[text] > least}
 
     def _slips_of(self, folded: str) -> set[str]:
@@ -183,10 +229,10 @@ class Statistics:
         here = self._words.get(self._mask.name(folded, self._words), 0) / max(self._total, 1)
         return CORPUS_SHARE * here + (1 - CORPUS_SHARE) * self._known.exact(folded)
 
-    def _counted(self, words: Sequence[str], of_word: Mapping[str, FloatArray], seen: Seen) -> list[FloatArray]:
+    def _counted(self, words: Sequence[str], of_word: Mapping[str, FloatArray], own: OwnCounts) -> list[FloatArray]:
         """What counts say of each word, and what its letters say: nine numbers, (T,) each."""
-        count = np.maximum(self._counts[of_word["number"].astype(np.int64)] - seen.words, 0)
-        total = np.maximum(max(self._total, 1) - seen.total, 1)
+        count = np.maximum(self._counts[of_word["number"].astype(np.int64)] - own.words, 0)
+        total = np.maximum(max(self._total, 1) - own.total, 1)
         general = of_word["general"]
         rarity = -np.log(CORPUS_SHARE * count / total + (1 - CORPUS_SHARE) * np.maximum(general, FLOOR))
         slip, split = np.zeros((2, len(words)))
@@ -203,7 +249,7 @@ class Statistics:
             of_word["oddest letter"],
             slip,
             split,
-            -np.log((np.maximum(of_word["shape"] - seen.shapes, 0) + 0.5) / total),
+            -np.log((np.maximum(of_word["shape"] - own.shapes, 0) + 0.5) / total),
         ]
 
     def _describe_word(self, word: str) -> tuple[int, int]:
@@ -220,24 +266,24 @@ class Statistics:
             sum(math.log(max(self._share(half), FLOOR)) for half in halves) + _SECOND_WORD if halves else -math.inf,
         )
 
-    def _around(self, words: Sequence[str], of_word: Mapping[str, FloatArray], seen: Seen) -> list[FloatArray]:
+    def _around(self, words: Sequence[str], of_word: Mapping[str, FloatArray], own: OwnCounts) -> list[FloatArray]:
         """What neighbours say of each word: five numbers, (T,) each."""
         number, edge = of_word["number"].astype(np.int64), self._number[EDGE]
-        left = np.where(seen.is_first, edge, np.roll(number, 1))
-        right = np.where(seen.is_last, edge, np.roll(number, -1))
-        chance = np.maximum(self._counts[number] - seen.words, 0) + 0.5
-        chance = chance / (np.maximum(self._total - seen.total, 0) + 0.5 * (len(self._words) + 1))
+        left = np.where(own.is_first, edge, np.roll(number, 1))
+        right = np.where(own.is_last, edge, np.roll(number, -1))
+        chance = np.maximum(self._counts[number] - own.words, 0) + 0.5
+        chance = chance / (np.maximum(self._total - own.total, 0) + 0.5 * (len(self._words) + 1))
         pairs, lowered = self._beside, [plain(word) for word in words]
-        inside = ~seen.is_first[1:]  # between neighbours of one document: (T − 1,)
+        inside = ~own.is_first[1:]  # between neighbours of one document: (T − 1,)
         repeats = inside & (of_word["letters only"][1:] > 0)
         repeats &= np.array([one == other for one, other in pairwise(lowered)], dtype=bool)
         joins = np.pad(np.where(inside, self._join_gains(lowered, of_word), 0.0), 1)
         return [
-            nats_beside(chance, pairs.together(left, number), pairs.after[left], seen.left_pairs, seen.left_words),
-            nats_beside(chance, pairs.together(number, right), pairs.before[right], seen.right_pairs, seen.right_words),
+            nats_beside(chance, pairs.together(left, number), pairs.after[left], own.left_pairs, own.left_words),
+            nats_beside(chance, pairs.together(number, right), pairs.before[right], own.right_pairs, own.right_words),
             np.pad(repeats, (1, 0)).astype(float)[: len(words)],
             np.maximum(joins[1:], joins[:-1])[: len(words)],
-            seen.is_first.astype(float),
+            own.is_first.astype(float),
         ]
 
     def _join_gains(self, lowered: Sequence[str], of_word: Mapping[str, FloatArray]) -> FloatArray:

@@ -15,10 +15,10 @@ from itertools import groupby
 import numpy as np
 
 from difa.config import FormConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
-from difa.knowledge.remembered import Remembered
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
+from difa.knowledge.word_cache import WordCache
 from difa.views.form.context_statistics import CONTEXT, describe_context
-from difa.views.view import ViewKind
+from difa.views.view import ViewKind, Wording
 
 SURFACE = (
     "length",
@@ -32,6 +32,27 @@ SURFACE = (
     "share of vowels among letters",
     "longest run of consonants",
 )
+_PLAIN = {
+    "high longest run of consonants": "has many consonants in a row",
+    "low share of vowels among letters": "has few vowels",
+    "high share of vowels among letters": "has many vowels",
+    "high share of its longest run of one character": "repeats its letters",
+    "high share of digits": "has many digits or marks",
+    "low share of letters": "has many digits or marks",
+    "high share of capitals": "is written in capitals",
+    "high share of punctuation": "has many marks",
+    "high length": "is unusually long",
+    "low length": "is unusually short",
+}
+_RANKS = {plain: 50 + rank for rank, plain in enumerate(dict.fromkeys(_PLAIN.values()))}
+
+
+def _kind(name: str) -> ReasonKind:
+    plain = _PLAIN.get(name, "does not fit its surroundings" if name.partition(" ")[2] in CONTEXT else "")
+    return ReasonKind(name, f"{name}: {{value:.3g}}, normal {{mean:.2g}} ± {{scale:.2g}}", plain, _RANKS.get(plain, 70))
+
+
+_KINDS = {name: _kind(name) for entry in (*SURFACE, *CONTEXT) for name in (f"high {entry}", f"low {entry}")}
 _VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœ")
 _TINY = 1e-9
 
@@ -95,7 +116,7 @@ class FormView:
         shares /= np.maximum(shares.sum(axis=1, keepdims=True), _TINY)
         return [
             [
-                Reason(self._phrase(entry, descriptors[t, entry], standard[t, entry]), float(shares[t, entry]))
+                self._reason(entry, descriptors[t, entry], standard[t, entry], float(shares[t, entry]))
                 for entry in np.argsort(-shares[t], kind="stable")
                 if shares[t, entry] > 0 and abs(standard[t, entry]) >= 1
             ]
@@ -112,11 +133,10 @@ class FormView:
         # An entry that does not exist (no left neighbour, say) is not evidence: it stands at the mean.
         return np.where(np.isnan(descriptors), 0.0, descriptors - self.mean) / self.scale
 
-    def _phrase(self, entry: int, value: float, deviation: float) -> str:
-        name = (SURFACE + CONTEXT)[entry]
-        return (
-            f"{'high' if deviation > 0 else 'low'} {name}: {value:.3g}, normal {self.mean[entry]:.2g} ± {self.scale[entry]:.2g}"
-        )
+    def _reason(self, entry: int, value: float, deviation: float, share: float) -> Reason:
+        kind = _KINDS[f"{'high' if deviation > 0 else 'low'} {(SURFACE + CONTEXT)[entry]}"]
+        values = {"value": float(value), "mean": float(self.mean[entry]), "scale": float(self.scale[entry])}
+        return Reason(kind, values, share)
 
 
 def _invert(correlation: FloatArray, shrinkage: float) -> FloatArray:
@@ -156,7 +176,7 @@ def describe_surface(word: str) -> tuple[float, ...]:
     )
 
 
-_SURFACES = Remembered(describe_surface, len(SURFACE))
+_SURFACES = WordCache(describe_surface, len(SURFACE))
 
 
 def _longest(flags: object) -> int:
@@ -164,7 +184,8 @@ def _longest(flags: object) -> int:
 
 
 VIEW = ViewKind(
-    fit=lambda lesson: FormView.fit(lesson.documents, lesson.config.form),
+    fit=lambda data: FormView.fit(data.documents, data.config.form),
     restore=lambda saved: FormView(config=saved.config.form, **saved.tensors),
-    extend=lambda view, further: view.extended(further.documents, further.seen),
+    extend=lambda view, added: view.extended(added.documents, added.seen),
+    wording=Wording("words of unusual form", "has an unusual form", "its words have unusual forms"),
 )

@@ -16,15 +16,19 @@ from functools import cached_property
 import numpy as np
 
 from difa.config import Config, NeighbourConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.knowledge.letters import fold
-from difa.views.masking import rare_words
 from difa.views.neighbour.nearest_search import NearestSearch
-from difa.views.packed_strings import pack, unpack
-from difa.views.view import Further, Lesson, ViewKind
+from difa.views.stored_words import pack, rare_words, unpack
+from difa.views.view import AddedDocuments, TrainingData, ViewKind, Wording
 
 _BLOCK = 512  # rows compared with all others at a time
 _SHARE = 0.75  # the power of a word's count with which its rows in the bank grow
+_UNLIKE = "is used unlike any word of your normal text"
+_NEAREST = ReasonKind("nearest", "nearest use in normal text: {word!r} at distance {distance:.2g}", _UNLIKE, IMPLIED)
+_NEAREST_RARE = ReasonKind(
+    "nearest is rare", "nearest use in normal text: a rare word at distance {distance:.2g}", _UNLIKE, IMPLIED
+)
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,7 @@ class NeighbourView:
         """Which normal word is nearest."""
         squares, nearest = self._index.find(document.vectors)
         return [
-            [Reason(f"nearest use in normal text: {_name(self.words[index])} at distance {square**0.5:.2g}", 1.0)]
-            for square, index in zip(squares.tolist(), nearest.tolist(), strict=True)
+            [_reason(self.words[index], square**0.5)] for square, index in zip(squares.tolist(), nearest.tolist(), strict=True)
         ]
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
@@ -117,8 +120,10 @@ def _shown(words: Sequence[str], rare: Collection[str] | None) -> list[str]:
     return ["" if fold(word) in rare else "".join("0" if c.isdigit() else c for c in word) for word in words]
 
 
-def _name(word: str) -> str:
-    return repr(word) if word else "a rare word"
+def _reason(nearest: str, distance: float) -> Reason:
+    if not nearest:
+        return Reason(_NEAREST_RARE, {"distance": distance}, 1.0)
+    return Reason(_NEAREST, {"word": nearest, "distance": distance}, 1.0)
 
 
 def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArray:
@@ -135,37 +140,37 @@ def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArra
 
 
 def crowded(bank: FloatArray, count: int) -> list[int]:
-    """Rows of a bank that are missed least: those closest to another row, which stays if it can."""
+    """Rows of a bank that are missed the least: those closest to another row, which stays if it can."""
     if count <= 0:
         return []
     squares = np.einsum("nd,nd->n", bank, bank)
-    least, nearest = np.empty(len(bank)), np.empty(len(bank), dtype=np.int64)
+    smallest, nearest = np.empty(len(bank)), np.empty(len(bank), dtype=np.int64)
     for start in range(0, len(bank), _BLOCK):
         rows = np.arange(start, min(start + _BLOCK, len(bank)))
         apart = squares[rows, None] + squares - 2 * bank[rows] @ bank.T
         apart[np.arange(len(rows)), rows] = np.inf
         nearest[rows] = apart.argmin(axis=1)
-        least[rows] = apart.min(axis=1)
-    order, leave = np.argsort(least, kind="stable").tolist(), dict[int, None]()
+        smallest[rows] = apart.min(axis=1)
+    order, leave = np.argsort(smallest, kind="stable").tolist(), dict[int, None]()
     for index in order:
         if nearest[index] not in leave:
             leave[index] = None
     return [*leave, *(index for index in order if index not in leave)][:count]
 
 
-def _fit(lesson: Lesson) -> NeighbourView:
-    config = lesson.config
-    rare = _rare(lesson.documents, config, lesson.language)
-    return NeighbourView.fit(lesson.documents, config.neighbour, lesson.seed, config.encoder.threads, rare=rare)
+def _fit(data: TrainingData) -> NeighbourView:
+    config = data.config
+    rare = _rare(data.documents, config, data.language)
+    return NeighbourView.fit(data.documents, config.neighbour, data.seed, config.encoder.threads, rare=rare)
 
 
-def _extend(view: NeighbourView, further: Further) -> NeighbourView:
-    return view.extended(further.documents, further.seen, _rare(further.documents, further.config, further.language))
+def _extend(view: NeighbourView, added: AddedDocuments) -> NeighbourView:
+    return view.extended(added.documents, added.seen, _rare(added.documents, added.config, added.language))
 
 
 def _rare(documents: Sequence[Encoded], config: Config, language: str | None) -> Collection[str] | None:
-    least = config.privacy.least_documents
-    return rare_words(documents, least, language) if least > 1 else None
+    min_documents = config.privacy.least_documents
+    return rare_words(documents, min_documents, language) if min_documents > 1 else None
 
 
 VIEW = ViewKind(
@@ -173,4 +178,5 @@ VIEW = ViewKind(
     restore=lambda saved: NeighbourView.restore(saved.config.neighbour, saved.tensors, saved.threads),
     extend=_extend,
     needs_vectors=True,
+    wording=Wording("words used in unusual ways", _UNLIKE, "it uses words in other ways", IMPLIED),
 )

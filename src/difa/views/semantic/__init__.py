@@ -13,14 +13,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from difa.config import SemanticConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.errors import MissingExtraError
 from difa.runtime.session import GraphRunner
 from difa.runtime.windows import Window, plan_windows
-from difa.views.view import Lesson, View, ViewKind
+from difa.views.view import TrainingData, View, ViewKind, Wording
 
 _BATCH_WORDS = 1024
 _PAD_TO = 4
+_KINDS = (
+    ReasonKind("hard to rebuild", "its vector is hard to rebuild from normal text"),
+    ReasonKind("disagreement", "teacher and student disagree on it"),
+)
 
 DocumentWindow = tuple[int, Window]  # of which document, and where
 
@@ -44,10 +48,9 @@ class SemanticView:
         reconstruction, discrepancy = self._terms([document])[0]
         discrepancy = self.config.student_weight * discrepancy
         total = np.maximum(reconstruction + discrepancy, 1e-12)
-        phrases = ("its vector is hard to rebuild from normal text", "teacher and student disagree on it")
         return [
             sorted(
-                (Reason(phrase, float(part / total[t])) for phrase, part in zip(phrases, parts, strict=True)),
+                (Reason(kind, {}, float(part / total[t])) for kind, part in zip(_KINDS, parts, strict=True)),
                 key=lambda reason: -reason.weight,
             )
             for t, parts in enumerate(zip(reconstruction, discrepancy, strict=True))
@@ -93,7 +96,7 @@ class SemanticView:
         return terms
 
 
-def _prepare(lesson: Lesson) -> None:
+def _prepare(lesson: TrainingData) -> None:
     try:
         from difa.views.semantic.train import architecture
     except ImportError as error:
@@ -101,7 +104,7 @@ def _prepare(lesson: Lesson) -> None:
     architecture(lesson.encoder.spec.dimension, lesson.config.semantic)
 
 
-def _fit(lesson: Lesson) -> View:
+def _fit(lesson: TrainingData) -> View:
     from difa.views.semantic.train import train
 
     config = lesson.config
@@ -113,4 +116,5 @@ VIEW = ViewKind(
     restore=lambda saved: SemanticView(saved.graph or b"", saved.config.semantic, saved.threads),
     needs_vectors=True,
     prepare=_prepare,
+    wording=Wording("words that do not fit their surroundings", "does not fit its surroundings", rank=70),
 )

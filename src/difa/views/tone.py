@@ -1,8 +1,11 @@
 """Tone view: does the word praise, insult or complain more than normal text does?
 
-Lexicons of valence and of insults give a direction in the encoder's space along which words turn negative or hostile, and one
-along which they turn positive (ridge regression on the lexicons' words, each read in a short phrase). A word in its context
-is measured along both, in units of what one normal word in a hundred reaches. Praise must be ten times as rare to count as
+With vectors: lexicons of valence and of insults give a direction in the encoder's space along which words turn negative or
+hostile, and one along which they turn positive (ridge regression on the lexicons' words, each read in a short phrase). A word in
+its context is measured along both. Without vectors: the lexicons, which rate a few thousand words, are looked up and stored in
+the model; words that they have in no form are neutral.
+
+Either way a word is measured in units of what one normal word in a hundred reaches. Praise must be ten times as rare to count as
 much, since most people look for the other. Lexicons and phrase are English: in other languages the view is silent.
 """
 
@@ -14,22 +17,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from difa.atomic import fresh_file
-from difa.document import Encoded, FloatArray, IntArray, Reason, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
-from difa.knowledge.tone import rated_words
-from difa.knowledge.valence import valences
-from difa.knowledge.wordlist import word_list
-from difa.runtime.export import cache_folder
-from difa.views.tone.lexicon import UNITS
+from difa.knowledge.tone import rated_words, valences
+from difa.knowledge.word_cache import WordCache
+from difa.knowledge.wordlist import plain, word_list
+from difa.runtime.onnx_export import cache_folder
+from difa.views.stored_words import pack, unpack_values
+from difa.views.view import SILENT, AddedDocuments, SavedView, TrainingData, View, ViewKind, Wording
 from difa.words import from_tokens
 
+UNITS = (0.99, 0.999)
+"""The quantile of normal words that is one unit: of complaint, of praise."""
+_ENDINGS = ("s", "es", "d", "ed", "ing", "ly")  # a word that the lexicon has without one of these is rated like that one
+_STEM = 4  # letters that such a word has at least without it
+_LEAST_UNIT = 1.0  # in normal text without any valence, a word of little still says little
+_NOT_RATED = ReasonKind("neutral", "neutral, or unknown to the lexicon")
+_RATED = ReasonKind("rated", "a {side} word, {strength:.0%} of the strongest", "is an unusually {side} word", 23)
 _PHRASE = "is"  # stands before each word of the lexicon
 _KNOWN = 1e-7  # rarer words of the lexicon are left out
 _NEUTRAL = 12_000  # common words, of which every fifth that the lexicon does not have counts as neutral
 _SHRINKAGE = 1000.0
 _QUANTILES = np.linspace(0, 1, 1001)
 _VERSION = 2
+_SOUNDS = ReasonKind("sounds", "sounds more {side} than {share:.1%} of normal words", "sounds unusually {side}", 22)
 
 
 @dataclass(frozen=True)
@@ -70,13 +82,13 @@ class ToneView:
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """Which way the word leans, and how many normal words do so as much."""
         if self.is_silent:
-            return [[Reason("silent: the corpus is not in English", 0.0)] for _ in document.words]
+            return [[Reason(SILENT, {}, 0.0)] for _ in document.words]
         values, units = _measure(document.vectors, self.directions), self._units(document.vectors)
         reasons = []
         for value, unit in zip(values, units, strict=True):
             side = int(np.argmax(unit))
             share = float(np.mean(self.quantiles[:, side] < value[side]))
-            reasons.append([Reason(f"sounds more {('negative', 'positive')[side]} than {share:.1%} of normal words", 1.0)])
+            reasons.append([Reason(_SOUNDS, {"side": ("negative", "positive")[side], "share": share}, 1.0)])
         return reasons
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
@@ -145,3 +157,99 @@ def _weighted_quantiles(values: FloatArray, weights: FloatArray) -> FloatArray:
     middles = np.cumsum(weights[order]) - weights[order] / 2
     reach = (middles - middles[0]) / max(float(middles[-1] - middles[0]), 1e-12)
     return np.interp(_QUANTILES, reach, values[order])
+
+
+class LexiconView:
+    """Words with their valences, and what is one unit of complaint and of praise: (2,)."""
+
+    name = "tone"
+
+    def __init__(self, valence: Mapping[str, float], units: FloatArray) -> None:
+        self._valence, self._units = valence, units
+        self._rows = WordCache(self._sides, 2)
+
+    @classmethod
+    def fit(cls, documents: Sequence[Encoded], language: str | None) -> LexiconView:
+        """Measure normal words."""
+        view = cls(_valences() if language == ENGLISH else {}, np.ones(2))
+        sides = view._rows.of(word for document in documents for word in document.words)
+        units = [np.quantile(sides[:, side], unit) for side, unit in enumerate(UNITS)]
+        return cls(view._valence, np.maximum(units, _LEAST_UNIT))
+
+    @classmethod
+    def restore(cls, tensors: Mapping[str, FloatArray]) -> LexiconView:
+        units = tensors["units"]
+        if units.shape != (2,) or not (units > 0).all():
+            raise ValueError(f"expected two positive units, got {units.tolist()!r:.40}")
+        return cls(unpack_values(tensors, "valences"), units)
+
+    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+        """The stronger of complaint and praise."""
+        if not documents:
+            return []
+        sides = self._rows.of(word for document in documents for word in document.words)
+        return split_by(map(len, documents), (sides / self._units).max(axis=1))
+
+    def explain(self, document: Encoded) -> list[list[Reason]]:
+        """Which way the word leans."""
+        if not self._valence:
+            return [[Reason(SILENT, {}, 0.0)] for _ in document.words]
+        return [[_lexicon_reason(*self._sides(word))] for word in document.words]
+
+    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
+        return {**pack(list(self._valence)), "valences": np.array(list(self._valence.values())), "units": self._units}
+
+    def graph(self) -> bytes | None:
+        return None
+
+    def _sides(self, word: str) -> tuple[float, float]:
+        """Complaint and praise, 0 to 8 and 0 to 4."""
+        folded = plain(word)
+        valence = self._valence.get(folded)
+        if valence is None:
+            stems = (folded.removesuffix(ending) for ending in _ENDINGS if folded.endswith(ending))
+            valence = next((self._valence[stem] for stem in stems if len(stem) >= _STEM and stem in self._valence), 0.0)
+        return max(-valence, 0.0), max(valence, 0.0)
+
+
+def _valences() -> dict[str, float]:
+    """Rated words with one number each: what is negative in any way is negative."""
+    return {word: -complaint or praise for word, (complaint, praise) in rated_words().items()}
+
+
+def _lexicon_reason(complaint: float, praise: float) -> Reason:
+    if complaint == praise:
+        return Reason(_NOT_RATED, {}, 0.0)
+    side, strength = ("negative", complaint / 8) if complaint else ("positive", praise / 4)
+    return Reason(_RATED, {"side": side, "strength": strength}, 1.0)
+
+
+def _fit(data: TrainingData) -> View:
+    if not data.encoder.spec.dimension:
+        return LexiconView.fit(data.documents, data.language)
+    return ToneView.fit(data.documents, data.encoder, data.language)
+
+
+def _restore(saved: SavedView) -> View:
+    return ToneView(**saved.tensors) if "directions" in saved.tensors else LexiconView.restore(saved.tensors)
+
+
+def _prepare(data: TrainingData) -> None:
+    if data.language == ENGLISH and data.encoder.spec.dimension:
+        learn_directions(data.encoder)
+
+
+def _extend(view: View, added: AddedDocuments) -> View:
+    # Of the lexicon nothing is the corpus' own but its units, which stay.
+    return view.extended(added.documents, added.seen) if isinstance(view, ToneView) else view
+
+
+VIEW = ViewKind(
+    _fit,
+    _restore,
+    _extend,
+    learnt_from=("valence",),
+    english_only=True,
+    prepare=_prepare,
+    wording=Wording("hostile or emotional words", "stands out in tone", "its tone is unlike theirs"),
+)

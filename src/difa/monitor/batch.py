@@ -47,7 +47,7 @@ class Excess:
 
 
 @dataclass
-class Tally:
+class BatchCounts:
     """What a batch says."""
 
     flagged: int = 0
@@ -104,9 +104,9 @@ class Tally:
         self.flagged_with.update(key for key, is_flagged in found.items() if is_flagged)
 
 
-def tally(results: Iterable[Result]) -> Tally:
+def count_batch(results: Iterable[Result]) -> BatchCounts:
     """All results of a batch."""
-    counted = Tally()
+    counted = BatchCounts()
     for result in results:
         counted.add(result)
     return counted
@@ -125,7 +125,7 @@ def cut_batches(results: Iterable[Result], by: str | None, source: str) -> Itera
         yield name, result
 
 
-def in_order(batches: Mapping[str, Tally]) -> dict[str, Tally]:
+def in_order(batches: Mapping[str, BatchCounts]) -> dict[str, BatchCounts]:
     """Batches by their names from low to high: as numbers where all are, as days and other texts otherwise."""
     try:
         names = sorted(batches, key=float)

@@ -1,4 +1,4 @@
-"""What few documents have, under names that cannot be read: counts stay, words do not.
+"""Words that views count, as a model folder keeps them: packed into arrays, rare ones under names that cannot be read.
 
 A word that fewer documents than a set number have, and that the language's own list does not know, may be a name, an address or a
 password. Its count is kept under a keyed checksum: whoever meets the word again finds the count, and nobody can read the word
@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TypeVar
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -77,24 +78,25 @@ def readable(names: Iterable[str]) -> list[str]:
     return [name for name in names if not name.startswith(_MARK)]
 
 
-def rare_words(documents: Sequence[Encoded], least: int, language: str | None) -> frozenset[str]:
-    """Words, as counts know them, that fewer than `least` documents have and the language's list does not."""
-    if least <= 1:
+def rare_words(documents: Sequence[Encoded], min_documents: int, language: str | None) -> frozenset[str]:
+    """Words, as counts know them, that fewer than `min_documents` have and the language's list does not."""
+    if min_documents <= 1:
         return frozenset()
     known, counts = word_list(language), document_counts(documents, lambda document: map(fold, document.words))
-    return frozenset(word for word, count in counts.items() if count < least and not known.exact(word))
+    return frozenset(word for word, count in counts.items() if count < min_documents and not known.exact(word))
 
 
-def shared_runs(documents: Sequence[Encoded], rare: Collection[str], order: int, least: int) -> dict[str, int]:
-    """Runs of letters of rare words that at least so many documents have in theirs, with the number of words, in alphabetical
-    order: how rare words are spelled in general, of which none can be put together.
+def shared_runs(documents: Sequence[Encoded], rare: Collection[str], order: int, min_documents: int) -> dict[str, int]:
+    """Runs of letters that rare words of at least `min_documents` documents share, sorted, with the number of words.
+
+    They say how rare words are spelled in general; no word can be put together from them.
     """
     runs = {word: [run for size in range(1, order + 1) for run in runs_of(word, size)] for word in rare}
     counts = Counter(run for of_word in runs.values() for run in of_word)
     shared = document_counts(
         documents, lambda document: (run for word in {*map(fold, document.words)} & runs.keys() for run in runs[word])
     )
-    return {run: counts[run] for run in sorted(counts) if shared[run] >= least}
+    return {run: counts[run] for run in sorted(counts) if shared[run] >= min_documents}
 
 
 def most_frequent(counts: Mapping[K, int], most: int) -> dict[K, int]:
@@ -105,3 +107,30 @@ def most_frequent(counts: Mapping[K, int], most: int) -> dict[K, int]:
 def document_counts(documents: Sequence[Encoded], parts: Callable[[Encoded], Iterable[K]]) -> Counter[K]:
     """In how many documents each part (a word, a pair) occurs."""
     return Counter(part for document in documents for part in set(parts(document)))
+
+
+def pack(strings: Sequence[str]) -> dict[str, IntArray]:
+    """All strings as one array of UTF-8 bytes, and the length of each."""
+    encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
+    return {
+        "bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+        "lengths": np.array([len(item) for item in encoded], dtype=np.int64),
+    }
+
+
+def unpack(content: FloatArray | IntArray, lengths: FloatArray | IntArray) -> list[str]:
+    """The strings that `pack` packed."""
+    if content.ndim != 1 or lengths.ndim != 1 or (lengths < 0).any() or lengths.sum() != len(content):
+        raise ValueError(f"expected strings of {len(content)} bytes together, got other lengths")
+    whole, ends = content.astype(np.uint8).tobytes(), [0, *np.cumsum(lengths).tolist()]
+    return [whole[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(ends)]
+
+
+def unpack_values(tensors: Mapping[str, FloatArray], values: str = "counts", prefix: str = "") -> dict[str, Any]:
+    """Strings, each with its number, which must be one number of at least 0 where numbers are counts."""
+    strings, numbers = unpack(tensors[f"{prefix}bytes"], tensors[f"{prefix}lengths"]), tensors[f"{prefix}{values}"]
+    if numbers.shape != (len(strings),) or (values == "counts" and (numbers < 0).any()):
+        raise ValueError(f"expected {prefix}{values} of {len(strings)} strings, got an array of shape {numbers.shape}")
+    if values == "counts":
+        numbers = numbers.astype(np.int64)
+    return dict(zip(strings, numbers.tolist(), strict=True))

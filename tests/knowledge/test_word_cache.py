@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from difa.knowledge import remembered
-from difa.knowledge.remembered import Remembered
+from difa.knowledge import word_cache
+from difa.knowledge.word_cache import WordCache
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def asked():
 
 @pytest.fixture
 def lengths(asked):
-    return Remembered(lambda word: (asked.append(word) or len(word), 1.0), 2)
+    return WordCache(lambda word: (asked.append(word) or len(word), 1.0), 2)
 
 
 def test_each_distinct_word_is_computed_once(lengths, asked):
@@ -32,7 +32,7 @@ def test_it_grows(lengths):
 
 @pytest.mark.parametrize(("bound", "value"), [("_MOST", 3), ("_MOST_CHARACTERS", 30)])
 def test_it_forgets_what_it_cannot_hold(lengths, asked, monkeypatch, bound, value):
-    monkeypatch.setattr(remembered, bound, value)
+    monkeypatch.setattr(word_cache, bound, value)
     words = ["x" * size for size in range(10)]
     for _ in range(2):
         assert lengths.of(words)[:, 0].tolist() == list(range(10))

@@ -11,29 +11,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from difa.detector import Detector
-from difa.monitor.tally import RARE, Excess, Tally
-from difa.report.marks import visible
+from difa.fuse import speak_of
+from difa.monitor.batch import RARE, BatchCounts, Excess
+from difa.report.highlight import visible
 from difa.views.language import LanguageView
 
 MOST = 5
 """Of each kind that are named at most."""
 _CLEAR = 4.0  # standard deviations from which a change is named: many are looked at
-_VIEWS = {
-    "language": "rare words",
-    "phrase": "words that do not fit between their neighbours",
-    "tone": "words that stand out in tone",
-    "critic": "words that look like errors",
-    "form": "words of unusual form",
-    "neighbour": "words used unlike any of your normal text",
-    "semantic": "words that do not fit their surroundings",
-    "collocation": "words that are unusual beside their neighbours",
-    "words": "unusual words",
-}
 _TRAITS = {"highest": "documents with single", "three highest": "documents with several", "mean": "documents full of"}
 
 
 @dataclass(frozen=True)
-class Move:
+class Difference:
     """Something that is more or less frequent than in normal text."""
 
     kind: str
@@ -50,19 +40,19 @@ class Move:
         """What a person would say."""
         here = percent(self.share)
         if self.kind == "view":
-            return f"{what(self.name)}: {here} of words, {percent(self.normal or 0.0)} of normal ones"
+            return f"{in_plain_words(self.name)}: {here} of words, {percent(self.normal or 0.0)} of normal ones"
         if self.kind == "trait":
-            return f"{what(self.name)}: {here} of documents, {percent(self.normal or 0.0)} of normal ones"
+            return f"{in_plain_words(self.name)}: {here} of documents, {percent(self.normal or 0.0)} of normal ones"
         if self.normal is None:
             return f"'{visible(self.name)}' is flagged in {here} of documents"
         before = f"about {percent(self.normal)} of normal ones" if self.normal else "none of the normal ones"
         return f"'{visible(self.name)}' appears in {here} of documents, {before}"
 
 
-def what(name: str) -> str:
+def in_plain_words(name: str) -> str:
     """A view or a trait in plain words."""
     view, colon, how = name.partition(": ")
-    plain = _VIEWS.get(view, f"words that stand out by {view}")
+    plain = speak_of(view).subject
     return f"{_TRAITS.get(how, how)} {plain}" if colon else plain
 
 
@@ -71,36 +61,36 @@ def percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
 
 
-def find_moves(batch: Tally, detector: Detector) -> list[Move]:
-    """What moved most, of each kind the clearest first."""
+def find_differences(batch: BatchCounts, detector: Detector) -> list[Difference]:
+    """What differs most, of each kind the clearest first."""
     return [*_excesses("trait", batch.traits), *_excesses("view", batch.views), *_words(batch, detector)]
 
 
-def _excesses(kind: str, found: dict[str, Excess]) -> Iterable[Move]:
-    moves = [Move(kind, name, excess.share, RARE, excess.deviations) for name, excess in found.items()]
-    return _clearest(move for move in moves if move.deviations > 0)  # that less is unusual is no news
+def _excesses(kind: str, found: dict[str, Excess]) -> Iterable[Difference]:
+    differences = [Difference(kind, name, excess.share, RARE, excess.deviations) for name, excess in found.items()]
+    return _clearest(difference for difference in differences if difference.deviations > 0)  # that less is unusual is no news
 
 
-def _words(batch: Tally, detector: Detector) -> Iterable[Move]:
+def _words(batch: BatchCounts, detector: Detector) -> Iterable[Difference]:
     counted = next((view for view in detector.views if isinstance(view, LanguageView)), None)
     documents = max(1, batch.documents)
     if counted is None:
         most = sorted(batch.flagged_with.items(), key=lambda item: (-item[1], item[0]))[:MOST]
-        return [Move("flagged", batch.spelling[key], count / documents, None, 0.0) for key, count in most]
+        return [Difference("flagged", batch.spelling[key], count / documents, None, 0.0) for key, count in most]
     length = max(1.0, batch.words / documents)
     normal_documents = counted.corpus_words / length
-    moves = []
+    differences = []
     for key, count in batch.documents_with.items():
         if any(map(str.isalpha, key)):
             normal = 1 - math.exp(-counted.corpus_share(key) * length)
             clear = contrast(count, documents, normal * normal_documents, normal_documents)
-            moves.append(Move("word", batch.spelling[key], count / documents, normal, clear))
-    return _clearest(moves)
+            differences.append(Difference("word", batch.spelling[key], count / documents, normal, clear))
+    return _clearest(differences)
 
 
-def _clearest(moves: Iterable[Move]) -> list[Move]:
-    clear = [move for move in moves if abs(move.deviations) >= _CLEAR]
-    return sorted(clear, key=lambda move: (-abs(move.deviations), move.name))[:MOST]
+def _clearest(differences: Iterable[Difference]) -> list[Difference]:
+    clear = [difference for difference in differences if abs(difference.deviations) >= _CLEAR]
+    return sorted(clear, key=lambda difference: (-abs(difference.deviations), difference.name))[:MOST]
 
 
 def contrast(count: float, total: float, other_count: float, other_total: float) -> float:

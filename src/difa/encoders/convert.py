@@ -7,7 +7,6 @@ fits start at once. The exported graph is checked against the original before it
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from difa.atomic import fresh_folder
 from difa.encoders import EncoderSpec
 from difa.encoders.source import EncoderFiles
 from difa.errors import EncoderError, MissingExtraError
-from difa.runtime.export import cache_folder, export_graph, quiet_exporter
+from difa.runtime.onnx_export import cache_folder, export_graph, quiet_exporter
 
 TOLERANCE = 1e-4
 _EXPORT_VERSION = 1
@@ -31,19 +30,9 @@ _MODEL_LENGTH_LIMIT = 512  # windows beyond this cost quadratic attention and br
 
 @dataclass(frozen=True, slots=True)
 class ExportedEncoder:
-    """A self-contained encoder: graph, tokenizer and what they are; without a graph, where torch finds the original."""
+    """A self-contained encoder: graph, tokenizer and what they are."""
 
     graph: bytes
-    tokenizer: str
-    spec: EncoderSpec
-    origin: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """An encoder as torch runs it, cut at its layer."""
-
-    module: Any
     tokenizer: str
     spec: EncoderSpec
 
@@ -55,28 +44,8 @@ def exported(source: EncoderFiles) -> ExportedEncoder:
     if kept is not None:
         return kept
     fresh = _export(source)
-    if fresh.graph:
-        _keep(folder, fresh)
+    _keep(folder, fresh)
     return fresh
-
-
-def open_source(source: EncoderFiles) -> Opened:
-    """Read an encoder and its tokenizer with torch and transformers."""
-    model = _read_model(source)
-    import transformers
-
-    with _reading(source):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, use_fast=True, add_prefix_space=True, **_LOCAL_DATA)
-        text = tokenizer.backend_tokenizer.to_str()
-    spec = EncoderSpec(
-        source.name, source.layer, model.config.hidden_size, _max_length(model, tokenizer), source.sha256, source.fingerprint
-    )
-    return Opened(_hidden_state_module(model, source.layer), text, spec)
-
-
-def open_module(source: EncoderFiles) -> Any:
-    """Read an encoder alone, as torch runs it, cut at its layer."""
-    return _hidden_state_module(_read_model(source), source.layer)
 
 
 def _read_model(source: EncoderFiles) -> Any:
@@ -111,25 +80,29 @@ def _reading(source: EncoderFiles) -> Iterator[None]:
 
 
 def _export(source: EncoderFiles) -> ExportedEncoder:
-    opened = open_source(source)
+    model = _read_model(source)
     import torch
+    import transformers
 
-    vocabulary = opened.module.model.config.vocab_size
-    ids = torch.randint(5, min(1000, vocabulary), (3, 13), generator=torch.Generator().manual_seed(0))
+    with _reading(source):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, use_fast=True, add_prefix_space=True, **_LOCAL_DATA)
+        text = tokenizer.backend_tokenizer.to_str()
+    spec = EncoderSpec(
+        source.name, source.layer, model.config.hidden_size, _max_length(model, tokenizer), source.sha256, source.fingerprint
+    )
+    module = _hidden_state_module(model, source.layer)
+    ids = torch.randint(5, min(1000, model.config.vocab_size), (3, 13), generator=torch.Generator().manual_seed(0))
     mask = torch.ones_like(ids)
     mask[1, 8:] = 0
     try:
         with quiet_exporter():
-            graph = export_graph(opened.module, {"input_ids": ids, "attention_mask": mask}, ["hidden"], opened.spec.max_length)
-            _verify(graph, opened.module, ids, mask)
+            graph = export_graph(module, {"input_ids": ids, "attention_mask": mask}, ["hidden"], spec.max_length)
+            _verify(graph, module, ids, mask)
     except Exception as error:  # the exporter raises dozens of kinds, all meaning that the graph cannot be had
-        warnings.warn(
-            f"encoder {source.name} cannot be exported to ONNX ({_first_line(error)}): it runs on torch, more slowly, and "
-            f"models fitted with it need difa[fit] and {source.origin} to score",
-            stacklevel=2,
-        )
-        return ExportedEncoder(b"", opened.tokenizer, opened.spec, source.origin)
-    return ExportedEncoder(graph, opened.tokenizer, opened.spec)
+        raise EncoderError(
+            f"encoder {source.name}: expected one that can be exported to ONNX, got {_first_line(error)}: choose another encoder"
+        ) from None
+    return ExportedEncoder(graph, text, spec)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """Numbers of words, computed once for each distinct word and looked up from then on: strings -> rows of an array.
 
-A word that was seen before costs one look-up in a dictionary and one row of an array. Memory is bounded: when the strings held
-grow too many or too long, all are forgotten.
+A known word costs one look-up in a dictionary and one row of an array. Memory is bounded: a cache that grows too large is
+emptied.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MOST = 1 << 17  # words held at most
 _MOST_CHARACTERS = 1 << 21  # characters that they have together at most: a service is sent words of any length
 
 
-class _Book(dict[str, int]):
+class _Rows(dict[str, int]):
     """Words with the number of their row; a word that is looked up for the first time gets one."""
 
     def __init__(self, compute: Callable[[str], Sequence[float]], width: int) -> None:
@@ -39,18 +39,18 @@ class _Book(dict[str, int]):
             return number
 
 
-class Remembered:
-    """What a function says of words, remembered."""
+class WordCache:
+    """A function from words to numbers, computed once for each distinct word."""
 
     def __init__(self, compute: Callable[[str], Sequence[float]], width: int) -> None:
         self._compute, self._width = compute, width
-        self._book = _Book(compute, width)
+        self._rows = _Rows(compute, width)
 
     def of(self, words: Iterable[str]) -> FloatArray:
         """The numbers of each word: (T, width)."""
-        book = self._book  # another thread may begin a new one meanwhile
-        numbers = np.fromiter(map(book.__getitem__, words), np.intp)
-        rows = book.rows[numbers]
-        if len(book) > _MOST or book.characters > _MOST_CHARACTERS:
-            self._book = _Book(self._compute, self._width)
+        known = self._rows  # another thread may start a new one meanwhile
+        numbers = np.fromiter(map(known.__getitem__, words), np.intp)
+        rows = known.rows[numbers]
+        if len(known) > _MOST or known.characters > _MOST_CHARACTERS:
+            self._rows = _Rows(self._compute, self._width)
         return rows
