@@ -86,24 +86,15 @@ def _check_headers(request: Request, settings: Settings) -> None:
 
 async def _read(request: Request, limit: int, share: Share) -> bytes:
     content = bytearray()
-    received, refusal = 0, None
     try:
         async for chunk in request.stream():
-            received += len(chunk)
-            if refusal is None:
-                refusal = _too_large(limit) if received > limit else share.take(len(chunk))
-            if refusal is None:
-                content += chunk
-            elif received > 4 * limit:
-                break
-            else:
-                # Read on for a while without keeping it: a client that is cut off in the middle never sees the answer.
-                content.clear()
-                share.give_back()
+            if len(content) + len(chunk) > limit:
+                raise _too_large(limit)
+            if refusal := share.take(len(chunk)):
+                raise refusal
+            content += chunk
     except ClientDisconnect:
         raise Refusal(499, "the client went away") from None
-    if refusal is not None:
-        raise refusal
     return bytes(content)
 
 
