@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.staticfiles import StaticFiles
 
 from difa import __version__
+from difa.formats.table_output import _FORMULA
 from difa.serve.errors import Refusal
 from difa.serve.metrics import CONTENT_TYPE, Metrics
 from difa.serve.models import ServedModel
@@ -51,6 +53,7 @@ def create_app(models: Mapping[str, ServedModel], settings: Settings, metrics: M
     app.state.service = service
     key, is_loopback = settings.api_key, settings.is_loopback
     app.add_middleware(Guard, api_key=key, metrics=metrics, refusal=service.refusal, is_loopback=is_loopback)
+    app.add_route("/static/formula.js", _formula, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=PAGE), name="static")
     _add_errors(app)
     asks = (401,) if settings.api_key is not None else (421,) if settings.is_loopback else ()
@@ -135,3 +138,8 @@ def _add_rest(app: FastAPI, service: Service, asks: tuple[int, ...]) -> None:
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
         return FileResponse(PAGE / "index.html")
+
+
+async def _formula(request: Request) -> Response:
+    """How a formula of a spreadsheet begins: one list for what the page saves and what the command writes."""
+    return Response(f"export const FORMULA = {json.dumps(_FORMULA)};\n", media_type="text/javascript")
