@@ -228,6 +228,15 @@ def test_only_the_page_s_own_files(client, path):
     assert client.raw("GET", path)[0] == 404
 
 
+@pytest.mark.parametrize("path", ["/", "/static/app.js"])
+@pytest.mark.parametrize(("given", "status"), [("bytes=9999999-", 416), ("lines=0-1", 400), ("bytes=x-y", 400), ("bytes=", 400)])
+def test_an_error_about_a_range_is_one_like_all_others(client, path, given, status):
+    got, headers, content = client.raw("GET", path, headers={"Range": given})
+    assert (got, headers["Content-Type"]) == (status, "application/json")
+    assert "expected a range" in json.loads(content)["error"]
+    assert client.raw("GET", path, headers={"Range": "bytes=0-9"})[0] == 206
+
+
 def test_metrics_count_requests_and_words(client):
     before = client.metric('difa_words_scored_total{model="support"}')
     refused = client.metric('difa_requests_total{route="/v1/score",status="422"}')

@@ -33,6 +33,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _LOCAL = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
+_NO_RANGE = b'{"error":"expected a range within the file, such as bytes=0-99, got another one: leave the header Range out"}'
 _log = logging.getLogger("difa.serve")
 _ROUTES = (*V1_ROUTES, "/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
 
@@ -58,16 +59,21 @@ class Guard:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        status = 0
+        status, replaced = 0, b""
 
         async def send_guarded(message: Message) -> None:
-            nonlocal status
+            nonlocal status, replaced
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
+                if status >= 400 and headers.get("content-type", "").startswith("text/plain"):  # of Starlette's files
+                    replaced = _NO_RANGE
+                    headers["content-type"], headers["content-length"] = "application/json", str(len(replaced))
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
                 headers.setdefault("Cache-Control", "no-store")
+            elif replaced:
+                message = {**message, "body": replaced}
             await send(message)
 
         path = scope["path"]
