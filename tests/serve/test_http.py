@@ -237,6 +237,13 @@ def test_an_error_about_a_range_is_one_like_all_others(client, path, given, stat
     assert client.raw("GET", path, headers={"Range": "bytes=0-9"})[0] == 206
 
 
+@pytest.mark.parametrize("path", ["/", "/static/app.js", "/static/formula.js"])
+def test_the_page_s_files_answer_head(client, path):
+    status, headers, content = client.raw("HEAD", path)
+    assert (status, content) == (200, b"")
+    assert headers["Content-Length"] == client.raw("GET", path)[1]["Content-Length"]
+
+
 def test_metrics_count_requests_and_words(client):
     before = client.metric('difa_words_scored_total{model="support"}')
     refused = client.metric('difa_requests_total{route="/v1/score",status="422"}')

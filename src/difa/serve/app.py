@@ -59,6 +59,7 @@ def create_app(models: Mapping[str, ServedModel], settings: Settings, metrics: M
     asks = (401,) if settings.api_key is not None else (421,) if settings.is_loopback else ()
     _add_score(app, service, asks)
     _add_rest(app, service, asks)
+    app.add_route("/", _page, include_in_schema=False)
     if settings.api_key is not None:
         describe_keys(app, V1_ROUTES)
     return app
@@ -135,9 +136,9 @@ def _add_rest(app: FastAPI, service: Service, asks: tuple[int, ...]) -> None:
     async def metrics() -> Response:
         return Response(service.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
-    @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        return FileResponse(PAGE / "index.html")
+
+async def _page(request: Request) -> Response:
+    return FileResponse(PAGE / "index.html")
 
 
 async def _formula(request: Request) -> Response:
