@@ -10,7 +10,7 @@ import pytest
 
 from difa import DiFA
 from difa.serve.app import create_app
-from difa.serve.metrics import Metrics
+from difa.serve.counters import Counters
 from difa.serve.models import ServedModel
 from difa.serve.server import Server, bind
 from difa.serve.settings import Settings
@@ -52,9 +52,9 @@ class Client:
 def running(models, **settings):
     """A client of a server that runs until the block ends."""
     settings = Settings(port=0, **settings)
-    metrics = Metrics()
-    served = {name: ServedModel(name, model, settings, metrics) for name, model in models.items()}
-    app = create_app(served, settings, metrics)
+    counters = Counters()
+    served = {name: ServedModel(name, model, settings, counters) for name, model in models.items()}
+    app = create_app(served, settings, counters)
     server = Server(app, settings)
     listener = bind(settings)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

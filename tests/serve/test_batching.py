@@ -4,8 +4,7 @@ import asyncio
 import time
 
 from difa.runtime.stopping import check_wanted
-from difa.serve.batching import Item, Lane, Turns
-from difa.serve.speed import Speed
+from difa.serve.batching import FairQueue, Item, Lane, Speed
 
 
 def items(owner, *costs):
@@ -17,7 +16,7 @@ def names(taken):
 
 
 def test_owners_take_turns_within_the_budget():
-    turns = Turns()
+    turns = FairQueue()
     for item in [*items("a", 4, 4, 4), *items("b", 2), *items("c", 3, 3)]:
         turns.add(item)
     assert (len(turns), turns.cost, turns.owners) == (6, 20, {"a", "b", "c"})
@@ -30,7 +29,7 @@ def test_owners_take_turns_within_the_budget():
 
 
 def test_a_withdrawn_item_is_gone_at_once():
-    turns = Turns()
+    turns = FairQueue()
     first, second = items("a", 1, 5)
     turns.add(first)
     turns.add(second)

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from difa.errors import ConfigError
-from difa.serve.allowance import SMALL, Reading
 from difa.serve.batching import Batch
+from difa.serve.body import SMALL, Reading, Refusal
 from difa.serve.settings import Settings
 from tests import HANG
 from tests.serve.conftest import running, wait_until
@@ -80,9 +80,10 @@ def test_a_single_odd_batch_cannot_make_the_service_refuse(fast_model):
 def test_shares_of_an_allowance_are_given_back():
     reading = Reading(100)
     with reading.large.share() as first, reading.large.share() as second:
-        assert first.take(60) is None
-        assert second.take(40) is None
-        assert "as much as it can hold" in second.take(1).line
+        first.take(60)
+        second.take(40)
+        with pytest.raises(Refusal, match="as much as it can hold"):
+            second.take(1)
         assert reading.large.held == 100
     assert reading.large.held == 0
 

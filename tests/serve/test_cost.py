@@ -4,8 +4,7 @@ import pytest
 
 from difa.document import Document
 from difa.encoders import LONGEST_WORD
-from difa.serve.cost import cost_of
-from difa.serve.speed import Speed
+from difa.serve.batching import Speed, cost_of
 from difa.words import from_text, from_tokens
 
 

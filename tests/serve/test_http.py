@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from difa.feed import Finding, Lessons
-from difa.serve.metrics import Metrics
+from difa.serve.counters import Counters
 from difa.serve.models import ServedModel
 from difa.serve.settings import Settings
 from tests import HANG
@@ -176,7 +176,7 @@ def test_models_says_what_a_feed_taught(taught, fast_model):
 def test_lessons_are_told_in_words(fast_model, lessons, source, sentences):
     model = copy.copy(fast_model)
     model.detector_ = replace(fast_model.detector_, lessons=lessons)
-    info = ServedModel("m", model, Settings(), Metrics()).info
+    info = ServedModel("m", model, Settings(), Counters()).info
     assert (info["learned_from"], info["learned"]) == (source, sentences)
 
 
@@ -188,7 +188,7 @@ def test_documents_that_were_left_out_shift_no_threshold(quick, corpus, rng):
     reference = model.detector_.document_reference
     assert model.detector_.left_out
     assert len(reference.values) == len(model.decision_scores_) - model.detector_.left_out - 1
-    info = ServedModel("spoilt", model, Settings(), Metrics()).info
+    info = ServedModel("spoilt", model, Settings(), Counters()).info
     assert info["normal_documents"] == sum(info["histogram"]["counts"]) == len(reference.values)
     assert info["least_p_value"] == reference.least_p
     thresholds = {entry["rate"]: entry["score"] for entry in info["thresholds"]}
@@ -202,7 +202,9 @@ def test_health_openapi_and_page(client):
     document = client.get("/openapi.json")[1]
     score = document["paths"]["/v1/score"]["post"]
     body = score["requestBody"]["content"]["application/json"]
-    assert {"text", "texts", "fpr", "fdr", "return_words", "return_evidence", "allow"} <= set(body["schema"]["properties"])
+    schema = document["components"]["schemas"][body["schema"]["$ref"].rpartition("/")[2]]
+    assert {"text", "texts", "fpr", "fdr", "return_words", "return_evidence", "allow"} <= set(schema["properties"])
+    assert not schema["additionalProperties"]
     for example in body["examples"].values():
         assert client.score(**example["value"])[0] == 200
     assert {"200", "413", "429", "503"} <= set(score["responses"])
@@ -226,6 +228,22 @@ def test_headers_keep_browsers_in_bounds(client, path):
 @pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e/app.py", "/static//etc/passwd"])
 def test_only_the_page_s_own_files(client, path):
     assert client.raw("GET", path)[0] == 404
+
+
+@pytest.mark.parametrize("path", ["/", "/static/app.js"])
+@pytest.mark.parametrize(("given", "status"), [("bytes=9999999-", 416), ("lines=0-1", 400), ("bytes=x-y", 400), ("bytes=", 400)])
+def test_an_error_about_a_range_is_one_like_all_others(client, path, given, status):
+    got, headers, content = client.raw("GET", path, headers={"Range": given})
+    assert (got, headers["Content-Type"]) == (status, "application/json")
+    assert "expected a range" in json.loads(content)["error"]
+    assert client.raw("GET", path, headers={"Range": "bytes=0-9"})[0] == 206
+
+
+@pytest.mark.parametrize("path", ["/", "/static/app.js", "/static/formula.js"])
+def test_the_page_s_files_answer_head(client, path):
+    status, headers, content = client.raw("HEAD", path)
+    assert (status, content) == (200, b"")
+    assert headers["Content-Length"] == client.raw("GET", path)[1]["Content-Length"]
 
 
 def test_metrics_count_requests_and_words(client):

@@ -3,10 +3,13 @@
 import csv
 import io
 import json
+import subprocess
+import sys
 
 import pytest
 from playwright.sync_api import expect
 
+from tests import HANG
 from tests.serve.conftest import running
 from tests.serve.page import NEEDS_BROWSER, STRANGE, check, open_file, set_rate
 
@@ -57,6 +60,27 @@ def test_a_table_keeps_its_rows(opened, quick_model):
     lines = [json.loads(line) for line in saved(opened, "#save-jsonl").splitlines()]
     assert lines[0]["columns"] == {"ticket": "T-1", "stars": "5", "score": "=1+1"}
     assert list(lines[0])[:4] == ["id", "text", "columns", "score"]
+
+
+NUMBERS = ["-5", "+5", "-5.5", "+.5", "-5.", "-1e9", "5"]
+
+
+def test_the_page_and_the_command_guard_the_same_cells(opened, quick_model, tmp_path):
+    beginnings = [*map(chr, range(1, 128)), *"\uff1d\uff0b\uff0d\uff20\u2212\u00a0\u2028\ufeff"]
+    cells = [*beginnings, *(f"{first}{rest}" for first in beginnings for rest in ("1+1", "5", "cmd", "=1")), *NUMBERS]
+    lines = [{"id": f"{at}", "text": "Thank you.", "cell": cell, "=head": 1} for at, cell in enumerate(cells)]
+    (tmp_path / "cells.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    quick_model.save(tmp_path / "model")
+    command = ["score", str(tmp_path / "model"), str(tmp_path / "cells.jsonl"), "--out", str(tmp_path / "cells.csv")]
+    subprocess.run([sys.executable, "-m", "difa", *command], check=True, capture_output=True, timeout=HANG)
+    open_file(opened, "cells.jsonl", (tmp_path / "cells.jsonl").read_text())
+    of_page = rows(saved(opened, "#save-csv"))
+    of_command = rows((tmp_path / "cells.csv").read_bytes().decode("utf-8-sig"))
+    names = ("id", "cell", "'=head")
+    assert [[row[name] for name in names] for row in of_page] == [[row[name] for name in names] for row in of_command]
+    guarded = {row["cell"][1] for row, cell in zip(of_page, cells, strict=True) if row["cell"] == f"'{cell}"}
+    assert guarded == set("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+    assert [row["cell"] for row in of_page[-len(NUMBERS) :]] == NUMBERS
 
 
 def test_ids_of_a_table_are_shown_and_kept(opened):

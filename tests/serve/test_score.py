@@ -8,8 +8,9 @@ import pytest
 
 from difa.allow import AllowList
 from difa.formats.write import to_json_line
-from difa.serve.metrics import Metrics
-from difa.serve.models import Query, ServedModel
+from difa.serve.batching import Job
+from difa.serve.counters import Counters
+from difa.serve.models import ServedModel
 from difa.serve.settings import Settings
 from difa.words import from_text
 
@@ -84,9 +85,9 @@ def test_allowed_words_play_no_part_in_capitals_or_not(client, model):
 
 
 def test_a_batch_of_requests_with_different_words_allowed(model):
-    served = ServedModel("m", model, Settings(), Metrics())
+    served = ServedModel("m", model, Settings(), Counters())
     document = from_text(TEXTS[0])
-    queries = [Query(document, 9), Query(document, 9, allow=AllowList.of(["xkcdqwrtplk"])), Query(document, 9)]
+    queries = [Job(document, 9), Job(document, 9, allow=AllowList.of(["xkcdqwrtplk"])), Job(document, 9)]
     plain, allowed, again = served._work(queries)
     assert plain == again == model.score_unflagged([document])[0]
     assert allowed == model.score_unflagged([document], allow=["xkcdqwrtplk"])[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from difa.serve.verdicts import EXAMPLES
+from difa.serve.schemas import VERDICT_EXAMPLES as EXAMPLES
 from tests import HANG
 from tests.serve.conftest import HEADERS, Client, running
 
@@ -166,9 +166,11 @@ def test_the_key_is_asked_for(quick_model, emptied):
 
 def test_models_openapi_and_counters_know_of_it(keeping, emptied):
     assert keeping.get("/v1/models")[1]["takes_verdicts"] is True
-    operation = keeping.get("/openapi.json")[1]["paths"]["/v1/verdicts"]["post"]
+    document = keeping.get("/openapi.json")[1]
+    operation = document["paths"]["/v1/verdicts"]["post"]
     body = operation["requestBody"]["content"]["application/json"]
-    assert list(body["schema"]["properties"]) == list(RECORD)
+    schema = document["components"]["schemas"][body["schema"]["$ref"].rpartition("/")[2]]
+    assert list(schema["properties"]) == list(RECORD)
     assert {"200", "404", "413", "422", "503"} <= set(operation["responses"])
     for example in EXAMPLES.values():
         assert send(keeping, example["value"])[0] == 200

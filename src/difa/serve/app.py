@@ -1,34 +1,60 @@
-"""The routes: score, files, verdicts, models, health, counters, and the page."""
+"""The routes: score, files, verdicts, models, health, counters, and the page; and what OpenAPI says of their refusals."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request, Security
+from fastapi.exceptions import RequestValidationError
+from fastapi.security import APIKeyHeader, HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from difa import __version__
-from difa.serve.errors import Refusal
-from difa.serve.metrics import CONTENT_TYPE, Metrics
+from difa.formats.table_output import _FORMULA
+from difa.serve.body import JsonRoute, Refusal
+from difa.serve.counters import CONTENT_TYPE, Counters
 from difa.serve.models import ServedModel
-from difa.serve.openapi import describe_keys, file_body, refusals, score_body, verdict_body
-from difa.serve.schemas import ModelsResponse, ScoreResponse, TableResponse
-from difa.serve.security import V1_ROUTES, Guard
+from difa.serve.schemas import Kept, ModelsResponse, Problem, ScoreResponse, TableResponse, line_of
+from difa.serve.security import Guard
 from difa.serve.service import Service
 from difa.serve.settings import Settings
-from difa.serve.verdicts import Kept
 
 PAGE = Path(__file__).parent / "page"
-_READ = (404, 408, 413, 415, 422, 429, 503, 504)
+_KEYS = [
+    Security(APIKeyHeader(name="X-API-Key", scheme_name="key", auto_error=False)),
+    Security(HTTPBearer(scheme_name="bearer", auto_error=False)),
+]
+_LATER = {
+    "Retry-After": {"description": "Seconds after which to come again.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
+}
+_REFUSALS: dict[int, str] = {
+    400: "Not HTTP, or not strict JSON in UTF-8",
+    401: "The key is missing or wrong",
+    404: "No model of that name, or no file for verdicts",
+    408: "The request came too slowly",
+    413: "The body, a list in it, or a document is too large",
+    415: "Not the content type that is asked for",
+    421: "Not a name of this machine: a service without a key answers to localhost alone",
+    422: "Not a request as described; or a single document, or a file, that cannot be read",
+    429: "The queue is full, or too much is being read; Retry-After says when to come again",
+    431: "The address and the headers are too long",
+    500: "The service failed on this request, and has logged where",
+    503: "The service is shutting down, or cannot write",
+    504: "It took too long",
+}
+_POST = (404, 408, 413, 415, 422, 429, 503, 504)
+_BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
-def create_app(models: Mapping[str, ServedModel], settings: Settings, metrics: Metrics) -> FastAPI:
+def create_app(models: Mapping[str, ServedModel], settings: Settings, counters: Counters) -> FastAPI:
     """The application: routes around one `Service`, which is also at `app.state.service`."""
-    service = Service(models, settings, metrics)
+    service = Service(models, settings, counters)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -47,91 +73,96 @@ def create_app(models: Mapping[str, ServedModel], settings: Settings, metrics: M
         docs_url=None,  # its page would fetch scripts from other hosts
         redoc_url=None,
         redirect_slashes=False,
+        responses=_refusals(400, 431, 500),
     )
     app.state.service = service
-    key, is_loopback = settings.api_key, settings.is_loopback
-    app.add_middleware(Guard, api_key=key, metrics=metrics, refusal=service.refusal, is_loopback=is_loopback)
+    app.add_middleware(Guard, settings=settings, counters=counters, refusal=service.refusal)
+    app.add_exception_handler(HTTPException, _answer_error)
+    app.add_exception_handler(RequestValidationError, _answer_error)
+    app.include_router(_v1(service, settings))
+    _add_watched(app, service)
+    app.add_route("/", _page, include_in_schema=False)
+    app.add_route("/static/formula.js", _formula, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=PAGE), name="static")
-    _add_errors(app)
-    asks = (401,) if settings.api_key is not None else (421,) if settings.is_loopback else ()
-    _add_score(app, service, asks)
-    _add_rest(app, service, asks)
-    if settings.api_key is not None:
-        describe_keys(app, V1_ROUTES)
     return app
 
 
-def _add_errors(app: FastAPI) -> None:
-    @app.exception_handler(Refusal)
-    async def refuse(request: Request, refusal: Refusal) -> Response:
-        return JSONResponse({"error": refusal.line}, refusal.status, refusal.headers)
-
-    @app.exception_handler(HTTPException)
-    async def http(request: Request, error: HTTPException) -> Response:
-        return JSONResponse({"error": f"{error.detail}: see /openapi.json"}, error.status_code, error.headers)
-
-
-def _add_score(app: FastAPI, service: Service, asks: tuple[int, ...]) -> None:
-    @app.post(
-        "/v1/score",
+def _v1(service: Service, settings: Settings) -> APIRouter:
+    """What asks for the key, if there is one."""
+    asks = (401,) if settings.api_key is not None else (421,) if settings.is_loopback else ()
+    v1 = APIRouter(prefix="/v1", responses=_refusals(*asks), dependencies=_KEYS if settings.api_key is not None else [])
+    v1.add_api_route(
+        "/score",
+        service.score,
+        methods=["POST"],
         summary="Score documents and their words",
-        responses=refusals(*_READ, *asks),
-        openapi_extra=score_body(),
         response_model=ScoreResponse,
+        responses=_refusals(*_POST),
+        route_class_override=JsonRoute,
     )
-    async def score(request: Request) -> Response:
-        return await service.score(request)
-
-    @app.post(
-        "/v1/tables",
+    v1.add_api_route(
+        "/tables",
+        service.table,
+        methods=["POST"],
         summary="Read the documents of a file: text, JSON lines, CSV, TSV, Parquet, packed or not",
-        responses=refusals(408, 413, 415, 422, 429, 503, *asks),
-        openapi_extra=file_body(),
         response_model=TableResponse,
+        responses=_refusals(*_POST),
+        openapi_extra={"requestBody": {"required": True, "content": _BYTES}},
     )
-    async def table(request: Request) -> Response:
-        return await service.table(request)
-
-    @app.post(
-        "/v1/verdicts",
+    v1.add_api_route(
+        "/verdicts",
+        service.verdict,
+        methods=["POST"],
         summary="Keep what a person says of a text and its words",
-        responses=refusals(*_READ, *asks),
-        openapi_extra=verdict_body(),
         response_model=Kept,
+        responses=_refusals(*_POST),
+        route_class_override=JsonRoute,
     )
-    async def verdict(request: Request) -> Response:
-        return await service.verdict(request)
+    v1.add_api_route("/models", service.describe, summary="The models and the limits", response_model=ModelsResponse)
+    return v1
 
 
-def _add_rest(app: FastAPI, service: Service, asks: tuple[int, ...]) -> None:
-    settings = service.settings
-    limits = {
-        "body_bytes": settings.max_body,
-        "file_bytes": settings.max_table,
-        "texts": settings.max_texts,
-        "characters": settings.max_characters,
-        "words": settings.max_words,
-    }
+def _add_watched(app: FastAPI, service: Service) -> None:
+    """What those who run the service ask."""
 
-    @app.get("/v1/models", summary="The models and the limits", response_model=ModelsResponse, responses=refusals(*asks))
-    async def models() -> Response:
-        known = [model.info for model in service.models.values()]
-        return JSONResponse({"models": known, "limits": limits, "takes_verdicts": settings.verdicts is not None})
-
-    @app.get("/health/live", summary="Whether the process answers", responses=refusals())
+    @app.get("/health/live", summary="Whether the process answers")
     async def live() -> dict[str, str]:
         return {"status": "live"}
 
-    @app.get("/health/ready", summary="Whether requests are taken", responses=refusals(503), response_model=dict[str, str])
+    @app.get("/health/ready", summary="Whether requests are taken", responses=_refusals(503), response_model=dict[str, str])
     async def ready() -> Response:
         if service.is_ready:
             return JSONResponse({"status": "ready"})
         return JSONResponse({"error": "not ready"}, 503, {"Retry-After": "1"})
 
-    @app.get("/metrics", summary="Counters for Prometheus", responses=refusals(), response_class=PlainTextResponse)
+    @app.get("/metrics", summary="Counters for Prometheus", response_class=PlainTextResponse)
     async def metrics() -> Response:
-        return Response(service.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+        return Response(service.counters.text(), headers={"Content-Type": CONTENT_TYPE})
 
-    @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        return FileResponse(PAGE / "index.html")
+
+def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route may answer beside 200."""
+    found: dict[int | str, dict[str, Any]] = {}
+    for status in statuses:
+        found[status] = {"model": Problem, "description": _REFUSALS[status]}
+        if status in (429, 503, 504):
+            found[status]["headers"] = _LATER
+    return found
+
+
+async def _answer_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, RequestValidationError):
+        return JSONResponse({"error": line_of(error)}, 422)
+    if not isinstance(error, HTTPException):
+        raise error
+    line = error.detail if isinstance(error, Refusal) else f"{error.detail}: see /openapi.json"
+    return JSONResponse({"error": line}, error.status_code, error.headers)
+
+
+async def _page(request: Request) -> Response:
+    return FileResponse(PAGE / "index.html")
+
+
+async def _formula(request: Request) -> Response:
+    """How a formula of a spreadsheet begins: one list for what the page saves and what the command writes."""
+    return Response(f"export const FORMULA = {json.dumps(_FORMULA)};\n", media_type="text/javascript")

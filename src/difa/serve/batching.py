@@ -3,7 +3,7 @@
 A lane is a queue in front of one thread. While a batch runs, the next one collects; an idle lane waits a few milliseconds
 for company, if there was some the last time. Requests take turns: a batch takes one document of each in order, so a list of
 a thousand does not hold up a single text. Work that nobody waits for any more ends at its next step. All of this state belongs
-to the event loop; only `work` runs in the thread.
+to the event loop; only `work` runs in the thread. Lanes, batches, queues and limits count words by what they cost.
 """
 
 from __future__ import annotations
@@ -14,32 +14,60 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
 
+from difa.allow import AllowList
+from difa.document import Document, Explanation, Result
+from difa.encoders import LONGEST_WORD
 from difa.runtime.stopping import Abandoned, while_wanted
-from difa.serve.speed import Speed
 
-Payload = TypeVar("Payload")
-Outcome = TypeVar("Outcome")
+_LETTERS = 6
+_SPARSE = 40  # characters of a text that count as a word even if they are white space: they are held in memory
+_MEMORY = 0.8  # share of the old estimate of speed that a new measurement leaves in place
+_ODD = 2.0  # times faster or slower than expected that a single batch is believed to be
+
+
+def cost_of(document: Document) -> int:
+    """What a document costs, in words, at least 1.
+
+    An ordinary word counts once. Encoders read words in pieces of at least a character, so a word counts once for each of its
+    characters, up to those that an encoder reads, unless it is made of ASCII letters and digits: then once for six. That is cheap
+    to tell, near the truth for ordinary text, and never less than a sixth of the pieces.
+    """
+    return max(1, sum(_word_cost(word.text) for word in document.words), len(document.text) // _SPARSE)
+
+
+def _word_cost(word: str) -> int:
+    pieces = -(-len(word) // _LETTERS) if word.isascii() and word.isalnum() else len(word)
+    return min(pieces, LONGEST_WORD)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A document, its cost, whether its reasons are wanted, and which words are normal in it."""
+
+    document: Document
+    cost: int
+    reasons: bool = False
+    allow: AllowList = field(default_factory=AllowList)
 
 
 @dataclass(eq=False)
-class Item(Generic[Payload, Outcome]):
-    """One piece of work: what to do, what it costs, whose it is, and where the outcome goes."""
+class Item:
+    """A job in a queue: whose it is, and where the outcome goes."""
 
-    payload: Payload
+    payload: Job
     cost: int
     owner: object
-    outcome: asyncio.Future[Outcome] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    outcome: asyncio.Future[Result | Explanation] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-class Turns(Generic[Payload, Outcome]):
+class FairQueue:
     """Waiting items, taken one of each owner in turn; `cost` is their sum."""
 
     def __init__(self) -> None:
         self.cost = 0
         self._count = 0
-        self._by_owner: OrderedDict[object, deque[Item[Payload, Outcome]]] = OrderedDict()
+        self._by_owner: OrderedDict[object, deque[Item]] = OrderedDict()
 
     def __len__(self) -> int:
         return self._count
@@ -49,22 +77,22 @@ class Turns(Generic[Payload, Outcome]):
         """Who has something waiting."""
         return set(self._by_owner)
 
-    def add(self, item: Item[Payload, Outcome]) -> None:
+    def add(self, item: Item) -> None:
         """Put an item behind the others of its owner."""
         self._by_owner.setdefault(item.owner, deque()).append(item)
         self._count += 1
         self.cost += item.cost
 
-    def discard(self, item: Item[Payload, Outcome]) -> None:
+    def discard(self, item: Item) -> None:
         """Take an item out, if it is still there."""
         items = self._by_owner.get(item.owner, deque())
         if item in items:
             items.remove(item)
             self._forget(item)
 
-    def take(self, budget: int, most: int) -> list[Item[Payload, Outcome]]:
+    def take(self, budget: int, most: int) -> list[Item]:
         """The next items in turn: at most `most`, and no more than `budget` together unless the first alone is."""
-        taken: list[Item[Payload, Outcome]] = []
+        taken: list[Item] = []
         spent = 0
         while self._by_owner and len(taken) < most:
             owner, items = next(iter(self._by_owner.items()))
@@ -77,7 +105,7 @@ class Turns(Generic[Payload, Outcome]):
             self._forget(item)
         return taken
 
-    def _forget(self, item: Item[Payload, Outcome]) -> None:
+    def _forget(self, item: Item) -> None:
         self._count -= 1
         self.cost -= item.cost
         if not self._by_owner[item.owner]:
@@ -94,7 +122,24 @@ class Batch:
     seconds: float
 
 
-class Lane(Generic[Payload, Outcome]):
+class Speed:
+    """Seconds per cost, as recent batches had it. One odd batch moves the estimate by a fifth at most."""
+
+    def __init__(self, seconds_per_cost: float) -> None:
+        self.seconds_per_cost = seconds_per_cost
+
+    def add(self, cost: int, seconds: float) -> None:
+        """Learn from a batch."""
+        known = self.seconds_per_cost
+        latest = min(max(seconds / max(1, cost), known / _ODD), known * _ODD)
+        self.seconds_per_cost = _MEMORY * known + (1 - _MEMORY) * latest
+
+    def estimate(self, cost: int) -> float:
+        """Seconds that work of this cost will take."""
+        return cost * self.seconds_per_cost
+
+
+class Lane:
     """A queue in front of one thread.
 
     Args:
@@ -110,7 +155,7 @@ class Lane(Generic[Payload, Outcome]):
     def __init__(
         self,
         name: str,
-        work: Callable[[Sequence[Payload]], Sequence[Outcome | Exception]],
+        work: Callable[[Sequence[Job]], Sequence[Result | Explanation | Exception]],
         *,
         budget: int,
         most: int,
@@ -119,8 +164,8 @@ class Lane(Generic[Payload, Outcome]):
         observe: Callable[[Batch], None],
     ) -> None:
         self.name = name
-        self.waiting: Turns[Payload, Outcome] = Turns()
-        self._running: list[Item[Payload, Outcome]] = []
+        self.waiting = FairQueue()
+        self._running: list[Item] = []
         self._had_company = True
         self._work, self._budget, self._most, self._wait, self._observe = work, budget, most, wait, observe
         self._speed, self._is_stopping = speed, False
@@ -157,7 +202,7 @@ class Lane(Generic[Payload, Outcome]):
         """How long the work that is there will take, by the speed of recent batches."""
         return self._speed.estimate(self.waiting.cost + sum(item.cost for item in self._running))
 
-    def submit(self, item: Item[Payload, Outcome]) -> None:
+    def submit(self, item: Item) -> None:
         """Queue an item; cancelling its outcome takes it out again, as long as it has not begun."""
         self.waiting.add(item)
         item.outcome.add_done_callback(lambda outcome: self.waiting.discard(item) if outcome.cancelled() else None)
@@ -188,7 +233,7 @@ class Lane(Generic[Payload, Outcome]):
                 else:
                     item.outcome.set_result(outcome)
 
-    def _work_while_wanted(self, items: Sequence[Item[Payload, Outcome]]) -> Sequence[Outcome | Exception] | None:
+    def _work_while_wanted(self, items: Sequence[Item]) -> Sequence[Result | Explanation | Exception] | None:
         """The outcomes, or None where everybody who asked has gone."""
 
         def is_wanted() -> bool:

@@ -1,7 +1,7 @@
-"""The bytes of a request -> strict JSON, within limits of size and time.
+"""The bytes of a request -> strict JSON, within limits of size, time and memory.
 
 The size is watched while the bytes arrive, since a body need not say how long it is. JSON is taken by its letter: UTF-8,
-no NaN or Infinity, no number out of range, no key twice, no nesting without end.
+no NaN or Infinity, no number out of range, no key twice, no nesting without end. FastAPI checks the rest against the schemas.
 """
 
 from __future__ import annotations
@@ -9,35 +9,141 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
+from fastapi import HTTPException
+from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
-from difa.serve.allowance import SMALL, Share
-from difa.serve.errors import Refusal
 from difa.serve.settings import Settings
 
 T = TypeVar("T")
 
+SMALL = 20_000  # bytes: a few milliseconds of work
 _LONGEST_NUMBER = 40  # digits; more than any rate or whole number has use for
 _CLOSE = {"Connection": "close"}
 _HELPERS = ThreadPoolExecutor(2, "difa-json")  # few: what is parsed can be many times as large as its bytes
 
 
-async def read_json(request: Request, settings: Settings, share: Share) -> Any:
-    """The parsed body, held by the share; raises `Refusal` for anything that is not JSON within the limits."""
-    _check_headers(request, settings)
-    try:
-        async with asyncio.timeout(settings.read_timeout):
-            content = await _read(request, settings.max_body, share)
-    except TimeoutError:
-        line = f"expected the whole request within {settings.read_timeout:g} s, got only a part of it: send it faster"
-        raise Refusal(408, line, _CLOSE) from None
-    parsed: Any = await off_loop(len(content), parse, content)
-    return parsed
+class Refusal(HTTPException):
+    """Ends a request with a status of 4xx or 5xx, headers, and a body of {"error": detail}."""
+
+
+class Allowance:
+    """So many bytes at a time, shared by all who read: a client that sends slowly holds what it has sent."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.held = limit, 0
+
+    @contextmanager
+    def share(self) -> Iterator[Share]:
+        """A part of it, given back when the block ends."""
+        share = Share(self)
+        try:
+            yield share
+        finally:
+            share.give_back()
+
+
+class Share:
+    """What one request holds of an allowance."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance, self.held = allowance, 0
+
+    def take(self, count: int) -> None:
+        """Hold so many bytes more; refuses if there is no room for them."""
+        if self._allowance.held + count > self._allowance.limit:
+            line = "the service is reading as much as it can hold: try again in 1 s"
+            raise Refusal(429, line, {**_CLOSE, "Retry-After": "1"})
+        self._allowance.held += count
+        self.held += count
+
+    def give_back(self) -> None:
+        """Hold nothing any more."""
+        self._allowance.held -= self.held
+        self.held = 0
+
+
+class Reading:
+    """The allowances of a service. Small bodies have their own, so that large ones that never end do not lock them out."""
+
+    def __init__(self, limit: int) -> None:
+        self.small, self.large = Allowance(limit), Allowance(limit)
+
+    def of(self, length: str | None) -> Allowance:
+        """The allowance for a body, by the length that its header states."""
+        is_small = length is not None and length.isdecimal() and len(length) <= len(str(SMALL)) and int(length) <= SMALL
+        return self.small if is_small else self.large
+
+
+class JsonRequest(Request):
+    """A request whose body is read and parsed within the limits, and held by a share until somebody gives that back."""
+
+    def __init__(self, request: Request, settings: Settings, share: Share) -> None:
+        super().__init__(request.scope, request.receive)
+        self.settings, self.share = settings, share
+        self._parsed: Any = None
+
+    async def body(self) -> bytes:
+        """Read and parse; refuses whatever is not JSON within the limits."""
+        self._check_headers()
+        try:
+            async with asyncio.timeout(self.settings.read_timeout):
+                content = await self._read(self.settings.max_body)
+        except TimeoutError:
+            seconds = self.settings.read_timeout
+            line = f"expected the whole request within {seconds:g} s, got only a part of it: send it faster"
+            raise Refusal(408, line, _CLOSE) from None
+        self._parsed = await off_loop(len(content), parse, content)
+        return content
+
+    async def json(self) -> Any:
+        """The body, parsed."""
+        return self._parsed
+
+    def _check_headers(self) -> None:
+        kind, _, parameters = self.headers.get("content-type", "").partition(";")
+        charset = parameters.strip().lower().removeprefix("charset=").strip('"')
+        if kind.strip().lower() != "application/json" or charset not in ("", "utf-8", "utf8"):
+            raise Refusal(415, "expected the header Content-Type: application/json with UTF-8, got something else", _CLOSE)
+        if self.headers.get("content-encoding", "identity").lower() != "identity":
+            raise Refusal(415, "expected a body without Content-Encoding, got a compressed one: send it as it is", _CLOSE)
+        length = self.headers.get("content-length", "0")
+        if length.isdecimal() and int(length[:20]) > self.settings.max_body and "expect" in self.headers:
+            raise _too_large(self.settings.max_body)  # the client asked first, and need not send it at all
+
+    async def _read(self, limit: int) -> bytes:
+        content = bytearray()
+        try:
+            async for chunk in self.stream():
+                if len(content) + len(chunk) > limit:
+                    raise _too_large(limit)
+                self.share.take(len(chunk))
+                content += chunk
+        except ClientDisconnect:
+            raise Refusal(499, "the client went away") from None
+        return bytes(content)
+
+
+class JsonRoute(APIRoute):
+    """A route whose handler gets a `JsonRequest`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """FastAPI's handler, which reads the body through the request that it is given."""
+        handle = super().get_route_handler()
+
+        async def handle_within_limits(request: Request) -> Response:
+            service = request.app.state.service
+            with service.reading.of(request.headers.get("content-length")).share() as share:
+                return await handle(JsonRequest(request, service.settings, share))
+
+        return handle_within_limits
 
 
 async def until_gone(request: Request) -> None:
@@ -70,41 +176,6 @@ def parse(content: bytes) -> Any:
         raise Refusal(400, "expected JSON of a few levels, got very deep nesting: send a flat object") from None
     except json.JSONDecodeError as error:
         raise Refusal(400, f"expected JSON, got something else: {error.msg} at character {error.pos}") from None
-
-
-def _check_headers(request: Request, settings: Settings) -> None:
-    kind, _, parameters = request.headers.get("content-type", "").partition(";")
-    charset = parameters.strip().lower().removeprefix("charset=").strip('"')
-    if kind.strip().lower() != "application/json" or charset not in ("", "utf-8", "utf8"):
-        raise Refusal(415, "expected the header Content-Type: application/json with UTF-8, got something else", _CLOSE)
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise Refusal(415, "expected a body without Content-Encoding, got a compressed one: send it as it is", _CLOSE)
-    length = request.headers.get("content-length", "0")
-    if length.isdecimal() and int(length[:20]) > settings.max_body and "expect" in request.headers:
-        raise _too_large(settings.max_body)  # the client asked first, and need not send it at all
-
-
-async def _read(request: Request, limit: int, share: Share) -> bytes:
-    content = bytearray()
-    received, refusal = 0, None
-    try:
-        async for chunk in request.stream():
-            received += len(chunk)
-            if refusal is None:
-                refusal = _too_large(limit) if received > limit else share.take(len(chunk))
-            if refusal is None:
-                content += chunk
-            elif received > 4 * limit:
-                break
-            else:
-                # Read on for a while without keeping it: a client that is cut off in the middle never sees the answer.
-                content.clear()
-                share.give_back()
-    except ClientDisconnect:
-        raise Refusal(499, "the client went away") from None
-    if refusal is not None:
-        raise refusal
-    return bytes(content)
 
 
 def _too_large(limit: int) -> Refusal:

@@ -11,24 +11,21 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from difa.allow import AllowList
-from difa.document import Document, Explanation, Result
+from difa.document import Explanation, Result
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.report.highlight import visible
 from difa.runtime.stopping import Abandoned
-from difa.serve.batching import Item, Lane
-from difa.serve.cost import cost_of
-from difa.serve.errors import Refusal
-from difa.serve.metrics import Metrics
+from difa.serve.batching import Item, Job, Lane, Speed, cost_of
+from difa.serve.body import Refusal
+from difa.serve.counters import Counters
 from difa.serve.settings import Settings
-from difa.serve.speed import Speed
 from difa.words import from_text
 
 _log = logging.getLogger("difa.serve")
@@ -37,20 +34,10 @@ _PROBE = from_text("One sentence of some length, to find out how fast this machi
 _RATES = tuple(round(10 ** (-3 + step / 20), 5) for step in range(55))  # 0.001 to 0.5, evenly on a log scale
 
 
-@dataclass(frozen=True)
-class Query:
-    """A document, its cost, whether its reasons are wanted, and which words are normal in it."""
-
-    document: Document
-    cost: int
-    reasons: bool = False
-    allow: AllowList = field(default_factory=AllowList)
-
-
 class ServedModel:
     """A model under its name, and the lanes in front of it."""
 
-    def __init__(self, name: str, model: DiFA, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, name: str, model: DiFA, settings: Settings, counters: Counters) -> None:
         self.name, self.model, self.settings = name, model, settings
         # The first one warms the engine up, and shows which views there are.
         probe = model.score_unflagged([_PROBE])[0]
@@ -59,24 +46,24 @@ class ServedModel:
         self._pace = (time.perf_counter() - started) / cost_of(_PROBE)
         self.views = list(probe.words[0].evidence)
         self.info = self._describe()
-        self._metrics = metrics
-        self.lanes: dict[str, Lane[Query, Result | Explanation]] = {}
+        self._counters = counters
+        self.lanes: dict[str, Lane] = {}
         self.accepted = 0
         """Cost of all requests that were accepted and are not answered yet."""
 
     def start(self) -> None:
         """Begin to take work; call it on the event loop."""
         for name, count in (("short", self.settings.batch_documents), ("long", 1), ("reasons", 1)):
-            lane: Lane[Query, Result | Explanation] = Lane(
+            lane = Lane(
                 name,
                 self._work,
                 budget=self.settings.batch_words,
                 most=count,
                 wait=self.settings.batch_wait if count > 1 else 0.0,
                 speed=Speed(self._pace),
-                observe=lambda batch: self._metrics.observe_batch(self.name, batch),
+                observe=lambda batch: self._counters.observe_batch(self.name, batch),
             )
-            self._metrics.watch_queue(self.name, name, lane.waiting.__len__)
+            self._counters.watch_queue(self.name, name, lane.waiting.__len__)
             self.lanes[name] = lane
             lane.start()
 
@@ -91,31 +78,29 @@ class ServedModel:
         return bool(self.lanes) and all(lane.is_running for lane in self.lanes.values())
 
     @contextmanager
-    def submitted(self, queries: Sequence[Query]) -> Iterator[list[Item[Query, Result | Explanation]]]:
-        """Queue the queries of one request, all of them or, where the queue is full, none; they count until the block ends."""
-        items = self._submit(queries)
-        cost = sum(query.cost for query in queries)
+    def submitted(self, jobs: Sequence[Job]) -> Iterator[list[Item]]:
+        """Queue the jobs of one request, all of them or, where the queue is full, none; they count until the block ends."""
+        items = self._submit(jobs)
+        cost = sum(job.cost for job in jobs)
         self.accepted += cost
         try:
             yield items
         finally:
             self.accepted -= cost
 
-    def _submit(self, queries: Sequence[Query]) -> list[Item[Query, Result | Explanation]]:
+    def _submit(self, jobs: Sequence[Job]) -> list[Item]:
         owner = object()
-        pairs: list[tuple[Lane[Query, Result | Explanation], Item[Query, Result | Explanation]]] = [
-            (self._lane(query), Item(query, query.cost, owner)) for query in queries
-        ]
-        if refusal := self.refusal({lane.name for lane, _ in pairs}, sum(query.cost for query in queries)):
+        pairs = [(self._lane(job), Item(job, job.cost, owner)) for job in jobs]
+        if refusal := self.refusal({lane.name for lane, _ in pairs}, sum(job.cost for job in jobs)):
             raise refusal
         for lane, item in pairs:
             lane.submit(item)
         return [item for _, item in pairs]
 
-    def _lane(self, query: Query) -> Lane[Query, Result | Explanation]:
-        if query.cost > self.settings.long_words:
+    def _lane(self, job: Job) -> Lane:
+        if job.cost > self.settings.long_words:
             return self.lanes["long"]
-        return self.lanes["reasons" if query.reasons else "short"]
+        return self.lanes["reasons" if job.reasons else "short"]
 
     def refusal(self, lanes: Iterable[str] = ("short",), cost: int = 1) -> Refusal | None:
         """What to answer where one of these lanes, or the memory, has no room for work of this cost."""
@@ -127,34 +112,34 @@ class ServedModel:
                 return Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
         return None
 
-    def _work(self, queries: Sequence[Query]) -> Sequence[Result | Explanation | Exception]:
+    def _work(self, jobs: Sequence[Job]) -> Sequence[Result | Explanation | Exception]:
         """Results without flags: batches mix requests of different rates, and each request flags its own."""
-        if not any(query.reasons for query in queries):
+        if not any(job.reasons for job in jobs):
             try:
-                return self._score(queries)
+                return self._score(jobs)
             except Abandoned:
                 raise
             except Exception as error:  # one document must not take its batch-mates down with it
                 # The type only: a message may quote the text.
-                _log.warning("a batch of %d documents failed (%s): each is scored by itself", len(queries), type(error).__name__)
-        return [self._alone(query) for query in queries]
+                _log.warning("a batch of %d documents failed (%s): each is scored by itself", len(jobs), type(error).__name__)
+        return [self._alone(job) for job in jobs]
 
-    def _score(self, queries: Sequence[Query]) -> list[Result]:
+    def _score(self, jobs: Sequence[Job]) -> list[Result]:
         """All at once where they allow the same words, as most do."""
         places: dict[AllowList, list[int]] = {}
-        for at, query in enumerate(queries):
-            places.setdefault(query.allow, []).append(at)
+        for at, job in enumerate(jobs):
+            places.setdefault(job.allow, []).append(at)
         scored: dict[int, Result] = {}
         for allow, members in places.items():
-            documents = [queries[at].document for at in members]
+            documents = [jobs[at].document for at in members]
             scored.update(zip(members, self.model.score_unflagged(documents, allow=allow.entries), strict=True))
-        return [scored[at] for at in range(len(queries))]
+        return [scored[at] for at in range(len(jobs))]
 
-    def _alone(self, query: Query) -> Result | Explanation | Exception:
+    def _alone(self, job: Job) -> Result | Explanation | Exception:
         try:
-            if query.reasons:
-                return self.model.explain_unflagged(query.document, allow=query.allow.entries)
-            return self._score([query])[0]
+            if job.reasons:
+                return self.model.explain_unflagged(job.document, allow=job.allow.entries)
+            return self._score([job])[0]
         except Abandoned:
             raise
         except Exception as error:
@@ -180,14 +165,14 @@ class ServedModel:
         }
 
 
-def load_models(folders: Sequence[Path], settings: Settings, metrics: Metrics, threads: int | None) -> dict[str, ServedModel]:
+def load_models(folders: Sequence[Path], settings: Settings, counters: Counters, threads: int | None) -> dict[str, ServedModel]:
     """Models by name, the first one being the default; a folder's name is its model's."""
     models: dict[str, ServedModel] = {}
     for folder in folders:
         name = folder.resolve().name
         if name in models:
             raise ConfigError(f"{folder}: expected model folders of different names, got {name!r} twice: rename one")
-        models[name] = ServedModel(name, DiFA.load(folder, threads=threads), settings, metrics)
+        models[name] = ServedModel(name, DiFA.load(folder, threads=threads), settings, counters)
     if not models:
         raise InputError("expected at least one model folder, got none")
     return models

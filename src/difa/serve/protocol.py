@@ -1,7 +1,8 @@
 """HTTP on a socket: uvicorn's protocol, with bounds for clients that are slow, send too much, or send no HTTP.
 
 A client that trickles its headers, or does not take its answer, is cut off. What is no HTTP, or has too many headers, gets an
-error in the form of all others.
+error in the form of all others. An answer may be given before the request is read to its end. The kernel resets a connection that
+is closed with bytes unread, and the client would never see that answer. So the rest is read and thrown away, within bounds.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import asyncio
 import json
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MOST_HEADERS = 64 * 1024
 """Bytes of a request's first line and headers."""
+MOST_DISCARDED = 64 * 1024 * 1024
+"""Bytes that are read and thrown away after an early answer: three times the largest file that the service takes."""
 _NO_HTTP = "expected an HTTP request, got something else: check what is sent"
 _TOO_LARGE = f"expected at most {MOST_HEADERS} bytes of address and headers, got more: send fewer or shorter ones"
 
@@ -47,12 +51,15 @@ class PatientProtocol(HttpToolsProtocol):
 
     patience = 0.0
     """Seconds; `patient_protocol` sets them."""
+    _discardable: int | None = None  # bytes that may still be thrown away; None unless a request was answered early
+    _is_closing = False  # nothing more is written, and what comes is thrown away
     _parsed = 0  # bytes of the address and of the headers that are complete
     _unparsed = 0  # bytes at most of one that is not
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._reading, self._writing = Timer(), Timer()
-        super().connection_made(transport)
+        self._reading, self._writing, self._discarding = Timer(), Timer(), Timer()
+        self._socket = transport
+        super().connection_made(cast(asyncio.Transport, _Closing(self, transport)))
         self._expect_headers()
 
     def on_message_begin(self) -> None:
@@ -60,6 +67,12 @@ class PatientProtocol(HttpToolsProtocol):
         self._expect_headers()
 
     def data_received(self, data: bytes) -> None:
+        if self._discardable is not None:
+            self._discardable -= len(data)
+            if self._discardable < 0:
+                self._socket.abort()
+        if self.transport.is_closing():
+            return
         was_reading = self._reading.is_running
         super().data_received(data)
         if was_reading and self._reading.is_running and not self.transport.is_closing():
@@ -78,6 +91,37 @@ class PatientProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._reading.cancel()
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        if self._discardable is not None:  # all is read: the connection can be used again
+            self._discarding.cancel()
+            self._discardable = None
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete and self.cycle.more_body:
+            self._discard()
+
+    def close(self) -> None:
+        """Say that no more is written, and close once the client has taken note, or the bounds are reached."""
+        if self.transport.is_closing():
+            return
+        self._is_closing = True
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self._reading.cancel()
+        self._discard()
+        self._socket.write_eof()
+        self.flow.resume_reading()
+
+    def shutdown(self) -> None:
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if is_idle and self._discardable is None:
+            self._socket.close()  # nobody waits for an answer
+        else:
+            super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         """Called for whatever the parser, or a callback of ours, refuses; uvicorn's own message is plain text."""
@@ -98,7 +142,13 @@ class PatientProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._reading.cancel()
         self._writing.cancel()
+        self._discarding.cancel()
         super().connection_lost(exc)
+
+    def _discard(self) -> None:
+        if self._discardable is None:
+            self._discardable = MOST_DISCARDED
+            self._discarding.start(self.patience, self._socket.close)
 
     def _expect_headers(self) -> None:
         self._parsed = self._unparsed = 0
@@ -108,6 +158,26 @@ class PatientProtocol(HttpToolsProtocol):
         self._parsed += size
         if self._parsed > MOST_HEADERS:
             raise ValueError(_TOO_LARGE)  # ends the parsing
+
+
+class _Closing:
+    """The transport, as uvicorn sees it: closing it waits for what the client still sends."""
+
+    def __init__(self, protocol: PatientProtocol, transport: asyncio.Transport) -> None:
+        self._protocol, self._transport = protocol, transport
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def close(self) -> None:
+        self._protocol.close()
+
+    def is_closing(self) -> bool:
+        return self._protocol._is_closing or self._transport.is_closing()
+
+    def write(self, data: bytes) -> None:
+        if not self.is_closing():
+            self._transport.write(data)
 
 
 def patient_protocol(seconds: float) -> type[PatientProtocol]:

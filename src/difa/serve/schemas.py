@@ -1,19 +1,20 @@
-"""The shapes at the HTTP edge, and nothing else: pydantic checks requests and writes the OpenAPI document.
+"""The shapes at the HTTP edge: pydantic checks requests, and FastAPI writes the OpenAPI document from them.
 
-The documents of a list are not checked here but one by one in `requests`, so that a broken one costs only itself.
+The documents of a list are not checked here but one by one in `service`, so that a broken one costs only itself.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
 from difa.formats.lines import kind_of
-from difa.serve.errors import Refusal
 
-Checked = TypeVar("Checked", bound=BaseModel)
+TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 _WORDS = {"type": "array", "items": {"type": "string"}}
 _RECORD = {
@@ -31,9 +32,12 @@ _ONE_INPUT_AND_ONE_RATE: JsonDict = {
     "not": {"required": ["fpr", "fdr"], "properties": {"fpr": {"type": "number"}, "fdr": {"type": "number"}}},
 }
 
+_SPAN = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 2, "maxItems": 2}
+_WANTED = {"": "a JSON object", "name": "the name of the file"}
+
 Rate = Annotated[float | None, Field(default=None, gt=0, lt=1)]
 
-EXAMPLES = {
+SCORE_EXAMPLES: dict[str, Any] = {
     "one text": {"value": {"text": "Is the wpdlkrt garden bench in stock?", "fpr": 0.05}},
     "a list": {
         "summary": "strings, word lists and objects, mixed",
@@ -50,10 +54,40 @@ EXAMPLES = {
 }
 
 
-class ScoreRequest(BaseModel):
+VERDICT_EXAMPLES: dict[str, Any] = {
+    "a word": {
+        "summary": "the person calls one word odd",
+        "value": {
+            "text": "Is the wpdlkrt garden bench in stock?",
+            "verdict": "odd",
+            "spans": [[7, 14]],
+            "model": "support",
+            "at": "2026-11-17T22:00:00Z",
+        },
+    },
+    "a false alarm": {"value": {"text": "Thank you, Louise!", "verdict": "normal"}},
+}
+
+
+class _Body(BaseModel):
+    """The body of a request: an object with known keys alone."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, record: Any) -> Any:
+        if not isinstance(record, dict):
+            raise ValueError(f"expected a JSON object, got {kind_of(record)}")
+        if not cls.model_fields.keys() >= record.keys():
+            raise ValueError(f"expected only the keys {', '.join(cls.model_fields)}, got another one: remove it")
+        return record
+
+
+class ScoreRequest(_Body):
     """What to score, and how."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra=_ONE_INPUT_AND_ONE_RATE)
+    model_config = ConfigDict(json_schema_extra=_ONE_INPUT_AND_ONE_RATE)
 
     text: Annotated[str | None, Field(description="One document as a string.")] = None
     tokens: Annotated[list[str] | None, Field(description="One document as a list of words, scored one by one.")] = None
@@ -84,6 +118,57 @@ class ScoreRequest(BaseModel):
         if self.fpr is not None and self.fdr is not None:
             raise ValueError("expected one of fpr and fdr, got both")
         return self
+
+
+class Verdict(_Body):
+    """What a person says of a text, as it is sent and as it is kept."""
+
+    text: Annotated[str, Field(description="The text that was judged.")]
+    verdict: Annotated[Literal["odd", "normal"], Field(description="What the person says of the text as a whole.")]
+    spans: Annotated[
+        list[Annotated[list[int], WithJsonSchema(_SPAN)]],
+        Field(description="Start and end of each word that the person calls odd; left out where no word was judged."),
+    ] = Field(default_factory=list)
+    model: Annotated[str, Field(description="The model that flagged it.")] = ""
+    at: Annotated[
+        str | None,
+        Field(description="When, in UTC; the present time without it."),
+        WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-11-17T22:00:00Z"]}),
+    ] = None
+
+    @model_validator(mode="after")
+    def _spans_in_the_text(self) -> Verdict:
+        if not self.text.strip():
+            raise ValueError("text: expected a text, got none")
+        for span in self.spans:
+            if len(span) != 2 or not 0 <= span[0] < span[1] <= len(self.text):
+                raise ValueError(f"spans: expected pairs of 0 <= start < end <= {len(self.text)}, got another one")
+            if not self.text[span[0] : span[1]].strip():
+                raise ValueError("spans: expected words, got white space")
+        if self.verdict == "normal" and self.spans:
+            raise ValueError("spans: expected none in a normal text, got some: leave them out, or call the text odd")
+        return self
+
+    @model_validator(mode="after")
+    def _time_and_name(self) -> Verdict:
+        if not _is_time(self.at):
+            raise ValueError("at: expected a time such as 2026-11-17T22:00:00Z, got something else")
+        if any("\ud800" <= character <= "\udfff" for character in self.model):
+            raise ValueError("model: expected a name in Unicode, got half a character")
+        return self
+
+
+def _is_time(at: str | None) -> bool:
+    try:
+        return at is None or datetime.strptime(at, TIME).strftime(TIME) == at
+    except ValueError:
+        return False
+
+
+class Kept(BaseModel):
+    """A verdict is on disk."""
+
+    status: Literal["kept"] = "kept"
 
 
 class Reason(BaseModel):
@@ -216,21 +301,15 @@ class Problem(BaseModel):
     error: str
 
 
-def check(record: Any, shape: type[Checked]) -> Checked:
-    """A checked request from parsed JSON; raises `Refusal` with one line, which never repeats what was sent."""
-    if not isinstance(record, dict):
-        raise Refusal(422, f"expected a JSON object, got {kind_of(record)}")
-    try:
-        return shape.model_validate(record)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=True)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = ", ".join(shape.model_fields)
-            raise Refusal(422, f"expected only the keys {known}, got another one: remove it") from None
-        if not place:
-            raise Refusal(422, first["msg"].removeprefix("Value error, ")) from None
-        if first["type"] == "missing":
-            raise Refusal(422, f"{place}: expected a value, got none") from None
-        message = first["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-        raise Refusal(422, f"{place}: expected {message}, got {kind_of(first['input'])}") from None
+def line_of(error: RequestValidationError) -> str:
+    """What is wrong with a request, in one line that never repeats what was sent."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"][1:])  # without "body" or "query"
+    if first["type"] == "missing":
+        message = f"{_WANTED.get(place, 'a value')}, got none"
+    elif not place:
+        return str(first["msg"]).removeprefix("Value error, ")
+    else:
+        wanted = str(first["msg"]).removeprefix("Input should be ").removeprefix("a valid ")
+        message = f"{wanted}, got {kind_of(first['input'])}"
+    return f"{place}: expected {message}" if place else f"expected {message}"

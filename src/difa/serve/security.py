@@ -16,10 +16,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from difa.serve.errors import Refusal
-from difa.serve.metrics import Metrics
+from difa.serve.body import Refusal
+from difa.serve.counters import Counters
+from difa.serve.settings import Settings
 
-V1_ROUTES = ("/v1/score", "/v1/tables", "/v1/verdicts", "/v1/models")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -33,50 +33,48 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _LOCAL = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
+_NO_RANGE = b'{"error":"expected a range within the file, such as bytes=0-99, got another one: leave the header Range out"}'
 _log = logging.getLogger("difa.serve")
-_ROUTES = (*V1_ROUTES, "/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
+_V1 = ("/v1/score", "/v1/tables", "/v1/verdicts", "/v1/models")
+_ROUTES = (*_V1, "/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
 
 
 class Guard:
     """Asks for the key on every /v1 route, turns requests away while the queue is full, adds the headers, counts."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        api_key: str | None,
-        metrics: Metrics,
-        refusal: Callable[[], Refusal | None],
-        is_loopback: bool,
-    ) -> None:
-        self._app, self._metrics, self._refusal = app, metrics, refusal
-        self._asks_host = is_loopback and api_key is None
-        self._key = None if api_key is None else api_key.encode()
+    def __init__(self, app: ASGIApp, *, settings: Settings, counters: Counters, refusal: Callable[[str], Refusal | None]) -> None:
+        self._app, self._counters, self._refusal = app, counters, refusal
+        self._asks_host = settings.is_loopback and settings.api_key is None
+        self._key = None if settings.api_key is None else settings.api_key.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        status = 0
+        status, replaced = 0, b""
 
         async def send_guarded(message: Message) -> None:
-            nonlocal status
+            nonlocal status, replaced
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
+                if status >= 400 and headers.get("content-type", "").startswith("text/plain"):  # of Starlette's files
+                    replaced = _NO_RANGE
+                    headers["content-type"], headers["content-length"] = "application/json", str(len(replaced))
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
                 headers.setdefault("Cache-Control", "no-store")
+            elif replaced:
+                message = {**message, "body": replaced}
             await send(message)
 
         path = scope["path"]
         try:
             # A service that has too much to do must not spend much on saying so: before routing, reading and parsing.
             headers = Headers(scope=scope)
-            refusal = self._check_host(headers) or self._check_key(path, headers)
-            refusal = refusal or (self._refusal() if path == "/v1/score" else None)
-            app = self._app if refusal is None else JSONResponse({"error": refusal.line}, refusal.status, refusal.headers)
+            refusal = self._check_host(headers) or self._check_key(path, headers) or self._refusal(path)
+            app = JSONResponse({"error": refusal.detail}, refusal.status_code, refusal.headers) if refusal else self._app
             await app(scope, receive, send_guarded)
         except Exception as error:
             # Where and what kind, but not the message: it may quote the text.
@@ -87,7 +85,7 @@ class Guard:
                 await JSONResponse({"error": line}, 500)(scope, receive, send_guarded)
         finally:
             route = path if path in _ROUTES else "/static" if path.startswith("/static/") else "other"
-            self._metrics.observe_request(route, status, time.perf_counter() - started)
+            self._counters.observe_request(route, status, time.perf_counter() - started)
 
     def _check_host(self, headers: Headers) -> Refusal | None:
         """Of a service for this machine alone: a page from elsewhere must not reach it by a name that leads here."""

@@ -18,7 +18,7 @@ from fastapi import FastAPI
 
 from difa.errors import ConfigError
 from difa.serve.app import create_app
-from difa.serve.metrics import Metrics
+from difa.serve.counters import Counters
 from difa.serve.models import load_models
 from difa.serve.protocol import patient_protocol
 from difa.serve.settings import Settings
@@ -72,11 +72,11 @@ def serve(folders: Sequence[Path], settings: Settings, threads: int | None, say:
     if settings.verdicts is not None:
         check_verdict_file(settings.verdicts)
     with bind(settings) as listener:  # first, since a taken port is known at once and a model takes a while
-        metrics = Metrics()
-        models = load_models(folders, settings, metrics, threads)
+        counters = Counters()
+        models = load_models(folders, settings, counters, threads)
         host, port = listener.getsockname()[:2]
         line = f"serving {', '.join(models)} at http://{f'[{host}]' if ':' in host else host}:{port}/ (Ctrl+C stops it)"
-        Server(create_app(models, settings, metrics), settings, lambda: say(line)).run(sockets=[listener])
+        Server(create_app(models, settings, counters), settings, lambda: say(line)).run(sockets=[listener])
 
 
 def bind(settings: Settings) -> socket.socket:

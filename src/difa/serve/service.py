@@ -1,33 +1,63 @@
-"""One request from body to answer: read, check, queue, wait, write; and what ends it early."""
+"""One request from its body to the answer: check, queue, wait, flag, write; and what ends it early.
+
+Flags are set per request: at its false-alarm rate, or by Benjamini–Hochberg over its own documents. The fields of a result are
+those of `Result.to_dict`, with `words` and `evidence` left out on request.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
 
-from starlette.requests import Request
-from starlette.responses import Response
+from fastapi import Body, Query, Request
+from starlette.responses import JSONResponse, Response
 
-from difa.document import Explanation, Result
-from difa.errors import DifaError
-from difa.serve.allowance import Allowance, Reading
-from difa.serve.batching import Item
-from difa.serve.body import off_loop, read_json, until_gone
-from difa.serve.errors import Refusal
-from difa.serve.metrics import Metrics
-from difa.serve.models import Query, ServedModel
-from difa.serve.requests import Failure, check_text, queries_of, respond
-from difa.serve.schemas import ScoreRequest, check
+from difa.allow import AllowList
+from difa.decide import Rule, flag
+from difa.document import Document, Explanation, Reason, Result
+from difa.errors import DifaError, InputError
+from difa.formats.lines import kind_of, parse_record
+from difa.formats.tables import Columns
+from difa.report.highlight import unusual_words
+from difa.report.sentences import document_sentence, word_sentence
+from difa.serve.batching import Item, Job, cost_of
+from difa.serve.body import Allowance, JsonRequest, Reading, Refusal, off_loop, until_gone
+from difa.serve.counters import Counters
+from difa.serve.models import ServedModel
+from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Kept, ScoreRequest, Verdict
 from difa.serve.settings import Settings
 from difa.serve.tables import read_table
-from difa.serve.verdicts import Kept, Verdict, keep_verdict
+from difa.verdict_file import append_verdicts
+from difa.words import from_text, from_tokens
 
 _log = logging.getLogger("difa.serve")
-
 _FILES = 4  # received at a time, each into a file of its own
 _VERDICTS = 64  # that may wait for their turn at the file
+_WRITER = ThreadPoolExecutor(1, "difa-verdicts")  # one at a time: they would only wait for each other
+_UNUSUAL = -math.log(0.2)  # evidence below this needs no reason
+_REASONS = 3
+_LEAST_SHARE = 0.1
+_COUNTED = "(a long or odd one counts as several)"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A document that cannot be scored, and why."""
+
+    line: str
+    id: str | None = None
+    status: int = 422
+    """Of the answer, where it was the only document."""
+
 
 Outcome = Result | Explanation | Failure
 
@@ -35,8 +65,8 @@ Outcome = Result | Explanation | Failure
 class Service:
     """What the routes share: models, settings, counters, and whether the service is on its way out."""
 
-    def __init__(self, models: Mapping[str, ServedModel], settings: Settings, metrics: Metrics) -> None:
-        self.models, self.settings, self.metrics = dict(models), settings, metrics
+    def __init__(self, models: Mapping[str, ServedModel], settings: Settings, counters: Counters) -> None:
+        self.models, self.settings, self.counters = dict(models), settings, counters
         self.is_draining = False
         self.reading = Reading(settings.reading)
         self._files, self._verdicts = Allowance(_FILES), Allowance(_VERDICTS)
@@ -46,11 +76,16 @@ class Service:
         """Whether requests are taken."""
         return not self.is_draining and all(model.is_ready for model in self.models.values())
 
-    def refusal(self) -> Refusal | None:
-        """What to answer, before anything is read, where no model could take the request."""
+    def refusal(self, path: str = "/v1/score") -> Refusal | None:
+        """What to answer before anything is read: the service ends, no model could take the request, or nobody keeps it."""
+        if path not in ("/v1/score", "/v1/tables", "/v1/verdicts"):
+            return None
         if self.is_draining:
             return _shutting_down()
-        refusals = [model.refusal() for model in self.models.values()]
+        if path == "/v1/verdicts" and self.settings.verdicts is None:
+            line = "this service keeps no verdicts: it was started without a file for them"
+            return Refusal(404, line, {"Connection": "close"})
+        refusals = [model.refusal() for model in self.models.values()] if path == "/v1/score" else [None]
         return None if None in refusals else refusals[0]
 
     def model(self, name: str | None) -> ServedModel:
@@ -61,67 +96,200 @@ class Service:
             raise Refusal(404, f"model: expected one of {', '.join(self.models)}, got another name")
         return self.models[name]
 
-    async def score(self, request: Request) -> Response:
-        """Body -> documents -> outcomes -> answer."""
-        length = request.headers.get("content-length")
-        with self.reading.of(length).share() as share:
-            asked = check(await read_json(request, self.settings, share), ScoreRequest)
-            model = self.model(asked.model)
-            if refusal := self.refusal():  # reading may have taken a while
-                raise refusal
-            queries = await self._queries(asked, share.held)
-        with model.submitted([query for query in queries if isinstance(query, Query)]) as items:
+    async def score(
+        self, request: JsonRequest, asked: Annotated[ScoreRequest, Body(openapi_examples=SCORE_EXAMPLES)]
+    ) -> Response:
+        """Documents -> outcomes -> answer."""
+        model = self.model(asked.model)
+        if refusal := self.refusal():  # reading may have taken a while
+            raise refusal
+        jobs = await off_loop(request.share.held, jobs_of, asked, self.settings)
+        request.share.give_back()
+        with model.submitted([job for job in jobs if isinstance(job, Job)]) as items:
             done = iter(await _wait(request, items, self.settings.timeout))
-            outcomes = [query if isinstance(query, Failure) else _outcome(next(done)) for query in queries]
-            content = await self._answer(asked, model, outcomes)
+            outcomes = [job if isinstance(job, Failure) else _outcome(next(done)) for job in jobs]
+            words = sum(len(_result(outcome).words) for outcome in outcomes if not isinstance(outcome, Failure))
+            self.counters.words.labels(model.name).inc(words)
+            rule = model.model.rule(asked.fpr, asked.fdr, warn=False)
+            content = await off_loop(words * 10, _respond, asked, model.name, rule, outcomes)
         return Response(content, media_type="application/json")
 
-    async def _answer(self, asked: ScoreRequest, model: ServedModel, outcomes: Sequence[Outcome]) -> bytes:
-        words = sum(len(_result(outcome).words) for outcome in outcomes if not isinstance(outcome, Failure))
-        self.metrics.words.labels(model.name).inc(words)
-        rule = model.model.rule(asked.fpr, asked.fdr, warn=False)
-        return await off_loop(words * 10, respond, asked, model.name, rule, outcomes)
-
-    async def table(self, request: Request) -> Response:
+    async def table(
+        self,
+        request: Request,
+        name: Annotated[str, Query(min_length=1, description="The file's name: its ending says what it holds.")],
+        text_column: Annotated[str, Query(description="Of a table; guessed without it.")] = "",
+        id_column: Annotated[str, Query(description="Of a table; `id` without it.")] = "",
+    ) -> Response:
         """A file -> its documents."""
         with self._files.share() as share:
-            if refusal := _shutting_down() if self.is_draining else share.take(1):
-                raise refusal
-            return Response(await read_table(request, self.settings), media_type="application/json")
+            share.take(1)
+            columns = Columns(text=text_column or None, id=id_column or None)
+            return Response(await read_table(request, name, columns, self.settings), media_type="application/json")
 
-    async def verdict(self, request: Request) -> Response:
+    async def verdict(
+        self, request: JsonRequest, verdict: Annotated[Verdict, Body(openapi_examples=VERDICT_EXAMPLES)]
+    ) -> Response:
         """What a person says -> a line of the file."""
-        path = self.settings.verdicts
-        if path is None:
-            raise Refusal(404, "this service keeps no verdicts: it was started without a file for them", {"Connection": "close"})
-        length = request.headers.get("content-length")
-        with self.reading.of(length).share() as share, self._verdicts.share() as waiting:
-            if refusal := _shutting_down() if self.is_draining else waiting.take(1):
-                raise refusal
-            verdict = check(await read_json(request, self.settings, share), Verdict)
-            await off_loop(share.held, check_text, verdict.text, self.settings)
-            await keep_verdict(path, verdict, self.settings.timeout)
-        return Response(Kept().model_dump_json(), media_type="application/json")
+        job = await off_loop(request.share.held, _job, verdict.text, self.settings, False, AllowList())
+        if isinstance(job, Failure):  # verdicts are about texts that were scored
+            raise Refusal(job.status, job.line)
+        with self._verdicts.share() as waiting:
+            waiting.take(1)
+            await _keep(self.settings.verdicts or Path(), verdict, self.settings.timeout)
+        return JSONResponse(Kept().model_dump())
 
-    async def _queries(self, asked: ScoreRequest, size: int) -> list[Query | Failure]:
-        if len(asked.texts or ()) > self.settings.max_texts:
-            line = (
-                f"texts: expected at most {self.settings.max_texts} documents, got {len(asked.texts or ())}: send several lists"
-            )
+    async def describe(self) -> Response:
+        """What is served, and within which limits."""
+        settings = self.settings
+        limits = {
+            "body_bytes": settings.max_body,
+            "file_bytes": settings.max_table,
+            "texts": settings.max_texts,
+            "characters": settings.max_characters,
+            "words": settings.max_words,
+        }
+        known = [model.info for model in self.models.values()]
+        return JSONResponse({"models": known, "limits": limits, "takes_verdicts": settings.verdicts is not None})
+
+
+def jobs_of(request: ScoreRequest, settings: Settings) -> list[Job | Failure]:
+    """The request's documents in order, with a `Failure` in the place of each that cannot be scored."""
+    alone = request.text if request.text is not None else request.tokens
+    documents = [alone] if alone is not None else request.texts or ()
+    if len(documents) > settings.max_texts:
+        line = f"texts: expected at most {settings.max_texts} documents, got {len(documents)}: send several lists"
+        raise Refusal(413, line)
+    try:
+        allow = AllowList.of(request.allow)
+    except InputError as error:
+        raise Refusal(422, str(error)) from None
+    jobs: list[Job | Failure] = []
+    cost = 0
+    for document in documents:
+        job = _job(document, settings, request.return_reasons, allow)
+        if isinstance(job, Failure) and alone is not None:
+            raise Refusal(job.status, job.line)
+        cost += job.cost if isinstance(job, Job) else 0
+        if cost > settings.queue_words:  # found out on the way: all of them together may be more than fits into memory
+            line = f"expected at most {settings.queue_words} words {_COUNTED} in a request, got more: send several lists"
             raise Refusal(413, line)
-        queries = await off_loop(size, queries_of, asked, self.settings)
-        if asked.texts is None and isinstance(failure := queries[0], Failure):
-            raise Refusal(failure.status, failure.line)
-        return queries
+        jobs.append(job)
+    return jobs
+
+
+def _job(item: Any, settings: Settings, reasons: bool, allow: AllowList) -> Job | Failure:
+    given = item.get("id") if isinstance(item, dict) else None
+    document_id = str(given) if isinstance(given, (str, int)) and _is_unicode(str(given)) else None
+    try:
+        if (size := _size(item)) > settings.max_characters:
+            return _too_large("characters", settings.max_characters, size, document_id)
+        document = _parse(item)
+        if (cost := cost_of(document)) > settings.max_words:
+            return _too_large(f"words {_COUNTED}", settings.max_words, cost, document_id)
+        return Job(replace(document, id=document_id), cost, reasons, allow)
+    except InputError as error:
+        return Failure(str(error), document_id)
+
+
+def _too_large(what: str, limit: int, got: int, document_id: str | None) -> Failure:
+    return Failure(f"expected at most {limit} {what} in a document, got {got}: cut it into parts", document_id, 413)
+
+
+def _parse(item: Any) -> Document:
+    if isinstance(item, str):
+        return from_text(item)
+    if isinstance(item, list) and all(isinstance(token, str) for token in item):
+        return from_tokens(item)
+    if isinstance(item, dict):
+        unknown = set(item) - {"id", "text", "tokens"}
+        if unknown:
+            raise InputError("expected only the keys id, text and tokens in a document, got another one: remove it")
+        return parse_record(item)
+    wanted = "a string, a list of words or an object with text or tokens"
+    raise InputError(f"expected {wanted}, got {'a list of other things' if isinstance(item, list) else kind_of(item)}")
+
+
+def _size(item: Any) -> int:
+    """Characters of a document before it is parsed; a word costs one more, for the space before it."""
+    if isinstance(item, str):
+        return len(item)
+    if isinstance(item, list):
+        return sum(1 + len(token) for token in item if isinstance(token, str))
+    if isinstance(item, dict):
+        return max(_size(item.get("text")), _size(item.get("tokens")))
+    return 0
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Outcome]) -> bytes:
+    """The body of the answer."""
+    flagged = iter(flag([_result(outcome) for outcome in outcomes if not isinstance(outcome, Failure)], rule))
+    records: list[dict[str, Any]] = []
+    for outcome in outcomes:
+        if isinstance(outcome, Failure):
+            records.append({"id": outcome.id, "error": outcome.line})
+            continue
+        reasons = outcome.reasons if isinstance(outcome, Explanation) else None
+        records.append(_record(next(flagged), request, reasons))
+    body = {"model": model, "rule": rule.name, "rate": rule.rate, "results": records}
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str, Sequence[Reason]]] | None) -> dict[str, Any]:
+    record = result.to_dict()
+    if reasons is not None:
+        record["sentence"] = document_sentence(result, reasons)
+    if not request.return_evidence:
+        del record["evidence"]
+    if not request.return_words:
+        del record["words"]
+        return record
+    unusual = frozenset(unusual_words(result))
+    for t, (word, scored) in enumerate(zip(record["words"], result.words, strict=True)):
+        if reasons is not None and t in unusual:
+            word["sentence"] = word_sentence(scored, reasons[t])
+        if reasons is not None:
+            word["reasons"] = {name: _strongest(reasons[t].get(name, ()), value) for name, value in scored.evidence.items()}
+        if not request.return_evidence:
+            del word["evidence"]
+    return record
+
+
+def _strongest(reasons: Sequence[Reason], evidence: float) -> list[dict[str, Any]]:
+    if evidence < _UNUSUAL:
+        return []
+    return [{"text": reason.text, "weight": reason.weight} for reason in reasons[:_REASONS] if reason.weight >= _LEAST_SHARE]
+
+
+async def _keep(path: Path, verdict: Verdict, timeout: float) -> None:
+    """Append it, and return when it is on disk; one without a time gets the present one."""
+    record = verdict.model_dump(exclude=set() if verdict.spans else {"spans"})
+    record["at"] = verdict.at or datetime.now(UTC).strftime(TIME)
+    try:
+        async with asyncio.timeout(timeout):
+            await asyncio.get_running_loop().run_in_executor(_WRITER, append_verdicts, path, [record], timeout)
+    except TimeoutError:
+        line = f"expected to write the verdict within {timeout:g} s, but others hold the file: try again later"
+        raise Refusal(504, line, {"Retry-After": "1"}) from None
+    except OSError as error:
+        _log.error("a verdict could not be written: %s", error.strerror)
+        line = f"expected a file for verdicts that can be written, got: {error.strerror}: it must be mended at the service"
+        raise Refusal(503, line, {"Retry-After": "60"}) from None
 
 
 def _shutting_down() -> Refusal:
     return Refusal(503, "the service is shutting down: ask another one", {"Connection": "close", "Retry-After": "1"})
 
 
-async def _wait(
-    request: Request, items: list[Item[Query, Result | Explanation]], timeout: float
-) -> list[Item[Query, Result | Explanation]]:
+async def _wait(request: Request, items: list[Item], timeout: float) -> list[Item]:
     """Until all items are done; what has not begun is withdrawn when the time is up or the client has gone."""
     gone = asyncio.create_task(until_gone(request))
     done = asyncio.gather(*(item.outcome for item in items), return_exceptions=True)
@@ -146,7 +314,7 @@ def _result(outcome: Result | Explanation) -> Result:
     return outcome.result if isinstance(outcome, Explanation) else outcome
 
 
-def _outcome(item: Item[Query, Result | Explanation]) -> Outcome:
+def _outcome(item: Item) -> Outcome:
     if item.outcome.cancelled():
         raise _shutting_down()
     error = item.outcome.exception()

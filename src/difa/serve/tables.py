@@ -25,8 +25,7 @@ from difa.formats.sources import Source, place_source
 from difa.formats.tables import AmbiguousTextError, Columns
 from difa.runtime.stopping import Abandoned, check_wanted, while_wanted
 from difa.scratch import scratch_file
-from difa.serve.body import until_gone
-from difa.serve.errors import Refusal
+from difa.serve.body import Refusal, until_gone
 from difa.serve.settings import Settings
 from difa.words import split_words
 
@@ -38,15 +37,13 @@ _EXPANSION = 2  # characters of the answer for a byte that may be sent: names of
 _UNPACKED = 4  # bytes that may come out of a packed file for one that may be sent
 
 
-async def read_table(request: Request, settings: Settings) -> bytes:
-    """The answer to a request with a file as its body, and its name and columns in the query."""
+async def read_table(request: Request, name: str, columns: Columns, settings: Settings) -> bytes:
+    """The answer to a request with a file as its body."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _KIND:
         raise Refusal(415, f"expected the header Content-Type: {_KIND}, got something else", _CLOSE)
-    asked = {name: request.query_params.get(name) or None for name in ("name", "text_column", "id_column")}
-    name = Path(asked["name"] or "").name[-_LONGEST_NAME:]
+    name = Path(name).name[-_LONGEST_NAME:]
     if not name:
         raise Refusal(422, "name: expected the name of the file, got none")
-    columns = Columns(text=asked["text_column"], id=asked["id_column"])
     try:
         with scratch_file() as (file, place):
             await _receive(request, file, settings)

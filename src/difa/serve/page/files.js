@@ -1,6 +1,7 @@
 // Files -> documents, by the service's own readers, and results with their rows -> files.
 
 import { isFlagged } from "./flags.js";
+import { FORMULA } from "./formula.js"; // made by the service: what the command guards
 
 const MOST_DOCUMENTS = 50; // a request, so that a long file shows progress and leaves room for others
 const MOST_CHARACTERS = 100_000;
@@ -51,8 +52,8 @@ const freeName = (name, taken) => (taken.includes(name) ? freeName(`difa_${name}
 // A spreadsheet runs a cell that begins like a formula: an apostrophe before it keeps it text.
 function csvCell(value) {
   if (value === null || value === undefined) return "";
-  const isFormula = typeof value === "string" && /^[=+\-@\t\r]/.test(value) && !/^[+-]?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value);
-  const text = typeof value === "string" ? (isFormula ? `'${value}` : value) : JSON.stringify(value);
+  const isNumber = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(value);
+  const text = typeof value !== "string" ? JSON.stringify(value) : FORMULA.includes(value[0]) && !isNumber ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

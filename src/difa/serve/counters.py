@@ -14,28 +14,20 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _WORDS = (8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384, 65536)
 
 
-class Metrics:
+class Counters:
     """The counters of one service, in a registry of their own."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.requests = Counter("difa_requests", "Requests answered.", ["route", "status"], registry=self.registry)
-        self.seconds = Histogram("difa_request_seconds", "Time to answer.", ["route"], buckets=_SECONDS, registry=self.registry)
-        self.queue = Gauge("difa_queue_length", "Documents that wait for a batch.", ["model", "lane"], registry=self.registry)
-        self.batch_documents = Histogram(
-            "difa_batch_documents", "Documents in a batch.", ["model", "lane"], buckets=_SIZES, registry=self.registry
-        )
-        self.batch_words = Histogram(
-            "difa_batch_words",
-            "Words in a batch; a long or odd one counts as several.",
-            ["model", "lane"],
-            buckets=_WORDS,
-            registry=self.registry,
-        )
-        self.batch_seconds = Histogram(
-            "difa_batch_seconds", "Time that a batch took.", ["model", "lane"], buckets=_SECONDS, registry=self.registry
-        )
-        self.words = Counter("difa_words_scored", "Words scored.", ["model"], registry=self.registry)
+        self.registry = registry = CollectorRegistry()
+        lane = ["model", "lane"]
+        odd = "Words in a batch; a long or odd one counts as several."
+        self.requests = Counter("difa_requests", "Requests answered.", ["route", "status"], registry=registry)
+        self.seconds = Histogram("difa_request_seconds", "Time to answer.", ["route"], buckets=_SECONDS, registry=registry)
+        self.queue = Gauge("difa_queue_length", "Documents that wait for a batch.", lane, registry=registry)
+        self.documents = Histogram("difa_batch_documents", "Documents in a batch.", lane, buckets=_SIZES, registry=registry)
+        self.batch_words = Histogram("difa_batch_words", odd, lane, buckets=_WORDS, registry=registry)
+        self.batch_seconds = Histogram("difa_batch_seconds", "Time that a batch took.", lane, buckets=_SECONDS, registry=registry)
+        self.words = Counter("difa_words_scored", "Words scored.", ["model"], registry=registry)
 
     def watch_queue(self, model: str, lane: str, length: Callable[[], int]) -> None:
         """Report a queue's length whenever the counters are read."""
@@ -43,7 +35,7 @@ class Metrics:
 
     def observe_batch(self, model: str, batch: Batch) -> None:
         """Count a batch."""
-        self.batch_documents.labels(model, batch.lane).observe(batch.items)
+        self.documents.labels(model, batch.lane).observe(batch.items)
         self.batch_words.labels(model, batch.lane).observe(batch.cost)
         self.batch_seconds.labels(model, batch.lane).observe(batch.seconds)
 
