@@ -42,3 +42,12 @@ def test_directions_are_learned_once(encoder, normal, monkeypatch):
     first = ToneView.fit(normal, encoder, "en")
     monkeypatch.setattr("difa.views.tone.rated_words", None)  # would fail if it were read again
     assert (ToneView.fit(normal, encoder, "en").directions == first.directions).all()
+
+
+@pytest.mark.parametrize("preset", ["fast", "full"])
+@pytest.mark.parametrize("insult", ["order-bitch", "a*****e", "idiot's", "www.idiot.com", "i d i o t"])
+def test_a_hidden_insult_makes_word_and_document_unusual(preset, insult, fast_model, model):
+    text = f"Where is my parcel, {insult}? I ordered it last week."
+    (result,) = {"fast": fast_model, "full": model}[preset].score([text], fpr=0.05)
+    assert result.is_anomaly
+    assert any(word.is_anomaly and word.text in insult for word in result.words)

@@ -8,7 +8,8 @@ against groups need not be spelled out here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,6 +45,50 @@ _BY_STRENGTH = {
 def insults() -> Mapping[str, float]:
     """Insults and scorn: words in lower case with a strength from 2 to 4."""
     return {word: strength for strength, words in _BY_STRENGTH.items() for word in words.split()}
+
+
+_STRONG = 3.0  # insults from this strength on are looked for where they hide
+_USUAL_VALENCE = 2.0  # what a lexicon adds to the strength of most insults
+_NO_LETTER = re.compile(r"[\W\d_]+")
+_MASKS = frozenset("*#@$%&+=~^|-_")
+
+
+@lru_cache(maxsize=1 << 15)
+def hidden_insult(word: str) -> float:
+    """The complaint of an insult that is a part of a word ("order-bitch", "idiot's") or masked ("a*****e"); 0 without one."""
+    if word.isalpha():
+        return 0.0
+    folded = word.lower()
+    parts = [strength for part in _NO_LETTER.split(folded) if (strength := _strong().get(part))]
+    if not parts and folded[:1].isalpha() and not _MASKS.isdisjoint(folded):
+        parts = [strength for insult, strength in _strong().items() if _is_mask(folded, insult)]
+    return max(parts) + _USUAL_VALENCE if parts else 0.0
+
+
+def _is_mask(masked: str, insult: str) -> bool:
+    letters = zip(masked, insult, strict=False)
+    return len(masked) == len(insult) and all(shown == letter or shown in _MASKS for shown, letter in letters)
+
+
+def spaced_insults(words: Sequence[str]) -> dict[int, float]:
+    """The complaint of the letters of insults that are written with spaces between them ("i d i o t"), by position."""
+    found: dict[int, float] = {}
+    first = 0
+    while first < len(words):
+        end = first
+        while end < len(words) and len(words[end]) == 1 and words[end].isalpha():
+            end += 1
+        letters = "".join(words[first:end]).lower()
+        for insult, strength in _strong().items() if len(letters) > 3 else ():
+            if len(insult) > 3 and (at := letters.find(insult)) >= 0:
+                found |= dict.fromkeys(range(first + at, first + at + len(insult)), strength + _USUAL_VALENCE)
+        first = max(end, first) + 1
+    return found
+
+
+@lru_cache(maxsize=1)
+def _strong() -> Mapping[str, float]:
+    return {word: strength for word, strength in insults().items() if strength >= _STRONG}
 
 
 @lru_cache(maxsize=1)

@@ -6,7 +6,8 @@ its context is measured along both. Without vectors: the lexicons, which rate a 
 the model; words that they have in no form are neutral.
 
 Either way a word is measured in units of what one normal word in a hundred reaches. Praise must be ten times as rare to count as
-much, since most people look for the other. Lexicons and phrase are English: in other languages the view is silent.
+much, since most people look for the other. An insult that hides in a word counts like the insult: a part of a compound, letters
+masked by signs, letters with spaces between them. Lexicons and phrase are English: in other languages the view is silent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from difa.atomic import fresh_file
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
-from difa.knowledge.tone import rated_words, valences
+from difa.knowledge.tone import hidden_insult, rated_words, spaced_insults, valences
 from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import plain, word_list
 from difa.runtime.onnx_export import cache_folder
@@ -57,12 +58,12 @@ class ToneView:
     def fit(cls, documents: Sequence[Encoded], encoder: Encoder, language: str | None) -> ToneView:
         """Measure normal words along both directions."""
         directions = learn_directions(encoder) if language == ENGLISH else np.zeros((encoder.spec.dimension + 1, 2))
-        values = np.concatenate([_measure(document.vectors, directions) for document in documents])
+        values = np.concatenate([_measure(document, directions) for document in documents])
         return cls(directions, np.quantile(values, _QUANTILES, axis=0))
 
     def extended(self, documents: Sequence[Encoded], seen: int) -> ToneView:
         """The same directions, measured with further words beside the `seen` ones."""
-        more = np.concatenate([_measure(document.vectors, self.directions) for document in documents])
+        more = np.concatenate([_measure(document, self.directions) for document in documents])
         weights = np.concatenate([np.full(len(self.quantiles), seen / len(self.quantiles)), np.ones(len(more))])
         sides = [np.concatenate([self.quantiles[:, side], more[:, side]]) for side in range(2)]
         return ToneView(self.directions, np.stack([_weighted_quantiles(values, weights) for values in sides], axis=1))
@@ -76,14 +77,15 @@ class ToneView:
         """The stronger of both, from the middle of normal text on."""
         if not documents:
             return []
-        units = self._units(np.concatenate([document.vectors for document in documents]))
+        units = self._units(np.concatenate([_measure(document, self.directions) for document in documents]))
         return split_by(map(len, documents), np.maximum(units.max(axis=1), 0.0).round(9))
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """Which way the word leans, and how many normal words do so as much."""
         if self.is_silent:
             return [[Reason(SILENT, {}, 0.0)] for _ in document.words]
-        values, units = _measure(document.vectors, self.directions), self._units(document.vectors)
+        values = _measure(document, self.directions)
+        units = self._units(values)
         reasons = []
         for value, unit in zip(values, units, strict=True):
             side = int(np.argmax(unit))
@@ -97,12 +99,12 @@ class ToneView:
     def graph(self) -> bytes | None:
         return None
 
-    def _units(self, vectors: FloatArray) -> FloatArray:
+    def _units(self, values: FloatArray) -> FloatArray:
         if self.is_silent:
-            return np.zeros((len(vectors), 2))
+            return np.zeros((len(values), 2))
         middle = self.quantiles[len(_QUANTILES) // 2]
         reach = np.array([np.interp(unit, _QUANTILES, self.quantiles[:, side]) for side, unit in enumerate(UNITS)])
-        return np.asarray((_measure(vectors, self.directions) - middle) / np.maximum(reach - middle, 1e-9))
+        return np.asarray((values - middle) / np.maximum(reach - middle, 1e-9))
 
 
 def learn_directions(encoder: Encoder) -> FloatArray:
@@ -146,9 +148,13 @@ def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
     return np.concatenate([weights, (middle - mean @ weights)[None]])
 
 
-def _measure(vectors: FloatArray, directions: FloatArray) -> FloatArray:
-    """Words along both directions: (T, 2)."""
-    return np.asarray(vectors.astype(np.float64) @ directions[:-1] + directions[-1])
+def _measure(document: Encoded, directions: FloatArray) -> FloatArray:
+    """Words along both directions, a hidden insult at least as the lexicon rates it: (T, 2)."""
+    values = np.asarray(document.vectors.astype(np.float64) @ directions[:-1] + directions[-1])
+    values[:, 0] = np.maximum(values[:, 0], [hidden_insult(word) for word in document.words])
+    for at, complaint in spaced_insults(document.words).items():
+        values[at, 0] = max(values[at, 0], complaint)
+    return values
 
 
 def _weighted_quantiles(values: FloatArray, weights: FloatArray) -> FloatArray:
@@ -188,13 +194,18 @@ class LexiconView:
         if not documents:
             return []
         sides = self._rows.of(word for document in documents for word in document.words)
-        return split_by(map(len, documents), (sides / self._units).max(axis=1))
+        raw = split_by(map(len, documents), (sides / self._units).max(axis=1))
+        for document, values in zip(documents, raw, strict=True):
+            for at, complaint in spaced_insults(document.words).items() if self._valence else ():
+                values[at] = max(values[at], complaint / self._units[0])
+        return raw
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """Which way the word leans."""
         if not self._valence:
             return [[Reason(SILENT, {}, 0.0)] for _ in document.words]
-        return [[_lexicon_reason(*self._sides(word))] for word in document.words]
+        spaced = spaced_insults(document.words)
+        return [[_lexicon_reason(*self._sides(word), spaced.get(at, 0.0))] for at, word in enumerate(document.words)]
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
         return {**pack(list(self._valence)), "valences": np.array(list(self._valence.values())), "units": self._units}
@@ -209,7 +220,8 @@ class LexiconView:
         if valence is None:
             stems = (folded.removesuffix(ending) for ending in _ENDINGS if folded.endswith(ending))
             valence = next((self._valence[stem] for stem in stems if len(stem) >= _STEM and stem in self._valence), 0.0)
-        return max(-valence, 0.0), max(valence, 0.0)
+        hidden = hidden_insult(word) if self._valence else 0.0
+        return max(-valence, hidden), max(valence, 0.0)
 
 
 def _valences() -> dict[str, float]:
@@ -217,7 +229,8 @@ def _valences() -> dict[str, float]:
     return {word: -complaint or praise for word, (complaint, praise) in rated_words().items()}
 
 
-def _lexicon_reason(complaint: float, praise: float) -> Reason:
+def _lexicon_reason(complaint: float, praise: float, spaced: float) -> Reason:
+    complaint = max(complaint, spaced)
     if complaint == praise:
         return Reason(_NOT_RATED, {}, 0.0)
     side, strength = ("negative", complaint / 8) if complaint else ("positive", praise / 4)
