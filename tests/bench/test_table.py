@@ -157,6 +157,24 @@ def test_difa_agrees_exactly_with_the_command_line(start, tiny_data, tiny_folder
     assert flagged == alarms["flagged_normal"] + alarms["flagged_anomalous"]
 
 
+def test_model_seeds_vary_the_model_on_one_split(start):
+    run = start(forms=("original", "clean"), draws=0)
+    plain = run_table(run, ("iforest",))[0]
+    records = run_table(run, ("iforest",), model_seeds=(42, 7))
+    varied = [record for record in records if record["model_seed"] is not None and record["form"] == "original"]
+    assert [record["model_seed"] for record in varied] == [42, 7]
+    assert {record["seed"] for record in varied} == {42}, "the split stays"
+    same, other = (pick(record, "word", None)["ap"] for record in varied)
+    assert same == pick(plain, "word", None)["ap"] != other
+    text = (run.store.folder / "table.md").read_text(encoding="utf-8")
+    part = text.partition("## Original form, seed 42, model seeds 7, 42: mean ± sd")[2]
+    assert " ± " in part.partition("## ")[0]
+    assert "| *TokenCore* |" in part.partition("## ")[0], "published figures stand beside"
+    before = text.partition("model seeds")[0]
+    assert " ± " not in before, "other sections do not count a model twice"
+
+
+
 def test_unknown_methods_are_named(start):
     with pytest.raises(ConfigError, match=r"expected one of lof, .* got knn"):
         run_table(start(), ("knn",))

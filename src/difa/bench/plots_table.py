@@ -22,7 +22,7 @@ _METRICS = {"auroc": ("AUROC", "o", 0.14), "ap": ("average precision", "D", -0.1
 
 def draw_table(records: Sequence[Record], path: Path) -> None:
     """A picture `<path>-<form>` for each form."""
-    shown = [record for record in records if record["figures"] and not record["settings"]]
+    shown = [record for record in records if record["figures"] and not record["settings"] and record.get("model_seed") is None]
     for form in unique(record["form"] for record in shown):
         _draw_form(most_telling([record for record in shown if record["form"] == form]), path.with_name(f"{path.name}-{form}"))
 

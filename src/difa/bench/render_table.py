@@ -38,7 +38,8 @@ def table_markdown(records: Sequence[Record], *, details: bool = True) -> str:
     """
     parts = ["# Comparison", "", LEGEND, ""]
     for form in unique(record["form"] for record in records):
-        of_form = [record for record in records if record["form"] == form]
+        of_form = [record for record in records if record["form"] == form and record.get("model_seed") is None]
+        varied = [record for record in records if record["form"] == form and record.get("model_seed") is not None]
         single = [record for record in of_form if record["seed"] == PUBLISHED_SEED]
         several = [record for record in of_form if record["seed"] != PUBLISHED_SEED]
         if single:
@@ -48,6 +49,10 @@ def table_markdown(records: Sequence[Record], *, details: bool = True) -> str:
         if several:
             seeds = sorted({record["seed"] for record in several})
             parts += section(several, form, "seeds " + ", ".join(map(str, seeds)) + (": mean ± sd" if len(seeds) > 1 else ""))
+        for seed in unique(record["seed"] for record in varied):
+            mine = [record for record in varied if record["seed"] == seed]
+            seeds = sorted({record["model_seed"] for record in mine})
+            parts += section(mine, form, f"seed {seed}, model seeds {', '.join(map(str, seeds))}: mean ± sd")
     if details:
         parts += [*alarms(records), *reasons(records)]
     return "\n".join(parts) + "\n"
@@ -101,7 +106,7 @@ def alarms(records: Sequence[Record]) -> list[str]:
     lines = []
     for record in records:
         counts = record.get("alarms")
-        if counts:
+        if counts and record.get("model_seed") is None:
             share, caught = counts["flagged_normal"] / counts["normal"], counts["flagged_anomalous"] / counts["anomalous"]
             low, high = binomial_interval(counts["normal"], counts["rate"])
             words = short(counts["flagged_normal_words"] / counts["normal_words"]) if counts.get("normal_words") else ""
@@ -124,7 +129,11 @@ def binomial_interval(count: int, rate: float) -> tuple[float, float]:
 
 def times(records: Sequence[Record]) -> list[str]:
     """Seconds that fitting and scoring took, by method and set, on the published split with default settings."""
-    mine = [r for r in records if r["seed"] == PUBLISHED_SEED and not r["settings"] and "fit_seconds" in r]
+    mine = [
+        r
+        for r in records
+        if r["seed"] == PUBLISHED_SEED and not r["settings"] and "fit_seconds" in r and r.get("model_seed") is None
+    ]
     present = unique((record["set"], record["form"]) for record in mine)
     columns = [(name, form) for form in unique(form for _, form in present) for name in sets_of(mine) if (name, form) in present]
     if not columns:

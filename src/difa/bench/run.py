@@ -64,18 +64,28 @@ class Run:
     options: Options
     progress: CellProgress
 
-    def cell(self, command: str, dataset: DataSet, seed: int, method: str, settings: Any, fingerprint: str | None = None) -> Cell:
+    def cell(
+        self,
+        command: str,
+        dataset: DataSet,
+        seed: int,
+        method: str,
+        settings: Any,
+        fingerprint: str | None = None,
+        model_seed: int | None = None,
+    ) -> Cell:
         """The cell of a method on a set."""
         key = self.bench.fingerprint(method) if fingerprint is None else fingerprint
         settings = json.loads(json.dumps(settings))
-        return Cell(command, dataset.name, dataset.form, dataset.digest, seed, method, settings, key)
+        return Cell(command, dataset.name, dataset.form, dataset.digest, seed, method, settings, key, model_seed)
 
     def execute(self, tasks: Sequence[Task]) -> list[Record]:
         """Records of all cells, computing those that are missing."""
         records, held = [], ""
         for done, task in enumerate(tasks):
             cell = task.cell
-            self.progress(f"{cell.command} {cell.set} {cell.form} seed {cell.seed}: {cell.method}", done, len(tasks))
+            model = "" if cell.model_seed is None else f", model seed {cell.model_seed}"
+            self.progress(f"{cell.command} {cell.set} {cell.form} seed {cell.seed}{model}: {cell.method}", done, len(tasks))
             if held != cell.digest:
                 self.bench.forget()
                 held = cell.digest
@@ -160,7 +170,7 @@ def _older(path: Path, records: Sequence[Record]) -> list[Record]:
 
 def _identity(record: Record) -> str:
     keys = ("command", "set", "form", "seed", "method", "settings")
-    return json.dumps([record[key] for key in keys], sort_keys=True)
+    return json.dumps([record[key] for key in keys] + [record.get("model_seed")], sort_keys=True)
 
 
 def _write_results(folder: Path) -> None:
@@ -178,6 +188,7 @@ def _write_results(folder: Path) -> None:
 def _flat(record: Record, figure: Record) -> Record:
     """One row of the CSV: a figure, and what it is of."""
     row = {key: record[key] for key in ("command", "set", "form", "seed", "method")}
+    row["model_seed"] = "" if record.get("model_seed") is None else record["model_seed"]
     row["settings"] = json.dumps(record["settings"]) if record["settings"] else ""
     for key, value in figure.items():
         if key.endswith("_interval"):

@@ -46,11 +46,13 @@ class Cell:
     method: str
     settings: Mapping[str, Any]
     fingerprint: str
+    model_seed: int | None = None
+    """Seed of the model where it is not that of the split."""
 
     @property
     def name(self) -> str:
         """The file's name: readable, then unmistakable. Two forms with equal documents share a cell."""
-        content = [self.command, self.digest, self.seed, self.method, self.settings, self.fingerprint]
+        content = [self.command, self.digest, self.seed, self.method, self.settings, self.fingerprint, self.model_seed]
         key = _sum(content)[:16]
         return f"{self.command}-{self.set}-{self.seed}-{self.method.replace('/', '_')}-{key}.json"
 
@@ -61,6 +63,7 @@ class Cell:
             "set": self.set,
             "form": self.form,
             "seed": self.seed,
+            "model_seed": self.model_seed,
             "method": self.method,
             "settings": dict(self.settings),
         }

@@ -130,6 +130,7 @@ def command(
         "--data data --out bench",
         "--seeds 0,1,2,3,4 --forms clean --methods tokencore,difa-full",
         "--data labelled --methods trigram,difa-full,pytextad-sik",
+        "--forms original --methods difa-paper --model-seeds 0,1,2,3,4",
     ),
 )
 def table(
@@ -142,11 +143,20 @@ def table(
     peers: Annotated[
         bool, typer.Option("--peers", help="Also all detectors of PyTextAD; --methods selects single ones.")
     ] = False,
+    model_seeds: Annotated[
+        str, typer.Option(help="Seeds of the models on each split, separated by commas. Empty: the seed of the split.")
+    ] = "",
 ) -> None:
     """Measure every method on every set: AUROC, average precision, false alarms at 95 % recall; words and documents."""
     from difa.bench.table import run_table
 
-    run_table(context.obj, _names(methods), grid=grid, with_peers=peers)
+    run_table(
+        context.obj,
+        _names(methods),
+        grid=grid,
+        with_peers=peers,
+        model_seeds=_numbers(model_seeds, "model-seeds") if model_seeds else (),
+    )
 
 
 @command(
@@ -267,13 +277,13 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def _numbers(text: str, option: str = "seeds") -> tuple[int, ...]:
     from difa.errors import ConfigError
 
     try:
         numbers = tuple(int(name) for name in _names(text))
     except ValueError:
-        raise ConfigError(f"seeds: expected whole numbers separated by commas, got {text!r}") from None
+        raise ConfigError(f"{option}: expected whole numbers separated by commas, got {text!r}") from None
     if not numbers or min(numbers) < 0:
-        raise ConfigError(f"seeds: expected whole numbers of at least 0, separated by commas, got {text!r}")
+        raise ConfigError(f"{option}: expected whole numbers of at least 0, separated by commas, got {text!r}")
     return numbers
