@@ -5,10 +5,9 @@ import pytest
 from typer.testing import CliRunner
 
 from difa.bench import published
-from difa.bench.render import document_rows, pick, short
-from difa.bench.render_table import table_markdown
 from difa.bench.split import split
 from difa.bench.table import run_table
+from difa.bench.tables import compare, pick, short, table_markdown
 from difa.cli import app
 from difa.errors import ConfigError
 from difa.formats import read_documents
@@ -26,7 +25,9 @@ def test_the_table_has_every_method_level_and_file(start):
     for record in records:
         levels = {(figure["level"], figure["pooling"]) for figure in record["figures"] if not figure["part"]}
         expected = {("word", None), ("document", "max"), ("document", "mean")}
-        assert levels == expected | ({("document", "learned")} if record["method"] == "difa-full" else set())
+        assert levels == expected | (
+            {("document", "learned"), ("document", "topk")} if record["method"] == "difa-full" else set()
+        )
         for figure in record["figures"]:
             assert 0 <= figure["ap"] <= 1
             if figure["auroc_interval"]:
@@ -174,12 +175,11 @@ def test_model_seeds_vary_the_model_on_one_split(start):
     assert " ± " not in before, "other sections do not count a model twice"
 
 
-
 def test_unknown_methods_are_named(start):
     with pytest.raises(ConfigError, match=r"expected one of lof, .* got knn"):
         run_table(start(), ("knn",))
 
 
 def test_a_pooling_rule_that_changes_nothing_has_no_row(start):
-    labels = [row.label for row in document_rows(run_table(start(draws=0), ("doclength", "length")))]
-    assert labels == ["word length", "word length, mean of words", "document length"]
+    table = compare(run_table(start(draws=0), ("doclength", "length")), "document")
+    assert list(table.label) == ["word length", "word length, mean of words", "document length"]

@@ -14,13 +14,13 @@ from functools import partial
 from difa.baselines import METHODS, MethodSettings
 from difa.bench import peers
 from difa.bench.data import DataSet
-from difa.bench.figures import alarms_of, figures_of
 from difa.bench.methods import ALL_METHODS, check_methods, run_method
-from difa.bench.plots_table import draw_table
-from difa.bench.render_table import table_markdown
+from difa.bench.metrics import alarms_of, figures_of
+from difa.bench.plots import draw_table
 from difa.bench.run import Run, Task, write_records
 from difa.bench.split import split
 from difa.bench.store import Record
+from difa.bench.tables import table_markdown
 from difa.bench.validation import attach, validation_tasks
 
 DEFAULT, GRID = "library default", "grid"
