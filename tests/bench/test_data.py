@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from difa.bench import hub
+from difa.bench import data
 from difa.bench.data import load_sets
 from difa.bench.split import split
 from difa.errors import InputError
@@ -71,31 +71,31 @@ def fake_hub(tmp_path, monkeypatch):
         return str(path)
 
     listing = SimpleNamespace(list_repo_files=lambda *rest, **more: ["README.md", "data/spam_labelled.jsonl"])
-    monkeypatch.setattr(hub, "_hub", lambda: SimpleNamespace(hf_hub_download=download, HfApi=lambda: listing))
+    monkeypatch.setattr(data, "_hub", lambda: SimpleNamespace(hf_hub_download=download, HfApi=lambda: listing))
     return SimpleNamespace(path=path, asked=asked)
 
 
 def test_hub_files_are_pinned_and_checked(fake_hub, monkeypatch):
     with pytest.raises(InputError, match="expected sha256 e315a7c1"):
-        hub.fetch("spam", "clean")
+        data.fetch("spam", "clean")
     assert fake_hub.asked == [
         ("Charles-Cao/pytextad", "data/sms_spam.jsonl", "dataset", "331ef3b8f4a2c4a60bedf293ccf17f7e717c7643")
     ]
-    good = hub.HubFile("r", "p", "v", hub.sha256_of(fake_hub.path))
-    monkeypatch.setitem(hub.CLEAN, "spam", good)
-    assert hub.fetch("spam", "clean")[0].labels == (0, 1)
+    good = data.HubFile("r", "p", "v", data.sha256_of(fake_hub.path))
+    monkeypatch.setitem(data.CLEAN, "spam", good)
+    assert data.fetch("spam", "clean")[0].labels == (0, 1)
 
 
 def test_the_original_form_needs_a_revision_and_is_checked_by_content(fake_hub, monkeypatch):
     with pytest.raises(InputError, match="expected the words and labels of the original spam set"):
-        hub.fetch("spam", "original", "abc")
+        data.fetch("spam", "original", "abc")
     assert fake_hub.asked[-1][1:] == ("data/spam_labelled.jsonl", "dataset", "abc")
     with pytest.raises(InputError, match=r"expected a \.jsonl file for review"):
-        hub.fetch("review", "original", "abc")
+        data.fetch("review", "original", "abc")
     from difa.bench.store import digest_of
 
-    monkeypatch.setitem(hub.ORIGINAL, "spam", digest_of([from_tokens(["a", "b"], labels=[0, 1])]))
-    assert len(hub.fetch("spam", "original", "abc")) == 1
+    monkeypatch.setitem(data.ORIGINAL, "spam", digest_of([from_tokens(["a", "b"], labels=[0, 1])]))
+    assert len(data.fetch("spam", "original", "abc")) == 1
 
 
 def test_the_published_split():

@@ -8,12 +8,12 @@ import pytest
 
 from difa.bench import feed
 from difa.bench.feed import Trial, choose_reviewed, draw_share, run_feed, take
-from difa.bench.figures import alarms_of
-from difa.bench.methods import ALL_METHODS, FED, Scores, label_of, preset_of, run_difa
-from difa.bench.plots_feed import draw_feed
-from difa.bench.render_feed import feed_markdown, figure, flagged, mean_of
+from difa.bench.methods import ALL_METHODS, FED, label_of, preset_of, run_difa
+from difa.bench.metrics import Scores, alarms_of
+from difa.bench.plots import draw_feed
 from difa.bench.report import section_of
 from difa.bench.split import Split, is_anomalous, split, without_labels
+from difa.bench.tables_feed import feed_markdown, figure, flagged, mean_of
 from difa.errors import ConfigError
 from difa.words import from_tokens
 from tests.conftest import QUICK

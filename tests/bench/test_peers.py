@@ -3,10 +3,9 @@ import json
 import pytest
 
 from difa.bench.peers import PEERS, library, run_peer
-from difa.bench.render import pick
-from difa.bench.render_table import table_markdown
 from difa.bench.split import split
 from difa.bench.table import run_table
+from difa.bench.tables import pick, table_markdown
 from difa.errors import ConfigError
 
 pytestmark = pytest.mark.slow

@@ -1,6 +1,6 @@
 import pytest
 
-from difa.bench.plots_table import draw_table, most_telling, spread
+from difa.bench.plots import draw_table, most_telling, spread
 
 pytestmark = pytest.mark.slow  # draws with matplotlib
 

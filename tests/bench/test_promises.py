@@ -5,10 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from difa.bench.promises import FEEDS, join, run_promises
-from difa.bench.promises_figures import RATES, detection, mixture, rates
-from difa.bench.render_promises import promises_markdown
+from difa.bench.promises import FEEDS, RATES, detection, join, mixture, rates, run_promises
 from difa.bench.report import section_of
+from difa.bench.tables_feed import promises_markdown
 from difa.document import Document, Result, Word, WordScore
 from difa.errors import ConfigError
 from difa.words import from_tokens
@@ -119,4 +118,4 @@ def test_the_command_goes_on_where_it_was_and_fills_a_page(start, monkeypatch):
     assert again == records, "nothing is computed twice, and nothing is lost"
     section = section_of("promises", None, {"promises": records})
     assert section is not None
-    assert section.startswith("\n### DiFA (fast), 1 resample")
+    assert section.startswith("### DiFA (fast), 1 resample")

@@ -5,11 +5,9 @@ import sys
 
 import pytest
 
-from difa.bench.processes import measure
-from difa.bench.render_speed import meets, ratios
 from difa.bench.report import write_report
-from difa.bench.speed import run_speed
-from difa.bench.speed_workloads import stage_seconds, vary
+from difa.bench.speed import meets, ratios, run_speed
+from difa.bench.speed_workloads import measure, stage_seconds, vary
 from difa.detector import Detector
 from difa.errors import DifaError
 from difa.words import from_tokens

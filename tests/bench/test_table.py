@@ -5,10 +5,9 @@ import pytest
 from typer.testing import CliRunner
 
 from difa.bench import published
-from difa.bench.render import document_rows, pick, short
-from difa.bench.render_table import table_markdown
 from difa.bench.split import split
 from difa.bench.table import run_table
+from difa.bench.tables import compare, pick, short, table_markdown
 from difa.cli import app
 from difa.errors import ConfigError
 from difa.formats import read_documents
@@ -26,7 +25,9 @@ def test_the_table_has_every_method_level_and_file(start):
     for record in records:
         levels = {(figure["level"], figure["pooling"]) for figure in record["figures"] if not figure["part"]}
         expected = {("word", None), ("document", "max"), ("document", "mean")}
-        assert levels == expected | ({("document", "learned")} if record["method"] == "difa-full" else set())
+        assert levels == expected | (
+            {("document", "learned"), ("document", "topk")} if record["method"] == "difa-full" else set()
+        )
         for figure in record["figures"]:
             assert 0 <= figure["ap"] <= 1
             if figure["auroc_interval"]:
@@ -157,11 +158,28 @@ def test_difa_agrees_exactly_with_the_command_line(start, tiny_data, tiny_folder
     assert flagged == alarms["flagged_normal"] + alarms["flagged_anomalous"]
 
 
+def test_model_seeds_vary_the_model_on_one_split(start):
+    run = start(forms=("original", "clean"), draws=0)
+    plain = run_table(run, ("iforest",))[0]
+    records = run_table(run, ("iforest",), model_seeds=(42, 7))
+    varied = [record for record in records if record["model_seed"] is not None and record["form"] == "original"]
+    assert [record["model_seed"] for record in varied] == [42, 7]
+    assert {record["seed"] for record in varied} == {42}, "the split stays"
+    same, other = (pick(record, "word", None)["ap"] for record in varied)
+    assert same == pick(plain, "word", None)["ap"] != other
+    text = (run.store.folder / "table.md").read_text(encoding="utf-8")
+    part = text.partition("## Original form, seed 42, model seeds 7, 42: mean ± sd")[2]
+    assert " ± " in part.partition("## ")[0]
+    assert "| *TokenCore* |" in part.partition("## ")[0], "published figures stand beside"
+    before = text.partition("model seeds")[0]
+    assert " ± " not in before, "other sections do not count a model twice"
+
+
 def test_unknown_methods_are_named(start):
     with pytest.raises(ConfigError, match=r"expected one of lof, .* got knn"):
         run_table(start(), ("knn",))
 
 
 def test_a_pooling_rule_that_changes_nothing_has_no_row(start):
-    labels = [row.label for row in document_rows(run_table(start(draws=0), ("doclength", "length")))]
-    assert labels == ["word length", "word length, mean of words", "document length"]
+    table = compare(run_table(start(draws=0), ("doclength", "length")), "document")
+    assert list(table.label) == ["word length", "word length, mean of words", "document length"]

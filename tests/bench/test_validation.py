@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from difa.bench.render import GRID_NOTE, VALIDATION_NOTE, short, word_rows
-from difa.bench.render_table import LEGEND, table_markdown
 from difa.bench.split import is_anomalous, split
-from difa.bench.validation import attach, validation_tasks
+from difa.bench.tables import GRID_NOTE, LEGEND, VALIDATION_NOTE, compare, short, table_markdown
+from difa.bench.tables_studies import layers_markdown
+from difa.bench.validation import attach, best_layer, run_layers, validation_tasks
 from difa.config import PAPER_KINDS
 
 
@@ -21,13 +21,18 @@ def record(settings, test, validated=None, **more):
 
 def test_the_three_choices_have_rows_of_their_own():
     records = [record({}, 0.3), record({"n": 5}, 0.6, 0.9), record({"n": 10}, 0.8, 0.7), record({"n": 20}, 0.7, 0.2)]
-    rows = {row.note: row.figures["spam"][0]["auroc"] for row in word_rows(records)}
-    assert rows == {"library default": 0.3, VALIDATION_NOTE: 0.6, GRID_NOTE: 0.8}
+    table = compare(records, "word")
+    rows = dict(zip(table.note, table.spam, strict=True))
+    assert rows == {
+        "library default": ".300 / .500 / .500",
+        VALIDATION_NOTE: ".600 / .500 / .500",
+        GRID_NOTE: ".800 / .500 / .500",
+    }
 
 
 def test_without_validation_there_is_no_such_row():
-    notes = [row.note for row in word_rows([record({"n": 5}, 0.6)])]
-    assert notes == [GRID_NOTE]
+    notes = compare([record({"n": 5}, 0.6)], "word").note
+    assert list(notes) == [GRID_NOTE]
 
 
 def test_validation_goes_to_the_record_of_the_same_setting():
@@ -89,3 +94,28 @@ def test_the_table_shows_the_choice(start):
     assert short(best["figures"][0]["auroc"]) in line
     assert all(each["command"] == "table" for each in records), "validation has no rows of its own"
     assert run_table(start(draws=0), ("lof",), grid=True) == records, "finished cells are not computed again"
+
+
+def judged(layer, auroc, name="spam"):
+    figures = [{"level": "word", "part": "", "pooling": None, "auroc": auroc, "ap": 0.5, "fpr95": 0.5}]
+    made = {"command": "layers", "set": name, "form": "clean", "seed": 42, "method": "difa-paper"}
+    return made | {"settings": {"layer": layer, "documents": 300}, "figures": figures}
+
+
+def test_the_best_layer_has_the_highest_average_over_sets():
+    records = [judged(4, 0.9), judged(4, 0.5, "review"), judged(6, 0.7), judged(6, 0.75, "review")]
+    assert best_layer(records) == 6
+    text = layers_markdown(records)
+    assert "| 6 | .700 / .500 / .500 | .750 / .500 / .500 | .725 / .500 / .500 |" in text
+    assert "Chosen: layer 6." in text
+
+
+@pytest.mark.slow
+def test_a_layer_is_chosen_without_the_test_half_and_written_down(start):
+    run = start(draws=0)
+    records = run_layers(run, (0, 1), preset="paper", documents=24)
+    assert [record["settings"]["layer"] for record in records] == [0, 1]
+    first, second = (record["figures"][0]["ap"] for record in records)
+    assert first != second, "layers differ"
+    assert (run.store.folder / "layer.txt").read_text() == f"{best_layer(records)}\n"
+    assert run_layers(start(draws=0), (0, 1), preset="paper", documents=24) == records

@@ -47,6 +47,7 @@ def test_a_table_of_ones_own_data(labelled, tmp_path):
         (("table", "--data", "{data}", "--seeds", "one"), "seeds: expected whole numbers"),
         (("table", "--data", "{data}", "--seeds", "-1"), "seeds: expected whole numbers of at least 0"),
         (("table", "--data", "{data}", "--methods", "magic"), "method: expected one of"),
+        (("table", "--data", "{data}", "--model-seeds", "x"), "model-seeds: expected whole numbers"),
         (("feed", "--data", "{data}", "--presets", "paper"), "expected one of difa-full, difa-fast, got difa-paper"),
         (("promises", "--data", "{data}", "--only", "half"), "only: expected some of whole, small, spoilt, feed"),
         (("sparsity", "--data", "{data}"), "set: expected one of mine, got spam"),

@@ -14,15 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from difa.aggregate import DESCRIPTOR, pool
 from difa.bench.data import DataSet
-from difa.bench.methods import RATE, Scores, Workbench, merge_stages, quiet_rates, read_results
-from difa.bench.metrics import judge_documents, judge_words, pool_max
-from difa.bench.pseudo import TAUGHT, PseudoTest, make_pseudo_test
-from difa.bench.render_studies import ablation_markdown
+from difa.bench.methods import Workbench, merge_stages, pool_words, quiet_rates, read_results
+from difa.bench.metrics import RATE, Scores, judge_documents, judge_words, pool_max
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, split
 from difa.bench.store import Record, fingerprint_of
+from difa.bench.tables_studies import ablation_markdown
+from difa.bench.validation import TAUGHT, PseudoTest, make_pseudo_test
 from difa.config import FULL_VIEWS, Config
 from difa.document import FloatArray
 from difa.errors import ConfigError
@@ -97,7 +96,7 @@ def _plain(variant: Variant) -> dict[str, Any]:
 def _task(run: Run, dataset: DataSet, seed: int, preset: str, judge: str, variant: Variant) -> Task:
     name = f"difa-{preset}"
     settings = {"variant": variant.label, "stages": _plain(variant), "judge": judge}
-    fingerprint = fingerprint_of(["bench/ablation.py", "bench/pseudo.py"], difa=run.bench.fingerprint(name))
+    fingerprint = fingerprint_of(["bench/ablation.py", "bench/validation.py"], difa=run.bench.fingerprint(name))
     cell = run.cell("ablation", dataset, seed, name, settings, fingerprint)
     return Task(cell, partial(_compute, run, dataset, seed, preset, judge, variant))
 
@@ -129,7 +128,7 @@ def _parts(model: DiFA, scores: Scores, halves: Split) -> dict[str, dict[str, An
     words: dict[str, list[FloatArray]] = {f"{view} view alone": evidence for view, evidence in scores.views.items()}
     words["calibrated, plain mean of views"] = _plain_mean(list(scores.views.values()))
     words["not calibrated, plain mean of views"] = _plain_mean(_standardised(model, halves))
-    documents = {POOLING[rule]: pooled for rule, pooled in _pooled(model, scores.words or []).items()}
+    documents = {POOLING[rule]: pooled for rule, pooled in pool_words(model, scores.words or []).items()}
     for name in ("calibrated, plain mean of views", "not calibrated, plain mean of views"):
         documents[f"{name}, max"] = pool_max(words[name])
     return {"word": words, "document": documents}
@@ -148,21 +147,6 @@ def _standardised(model: DiFA, halves: Split) -> list[list[FloatArray]]:
         mean, spread = float(reference.values.mean()), float(reference.values.std()) or 1.0
         by_view.append([(raw - mean) / spread for raw in view.raw(encoded)])
     return by_view
-
-
-def _pooled(model: DiFA, words: Sequence[FloatArray]) -> dict[str, FloatArray]:
-    """Document scores of the fused words under each rule that the aggregation mixes, and the mean."""
-    fitted = model.detector_
-    config: Config = fitted.config
-    sharpness = fitted.heads.aggregation["log_sharpness"] if fitted.heads else np.array(np.log(0.5))
-    columns = [DESCRIPTOR.index(rule) for rule in POOLING]
-    rows = [
-        pool(scores[None], np.ones((1, len(scores))), sharpness, config.aggregation)[0, columns]
-        if len(scores)
-        else np.zeros(len(columns))
-        for scores in words
-    ]
-    return dict(zip(POOLING, np.array(rows).T, strict=True))
 
 
 def _figures(parts: Mapping[str, Any], halves: Split, made: PseudoTest | None, draws: int, seed: int) -> list[Record]:

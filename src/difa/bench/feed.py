@@ -14,13 +14,13 @@ from functools import cached_property, partial
 import numpy as np
 
 from difa.bench.data import DataSet
-from difa.bench.figures import alarms_of, figures_of
-from difa.bench.methods import LEARNERS, Scores, check_methods, run_difa
-from difa.bench.plots_feed import draw_feed
-from difa.bench.render_feed import feed_markdown
+from difa.bench.methods import LEARNERS, check_methods, run_difa
+from difa.bench.metrics import Scores, alarms_of, figures_of
+from difa.bench.plots import draw_feed
 from difa.bench.run import Run, Task, finish
 from difa.bench.split import Split, is_anomalous, split
 from difa.bench.store import Record, fingerprint_of
+from difa.bench.tables_feed import feed_markdown
 from difa.document import Document
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -42,7 +42,7 @@ def run_feed(run: Run, presets: Sequence[str] = ("full", "fast")) -> list[Record
 
 def _tasks(run: Run, dataset: DataSet, seed: int, name: str) -> list[Task]:
     trial = Trial(run, split(dataset.documents, seed), seed, name)
-    fingerprint = fingerprint_of(["bench/feed.py", "bench/figures.py"], method=run.bench.fingerprint(name))
+    fingerprint = fingerprint_of(["bench/feed.py"], method=run.bench.fingerprint(name))
 
     def task(settings: Record, compute: partial[Record]) -> Task:
         return Task(run.cell("feed", dataset, seed, name, settings, fingerprint), compute)

@@ -19,8 +19,9 @@ from typing import Any, get_args
 import numpy as np
 
 from difa import fitting
+from difa.aggregate import DESCRIPTOR, pool
 from difa.baselines import METHODS, MethodSettings, method
-from difa.bench.metrics import pool_max, pool_mean
+from difa.bench.metrics import RATE, Scores, pool_max, pool_mean
 from difa.bench.split import Split, without_labels
 from difa.bench.store import CORE, fingerprint_of
 from difa.config import NO_ENCODER, Config, EncoderConfig, Preset
@@ -30,8 +31,6 @@ from difa.errors import ConfigError
 from difa.estimator import DiFA
 from difa.feed import choose
 
-RATE = 0.05
-"""False-alarm rate at which DiFA's flags are counted."""
 LEARNERS = ("difa-full", "difa-fast")
 """Presets that learn from a feed."""
 FED = tuple(f"{name}-feed" for name in LEARNERS)
@@ -42,26 +41,6 @@ ALL_METHODS = (*METHODS, *DIFA)
 _JUDGING = ("bench/metrics.py", "bench/split.py", "bench/methods.py")
 
 
-@dataclass(frozen=True)
-class Scores:
-    """What a method says of the test documents."""
-
-    words: list[FloatArray] | None
-    """(T,) per document; None for methods that only score documents."""
-    documents: Mapping[str, FloatArray]
-    """One score per document, by pooling rule; DiFA's own is `learned`."""
-    views: Mapping[str, list[FloatArray]] = field(default_factory=dict)
-    """Tail evidence of each view of DiFA, (T,) per document."""
-    flagged: list[bool] | None = None
-    """DiFA's flags of documents at a false-alarm rate of `RATE`."""
-    word_p: list[FloatArray] | None = None
-    """DiFA's p-values of words, (T,) per document."""
-    taught: int = 0
-    """Documents of a feed that DiFA learned from."""
-    fit_seconds: float = 0.0
-    score_seconds: float = 0.0
-
-
 @dataclass
 class Workbench:
     """The encoder of a run, and the vectors it has made."""
@@ -69,7 +48,7 @@ class Workbench:
     encoder_name: str
     layer: int | None
     threads: int | None
-    cache: Path
+    cache: Path | None
     stages: dict[str, Any] | None = None
     """Changes to DiFA's settings, as its constructor takes them."""
     _vectors: dict[tuple[str, ...], Encoded] = field(default_factory=dict, repr=False)
@@ -166,8 +145,12 @@ def run_baseline(name: str, settings: MethodSettings, halves: Split, seed: int, 
     """Scores of a baseline, pooled by maximum and mean."""
     known = method(name)
     encode = bench.encode if known.needs_vectors else words_only
-    training, test = encode(halves.training), encode(halves.test)
-    return score_baseline(name, settings, training, test, seed)
+    started = time.perf_counter()
+    training = encode(halves.training)
+    read = time.perf_counter()
+    test = encode(halves.test)
+    done = time.perf_counter()
+    return replace(score_baseline(name, settings, training, test, seed), encode_seconds=(read - started, done - read))
 
 
 def score_baseline(
@@ -218,7 +201,9 @@ def run_difa(
         done = time.perf_counter()
     lessons = model.detector_.lessons
     taught = lessons.documents if lessons else 0
-    return replace(read_results(results), taught=taught, fit_seconds=fitted - started, score_seconds=done - fitted)
+    scores = read_results(results)
+    documents = {**scores.documents, "topk": pool_words(model, scores.words or [], ("topk",))["topk"]}
+    return replace(scores, documents=documents, taught=taught, fit_seconds=fitted - started, score_seconds=done - fitted)
 
 
 def _fit_on_vectors(
@@ -240,6 +225,22 @@ def read_results(results: Sequence[Result]) -> Scores:
     pooled = {"learned": learned, "max": pool_max(words), "mean": pool_mean(words)}
     word_p = [np.array([word.p_value for word in result.words]) for result in results]
     return Scores(words, pooled, views, [result.is_anomaly for result in results], word_p)
+
+
+def pool_words(
+    model: DiFA, words: Sequence[FloatArray], rules: Sequence[str] = ("max", "topk", "lse", "adp", "mean")
+) -> dict[str, FloatArray]:
+    """Document scores of fused words under each rule that the paper's aggregation mixes, and the mean."""
+    fitted = model.detector_
+    sharpness = fitted.heads.aggregation["log_sharpness"] if fitted.heads else np.array(np.log(0.5))
+    columns = [DESCRIPTOR.index(rule) for rule in rules]
+    rows = [
+        pool(scores[None], np.ones((1, len(scores))), sharpness, fitted.config.aggregation)[0, columns]
+        if len(scores)
+        else np.zeros(len(columns))
+        for scores in words
+    ]
+    return dict(zip(rules, np.array(rows).T, strict=True))
 
 
 def words_only(documents: Sequence[Document]) -> list[Encoded]:

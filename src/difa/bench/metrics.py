@@ -1,4 +1,4 @@
-"""Scores and labels -> AUROC, average precision and false-alarm rate at 95 % recall, with intervals over documents.
+"""Scores and labels -> AUROC, average precision and false-alarm rate at 95 % recall, with intervals over documents, and flags.
 
 Point figures of AUROC and average precision come from `difa.evaluate`, so that they are the figures of `difa evaluate`.
 Intervals come from the bootstrap: documents, not words, are drawn again, since words of one document belong together. Scores
@@ -7,19 +7,45 @@ are sorted once; a draw only changes how often each document counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from difa.document import FloatArray, IntArray
+from difa.bench.split import is_anomalous
+from difa.bench.store import Record
+from difa.document import Document, FloatArray, IntArray
 from difa.evaluate import measure
 
+RATE = 0.05
+"""False-alarm rate at which DiFA's flags are counted."""
 RECALL = 0.95
 NOTHING = float(np.finfo(np.float32).min)
 """Score of a document without words: below that of every document with some."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a method says of the test documents."""
+
+    words: list[FloatArray] | None
+    """(T,) per document; None for methods that only score documents."""
+    documents: Mapping[str, FloatArray]
+    """One score per document, by pooling rule; DiFA's own is `learned`."""
+    views: Mapping[str, list[FloatArray]] = field(default_factory=dict)
+    """Tail evidence of each view of DiFA, (T,) per document."""
+    flagged: list[bool] | None = None
+    """DiFA's flags of documents at a false-alarm rate of `RATE`."""
+    word_p: list[FloatArray] | None = None
+    """DiFA's p-values of words, (T,) per document."""
+    taught: int = 0
+    """Documents of a feed that DiFA learned from."""
+    encode_seconds: tuple[float, float] = (0.0, 0.0)
+    """Of the documents to fit on and to score, where this is no part of fitting and scoring."""
+    fit_seconds: float = 0.0
+    score_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -118,3 +144,35 @@ def pool_mean(word_scores: Sequence[FloatArray]) -> FloatArray:
 
 def _draw(count: int, rng: np.random.Generator) -> NDArray[np.float64]:
     return np.bincount(rng.integers(count, size=count), minlength=count).astype(np.float64)
+
+
+def figures_of(scores: Scores, labels: Sequence[IntArray], draws: int, seed: int) -> list[Record]:
+    """Figures of the words, of each view alone, and of the documents under each pooling rule."""
+    figures: list[Record] = []
+    if scores.words is not None:
+        figures.append({"level": "word", "part": "", "pooling": None} | judge_words(labels, scores.words, draws, seed).to_dict())
+    for view, evidence in scores.views.items():
+        figures.append({"level": "word", "part": view, "pooling": None} | judge_words(labels, evidence, 0, seed).to_dict())
+    for rule, pooled in scores.documents.items():
+        judged = judge_documents(labels, pooled, draws, seed)
+        figures.append({"level": "document", "part": "", "pooling": rule} | judged.to_dict())
+    return figures
+
+
+def alarms_of(scores: Scores, documents: Sequence[Document]) -> Record | None:
+    """How many normal documents DiFA flagged and how many of their words, and how many of the anomalous documents."""
+    if scores.flagged is None or scores.word_p is None:
+        return None
+    flags = np.array(scores.flagged, dtype=bool)
+    anomalous = np.array([is_anomalous(document) for document in documents], dtype=bool)
+    of_normal = (p_values for p_values, odd in zip(scores.word_p, anomalous.tolist(), strict=True) if not odd)
+    word_p = np.concatenate([np.empty(0), *of_normal])
+    return {
+        "rate": RATE,
+        "normal": int((~anomalous).sum()),
+        "flagged_normal": int(flags[~anomalous].sum()),
+        "normal_words": len(word_p),
+        "flagged_normal_words": int((word_p <= RATE).sum()),
+        "anomalous": int(anomalous.sum()),
+        "flagged_anomalous": int(flags[anomalous].sum()),
+    }

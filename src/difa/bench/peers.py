@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from difa.bench.methods import Scores, Workbench
-from difa.bench.metrics import pool_max, pool_mean
+from difa.bench.methods import Workbench
+from difa.bench.metrics import Scores, pool_max, pool_mean
 from difa.bench.split import Split
 from difa.bench.store import fingerprint_of
 from difa.config import EncoderConfig
@@ -80,53 +80,57 @@ def _filled(scores: Sequence[FloatArray]) -> list[FloatArray]:
     return [np.where(np.isfinite(array), array, lowest) for array in scores]
 
 
+def _timed(words_and_documents: Callable[[], Any], fit: Callable[[], Any]) -> Scores:
+    """Scores with the time to fit and to score; the highest and mean word where a peer has no document score of its own."""
+    started = time.perf_counter()
+    fit()
+    fitted = time.perf_counter()
+    words, documents = words_and_documents()
+    done = time.perf_counter()
+    words = _filled(words)
+    pooled = {"max": pool_max(words), "mean": pool_mean(words)} if documents is None else {"own": _filled([documents])[0]}
+    return Scores(words, pooled, fit_seconds=fitted - started, score_seconds=done - fitted)
+
+
 def _on_words(detector: str) -> Callable[[Any, Split, int, Workbench], Scores | str]:
     def run(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:
         embedder = _embedder(pytextad, bench)
         model = pytextad.TokenDetector(getattr(pytextad, detector)(), embedder=embedder, random_state=seed)
-        started = time.perf_counter()
-        model.fit(_tokens(halves.training))
-        fitted = time.perf_counter()
-        words = _filled(model.token_scores(_tokens(halves.test)))
-        done = time.perf_counter()
-        return Scores(words, _pooled(words), fit_seconds=fitted - started, score_seconds=done - fitted)
+        return _timed(lambda: (model.token_scores(_tokens(halves.test)), None), lambda: model.fit(_tokens(halves.training)))
 
     return run
 
 
 def _cvdd(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:
-    embedder = _embedder(pytextad, bench)
-    started = time.perf_counter()
-    training, _ = embedder.transform(_tokens(halves.training))
-    model = pytextad.CVDD(random_state=seed, device="cpu").fit([vectors for vectors in training if len(vectors)])
-    fitted = time.perf_counter()
-    test, owners = embedder.transform(_tokens(halves.test))
-    full = [index for index, vectors in enumerate(test) if len(vectors)]
-    documents, words = np.full(len(test), np.nan), [np.full(len(document.words), np.nan) for document in halves.test]
-    documents[full] = model.decision_function([test[index] for index in full])
-    for index, scores in zip(full, model.token_scores([test[index] for index in full]), strict=True):
-        words[index][owners[index]] = scores
-    done = time.perf_counter()
-    return Scores(_filled(words), {"own": _filled([documents])[0]}, fit_seconds=fitted - started, score_seconds=done - fitted)
+    embedder, model = _embedder(pytextad, bench), pytextad.CVDD(random_state=seed, device="cpu")
+
+    def fit() -> None:
+        model.fit([vectors for vectors in embedder.transform(_tokens(halves.training))[0] if len(vectors)])
+
+    def score() -> tuple[list[FloatArray], FloatArray]:
+        test, owners = embedder.transform(_tokens(halves.test))
+        full = [index for index, vectors in enumerate(test) if len(vectors)]
+        documents, words = np.full(len(test), np.nan), [np.full(len(document.words), np.nan) for document in halves.test]
+        documents[full] = model.decision_function([test[index] for index in full])
+        for index, scores in zip(full, model.token_scores([test[index] for index in full]), strict=True):
+            words[index][owners[index]] = scores
+        return words, documents
+
+    return _timed(score, fit)
 
 
 def _date(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:
     source = find(EncoderConfig(name=bench.encoder_name, layer=bench.layer))
-    started = time.perf_counter()
-    model = pytextad.DATE(tokenizer=str(source.folder), random_state=seed, device="cpu").fit(_tokens(halves.training))
-    fitted = time.perf_counter()
-    documents = np.asarray(model.decision_function(_tokens(halves.test)), dtype=np.float64)
-    words = _filled(model.token_scores(_tokens(halves.test)))
-    done = time.perf_counter()
-    return Scores(words, {"own": _filled([documents])[0]}, fit_seconds=fitted - started, score_seconds=done - fitted)
+    model, test = pytextad.DATE(tokenizer=str(source.folder), random_state=seed, device="cpu"), _tokens(halves.test)
+
+    def score() -> tuple[list[FloatArray], FloatArray]:
+        return model.token_scores(test), np.asarray(model.decision_function(test), dtype=np.float64)
+
+    return _timed(score, lambda: model.fit(_tokens(halves.training)))
 
 
 def _fate(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:
     return "needs labelled anomalies to train on (few-shot); its variant without them is not the published method"
-
-
-def _pooled(words: Sequence[FloatArray]) -> dict[str, FloatArray]:
-    return {"max": pool_max(words), "mean": pool_mean(words)}
 
 
 PEERS = (

@@ -6,7 +6,6 @@ A command plans its cells, the run computes those that are missing, and the reco
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,8 +17,13 @@ from difa.atomic import fresh_text
 from difa.bench.data import DataSet, load_sets
 from difa.bench.methods import Workbench
 from difa.bench.store import Cell, Record, Store
+from difa.bench.tables import figures_frame
 from difa.errors import MissingExtraError
 from difa.scratch import scratch_folder
+
+COMMANDS = ("table", "ablation", "efficiency", "contamination", "sparsity", "feed", "layers")
+"""Commands whose records have figures of words and documents."""
+OTHERS = ("speed", "promises", "examples")
 
 CellProgress = Callable[[str, int, int], None]
 """Called with the cell under way, the number done and the number in all."""
@@ -44,6 +48,8 @@ class Options:
     cache: Path | None = None
     revision: str | None = None
     stages: dict[str, Any] | None = field(default=None, compare=False)
+    asked_by: str = ""
+    """The command line, without folders of this machine: every new cell keeps it."""
 
 
 @dataclass(frozen=True)
@@ -64,22 +70,32 @@ class Run:
     options: Options
     progress: CellProgress
 
-    def cell(self, command: str, dataset: DataSet, seed: int, method: str, settings: Any, fingerprint: str | None = None) -> Cell:
+    def cell(
+        self,
+        command: str,
+        dataset: DataSet,
+        seed: int,
+        method: str,
+        settings: Any,
+        fingerprint: str | None = None,
+        model_seed: int | None = None,
+    ) -> Cell:
         """The cell of a method on a set."""
         key = self.bench.fingerprint(method) if fingerprint is None else fingerprint
         settings = json.loads(json.dumps(settings))
-        return Cell(command, dataset.name, dataset.form, dataset.digest, seed, method, settings, key)
+        return Cell(command, dataset.name, dataset.form, dataset.digest, seed, method, settings, key, model_seed)
 
     def execute(self, tasks: Sequence[Task]) -> list[Record]:
         """Records of all cells, computing those that are missing."""
         records, held = [], ""
         for done, task in enumerate(tasks):
             cell = task.cell
-            self.progress(f"{cell.command} {cell.set} {cell.form} seed {cell.seed}: {cell.method}", done, len(tasks))
+            model = "" if cell.model_seed is None else f", model seed {cell.model_seed}"
+            self.progress(f"{cell.command} {cell.set} {cell.form} seed {cell.seed}{model}: {cell.method}", done, len(tasks))
             if held != cell.digest:
                 self.bench.forget()
                 held = cell.digest
-            records.append(self.store.fetch(cell, task.compute) | {"fingerprint": cell.fingerprint})
+            records.append(self.store.fetch(cell, task.compute))
         self.progress("done", len(tasks), len(tasks))
         return records
 
@@ -89,21 +105,11 @@ def open_run(options: Options, progress: CellProgress | None = None) -> Iterator
     """Load the sets and open the results folder; vectors live in a temporary folder unless a cache is given."""
     _check_packages()
     sets = load_sets(options.data, options.sets, options.forms, options.revision)
-    store = Store(options.out)
+    store = Store(options.out, options.asked_by)
     with scratch_folder() as temporary, _limit_threads(options.threads):
         cache = options.cache or temporary
         bench = Workbench(options.encoder, options.layer, options.threads, cache, options.stages)
         yield Run(store, bench, sets, options, progress or (lambda label, done, total: None))
-
-
-def keep(run: Run, command: str, records: Sequence[Record]) -> list[Record]:
-    """Write a command's records, beside older ones of the folder that still stand; all of them are returned."""
-    path = run.store.folder / f"{command}.json"
-    merged = {_identity(record): record for record in [*_older(path, records), *records]}
-    with fresh_text(path) as file:
-        json.dump(list(merged.values()), file, indent=1)
-    _write_results(run.store.folder)
-    return list(merged.values())
 
 
 def finish(
@@ -116,7 +122,7 @@ def finish(
 def write_records(
     run: Run, command: str, records: Sequence[Record], markdown: Callable[[Sequence[Record]], str], draw: Drawer | None = None
 ) -> list[Record]:
-    """Keep a command's records, and write its table and picture; the records that the folder then holds are returned.
+    """Keep a command's records beside older ones that still stand, and write its table and picture; all of them are returned.
 
     Args:
         run: where to.
@@ -125,10 +131,14 @@ def write_records(
         markdown: makes the table of all records that the folder then holds.
         draw: likewise the picture.
     """
-    kept = keep(run, command, records)
-    write_text(run.store.folder / f"{command}.md", markdown(kept))
+    folder = run.store.folder
+    merged = {_identity(record): record for record in [*_older(folder, command, records), *records]}
+    kept = list(merged.values())
+    write_text(folder / f"{command}.json", json.dumps(kept, indent=1))
+    _write_results(folder)
+    write_text(folder / f"{command}.md", markdown(kept))
     if draw is not None:
-        draw(kept, run.store.folder / command)
+        draw(kept, folder / command)
     return kept
 
 
@@ -141,57 +151,35 @@ def load_records(folder: Path, command: str) -> list[Record]:
     return records
 
 
-COMMANDS = ("table", "ablation", "efficiency", "contamination", "sparsity", "feed")
-
-
 def write_text(path: Path, text: str) -> None:
     """A text file, whole or not at all."""
     with fresh_text(path) as file:
         file.write(text)
 
 
-def _older(path: Path, records: Sequence[Record]) -> list[Record]:
+def _older(folder: Path, command: str, records: Sequence[Record]) -> list[Record]:
     """Earlier records, but for those of methods that have changed since."""
     current = {(record["method"], record["fingerprint"]) for record in records}
     renewed = {method for method, _ in current}
-    older = load_records(path.parent, path.stem)
+    older = load_records(folder, command)
     return [record for record in older if record["method"] not in renewed or (record["method"], record["fingerprint"]) in current]
 
 
 def _identity(record: Record) -> str:
-    keys = ("command", "set", "form", "seed", "method", "settings")
-    return json.dumps([record[key] for key in keys], sort_keys=True)
+    keys = ("command", "set", "form", "seed", "model_seed", "method", "settings")
+    return json.dumps([record.get(key) for key in keys], sort_keys=True)
 
 
 def _write_results(folder: Path) -> None:
     records = [record for command in COMMANDS for record in load_records(folder, command)]
-    with fresh_text(folder / "results.json") as file:
-        json.dump(records, file, indent=1)
-    rows = [_flat(record, figure) for record in records for figure in record["figures"]]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    with fresh_text(folder / "results.csv") as file:
-        writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def _flat(record: Record, figure: Record) -> Record:
-    """One row of the CSV: a figure, and what it is of."""
-    row = {key: record[key] for key in ("command", "set", "form", "seed", "method")}
-    row["settings"] = json.dumps(record["settings"]) if record["settings"] else ""
-    for key, value in figure.items():
-        if key.endswith("_interval"):
-            name = key.removesuffix("_interval")
-            row |= {f"{name}_low": value[0] if value else "", f"{name}_high": value[1] if value else ""}
-        else:
-            row[key] = "" if value is None else value
-    return row | {key: value for key, value in record.items() if key.endswith(("_seconds", "_mib"))}
+    write_text(folder / "results.json", json.dumps(records, indent=1))
+    write_text(folder / "results.csv", figures_frame(records).to_csv(index=False, lineterminator="\n"))
 
 
 def _check_packages() -> None:
     from importlib.util import find_spec
 
-    for package in ("sklearn", "pyod", "matplotlib", "threadpoolctl", "torch"):
+    for package in ("sklearn", "pyod", "pandas", "matplotlib", "threadpoolctl", "torch"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "bench", "the benchmark")
 

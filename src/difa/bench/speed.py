@@ -19,18 +19,29 @@ from pathlib import Path
 
 from difa.bench.data import DataSet
 from difa.bench.methods import merge_stages, quiet_rates
-from difa.bench.processes import measure
-from difa.bench.render_speed import speed_markdown
 from difa.bench.run import Run, Task, finish
-from difa.bench.speed_workloads import clock, count_words, matrix_limit, peer, score_and_write, score_file, stage_seconds, vary
+from difa.bench.speed_workloads import (
+    clock,
+    count_words,
+    matrix_limit,
+    measure,
+    peer,
+    score_and_write,
+    score_file,
+    stage_seconds,
+    vary,
+)
 from difa.bench.split import split
 from difa.bench.store import Record, fingerprint_of
+from difa.bench.tables import markdown
 from difa.config import EncoderConfig
 from difa.encoders.source import find
 from difa.estimator import DiFA
 from difa.runtime.threads import core_count
 from difa.scratch import scratch_folder
 
+_MIB = 1024
+_OF_MANY = ("fast", "counting")  # parts that have many times the documents
 _SHORT = 8  # words of a short document
 _ONCE = "once.jsonl"  # the documents as a file
 _MANY_TIMES = 100  # for the preset without an encoder: once is over before it can be measured
@@ -57,7 +68,7 @@ def run_speed(run: Run, documents: int = 200, rounds: int = 3, many: int = 0) ->
 
 
 def _task(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) -> Task:
-    parts = ["bench/speed.py", "bench/speed_workloads.py", "bench/processes.py", "formats", "cli", "engines"]
+    parts = ["bench/speed.py", "bench/speed_workloads.py", "formats", "cli", "engines"]
     key = fingerprint_of(parts, ["pytextad", "torch"], method=run.bench.fingerprint("difa-full"), cores=core_count())
     cell = run.cell("speed", dataset, seed, "difa-full", settings, key)
     return Task(cell, partial(_compute, run, dataset, seed, settings))
@@ -169,3 +180,89 @@ def _write(path: Path, documents: Sequence[Sequence[str]]) -> Path:
     with path.open("w", encoding="utf-8") as file:
         file.writelines(json.dumps({"tokens": tokens}) + "\n" for tokens in documents)
     return path
+
+
+def speed_markdown(records: Sequence[Record]) -> str:
+    """Ratios with their targets, then words per second, stages and memory."""
+    parts = ["# Speed", ""]
+    for record in records:
+        parts += _section(record)
+    return "\n".join(parts)
+
+
+def ratios(record: Record) -> list[tuple[str, tuple[float, str]]]:
+    """What is compared: its name, the figure and its target."""
+    s = record["seconds"]
+    # In a pipeline stages run beside the encoder: what counts is the time by which all of it exceeds the encoder's alone.
+    after = 1 - s["encoder"] / s["end to end"]
+    found = [
+        ("time beyond that of the encoder alone, share of scoring from file to file", (after, "≤ 0.40")),
+        ("`DiFA.score` and JSON to encoder alone, time", (s["score"] / s["encoder"], "≤ 1.7")),
+        ("encoder to bare matrix products, speed", (s["matrix"] / s["encoder"], "≥ 0.70")),
+        ("first score from a cold start to loading torch, transformers", (s["one line"] / s["torch, transformers"], "≤ 0.5")),
+        ("`difa --help` to importing numpy and typer", (s["help"] / s["numpy and typer"], "≤ 2")),
+        ("`import difa` to importing numpy and typer", (s["import difa"] / s["numpy and typer"], "≤ 1.5")),
+        ("four times the documents, time of the command", (s["four times"] / s["command"], "≤ 4.3")),
+    ]
+    if "fast" in s:
+        faster = (record["fast_words"] / s["fast"]) / (record["words"] / s["end to end"])
+        found += [
+            ("preset fast to full, words a second from file to file", (faster, "≥ 10")),
+            ("preset fast to plain counting, speed", (s["counting"] / s["fast"], "≥ 0.25")),
+            ("preset fast to full, first score from a cold start", (s["fast one line"] / s["one line"], "≤ 0.5")),
+            ("preset fast, peak in GiB of one process", (record["peak_mib"]["fast command"] / _MIB, "≤ 0.39")),
+        ]
+    if "peer" in s:
+        found.insert(
+            0, ("command end to end to PyTextAD (TokenCore, without start-up), speed", (s["peer"] / s["command"], "≥ 3"))
+        )
+    if "many" in record:
+        many = record["many"]
+        count = f"{many['documents']:,} short documents"
+        found.append((f"{count}, memory at the end to a quarter", (many["end"] / max(many["quarter"], 1e-9), "≤ 1.10")))
+        found.append((f"{count}, peak in GiB", (many["peak"] / _MIB, "< 1")))
+    return found
+
+
+def meets(figure: float, target: str) -> bool:
+    """Whether a figure keeps to its target, such as `≤ 0.5`."""
+    sign, limit = target.split()
+    return figure >= float(limit) if sign == "≥" else figure <= float(limit)
+
+
+def _section(record: Record) -> list[str]:
+    s, words = record["seconds"], record["words"]
+    about = (
+        f"{record['documents']} documents, {words:,} words, {record['subwords']:,} subwords; {record['threads']} threads; "
+        f"medians of {record['settings']['rounds']} rounds in which all parts took turns."
+    )
+    compared = [
+        {"ratio": name, "measured": f"{figure:.2f}", "target": aim, "kept": "yes" if meets(figure, aim) else "no"}
+        for name, (figure, aim) in ratios(record)
+    ]
+    throughput = {
+        "command": "`difa score`, process and all",
+        "end to end": "from file to file, in process",
+        "score": "`DiFA.score` and JSON, in process",
+        "encoder": "encoder alone",
+        "matrix": "matrix products alone",
+        "peer": "PyTextAD TokenCore, in process",
+        "fast": "preset `fast`, from file to file, many times the documents",
+        "counting": "plain counting of the same words",
+    }
+    speeds = [
+        {
+            "part": label,
+            "words a second": f"{(record['fast_words'] if part in _OF_MANY else words) / s[part]:,.0f}",
+            "seconds": f"{s[part]:.2f}",
+            "least–most": "–".join(f"{value:.2f}" for value in record["spread"][part]),
+        }
+        for part, label in throughput.items()
+        if part in s
+    ]
+    stages = [{"stage": stage, "seconds": f"{seconds:.3f}"} for stage, seconds in record["stages"].items()]
+    processes = [
+        {"process": part, "seconds": f"{s[part]:.2f}", "peak MiB": f"{peak:.0f}"} for part, peak in record["peak_mib"].items()
+    ]
+    tables = [line for rows in (compared, speeds, stages, processes) for line in (*markdown(rows), "")]
+    return [f"## {record['set']}, {record['form']} form", "", about, "", *tables]

@@ -1,16 +1,21 @@
 """Finished figures, one JSON file each: what was computed is not computed again.
 
 A cell's name comes from everything that decides its content: the command, the method and its settings, the documents
-themselves, the seed, the encoder, and a fingerprint of the code and packages behind it. Change any of these and the cell is a
-new one; change anything else and the old one stands. Files are written whole or not at all.
+themselves, the seeds, the encoder, and a fingerprint of the code and packages behind it. Change any of these and the cell is a
+new one; change anything else, comments and docstrings among it, and the old one stands. A cell also says when it was measured, by
+which command and for how long. Files are written whole or not at all.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -46,46 +51,45 @@ class Cell:
     method: str
     settings: Mapping[str, Any]
     fingerprint: str
+    model_seed: int | None = None
+    """Seed of the model where it is not that of the split."""
 
     @property
     def name(self) -> str:
         """The file's name: readable, then unmistakable. Two forms with equal documents share a cell."""
-        content = [self.command, self.digest, self.seed, self.method, self.settings, self.fingerprint]
-        key = _sum(content)[:16]
-        return f"{self.command}-{self.set}-{self.seed}-{self.method.replace('/', '_')}-{key}.json"
+        content = [self.command, self.digest, self.seed, self.method, self.settings, self.fingerprint, self.model_seed]
+        return f"{self.command}-{self.set}-{self.seed}-{self.method.replace('/', '_')}-{_sum(content)[:16]}.json"
 
     def describe(self) -> Record:
         """What the cell is of."""
-        return {
-            "command": self.command,
-            "set": self.set,
-            "form": self.form,
-            "seed": self.seed,
-            "method": self.method,
-            "settings": dict(self.settings),
-        }
+        keys = ("command", "set", "form", "seed", "model_seed", "method", "fingerprint")
+        return {key: getattr(self, key) for key in keys} | {"settings": dict(self.settings)}
 
 
 class Store:
-    """A results folder."""
+    """A results folder.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    Args:
+        folder: made if it is not there.
+        asked_by: the command line that a new cell is measured for.
+    """
+
+    def __init__(self, folder: Path, asked_by: str = "") -> None:
+        self.folder, self._asked_by = folder, asked_by
         self._cells = folder / "cells"
         try:
             self._cells.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder}: expected a folder that can be written, got: {error.strerror}") from None
 
-    def has(self, cell: Cell) -> bool:
-        """Whether the cell is finished."""
-        return self._read(cell) is not None
-
     def fetch(self, cell: Cell, compute: Callable[[], Record]) -> Record:
         """The finished cell, computed now if it was not before."""
         found = self._read(cell)
         if found is None:
+            started = time.perf_counter()
             found = compute()
+            took = round(time.perf_counter() - started, 1)
+            found |= {"measured": date.today().isoformat(), "asked_by": self._asked_by, "took": took}
             with fresh_text(self._cells / cell.name) as file:
                 json.dump(found, file, indent=1, allow_nan=False)
             found = json.loads(json.dumps(found))  # the same kinds of values whether computed or read
@@ -113,9 +117,24 @@ def fingerprint_of(parts: Sequence[str], packages: Sequence[str] = (), **more: A
         packages: installed packages whose version counts.
         more: anything else that decides, such as the encoder.
     """
-    files = [path for part in parts for path in _files(part)]
-    sources = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+    sources = [_code_sum(path) for part in parts for path in _files(part)]
     return _sum([sources, [f"{name} {_version(name)}" for name in packages], sorted(more.items())])
+
+
+def code_of(source: str) -> str:
+    """What a file does: its syntax tree without comments and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            said = [isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) for each in body]
+            node.body = [each for each, only_said in zip(body, said, strict=True) if not only_said]  # type: ignore[attr-defined]
+    return ast.dump(tree)
+
+
+@cache
+def _code_sum(path: Path) -> str:
+    return _sum(code_of(path.read_text(encoding="utf-8")))
 
 
 def _files(part: str) -> list[Path]:

@@ -7,6 +7,7 @@ command as `context.obj`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -93,14 +94,31 @@ class BenchCommand(TyperCommand):
         from difa.bench.run import open_run
         from difa.cli.progress import cells
 
+        asked_by = _command_line(self, ctx.params)
         read: Any = self._common.callback  # `common`, once Typer has turned what was given into its types
         options, quiet = read(**{option.name: ctx.params.pop(option.name) for option in self._common.params})
+        options = replace(options, asked_by=asked_by)
         with cells(quiet) as progress, open_run(options, progress) as run:
             ctx.obj = run
             super().invoke(ctx)
         say(f"written to {options.out}", quiet)
         if self.shows:
             typer.echo((options.out / self.shows).read_text(encoding="utf-8"))
+
+
+_OF_THIS_MACHINE = ("out", "data", "cache", "threads", "quiet")
+
+
+def _command_line(command: TyperCommand, given: Mapping[str, Any]) -> str:
+    """The command as anybody may repeat it: options that differ from their defaults, without this machine's folders."""
+    words = ["difa", "bench", command.name or ""]
+    for option in command.params:
+        value = given.get(option.name or "")
+        if option.name in _OF_THIS_MACHINE or value in (None, option.default):
+            continue
+        shown = Path(value).name if option.name == "encoder" and Path(value).is_dir() else value
+        words += [option.opts[0]] if value is True else [option.opts[0], str(shown)]
+    return " ".join(words)
 
 
 def command(
@@ -130,6 +148,7 @@ def command(
         "--data data --out bench",
         "--seeds 0,1,2,3,4 --forms clean --methods tokencore,difa-full",
         "--data labelled --methods trigram,difa-full,pytextad-sik",
+        "--forms original --methods difa-paper --model-seeds 0,1,2,3,4",
     ),
 )
 def table(
@@ -142,11 +161,20 @@ def table(
     peers: Annotated[
         bool, typer.Option("--peers", help="Also all detectors of PyTextAD; --methods selects single ones.")
     ] = False,
+    model_seeds: Annotated[
+        str, typer.Option(help="Seeds of the models on each split, separated by commas. Empty: the seed of the split.")
+    ] = "",
 ) -> None:
     """Measure every method on every set: AUROC, average precision, false alarms at 95 % recall; words and documents."""
     from difa.bench.table import run_table
 
-    run_table(context.obj, _names(methods), grid=grid, with_peers=peers)
+    run_table(
+        context.obj,
+        _names(methods),
+        grid=grid,
+        with_peers=peers,
+        model_seeds=_numbers(model_seeds, "model-seeds") if model_seeds else (),
+    )
 
 
 @command(
@@ -188,20 +216,44 @@ def speed(
     run_speed(context.obj, docs, rounds, many)
 
 
-@command("contamination.md", examples=("", "--data labelled --sets mine --methods difa-full"), sets="spam", forms="clean")
-def contamination(context: typer.Context, methods: Methods = "difa-full,difa-paper,tokencore,iforest") -> None:
+@command(
+    "contamination.md",
+    examples=("", "--data labelled --sets mine --methods difa-full", "--forms original --kinds noise"),
+    sets="spam",
+    forms="clean",
+)
+def contamination(
+    context: typer.Context,
+    methods: Methods = "difa-full,difa-paper,tokencore,iforest",
+    kinds: Annotated[str, typer.Option(help="Ways of contamination, separated by commas: noise, anomalies. Empty: both.")] = "",
+) -> None:
     """Measure document AUROC with noise and real anomalies in the training data."""
-    from difa.bench.contamination import run_contamination
+    from difa.bench.robustness import run_contamination, shares_of
 
-    run_contamination(context.obj, _names(methods))
+    run_contamination(context.obj, _names(methods), shares_of(_names(kinds)))
 
 
 @command("sparsity.md", examples=("", "--sets review --methods trigram,difa-full"), sets="spam", forms="clean")
 def sparsity(context: typer.Context, methods: Methods = "difa-full,difa-paper,tokencore,iforest,trigram") -> None:
     """Measure document AUROC by the number of anomalous words in a document."""
-    from difa.bench.sparsity import run_sparsity
+    from difa.bench.robustness import run_sparsity
 
     run_sparsity(context.obj, _names(methods))
+
+
+@command(
+    "layers.md", examples=("--encoder folder", "--encoder folder --layers 6,8,10,12"), sets="spam,review,grammar", forms="clean"
+)
+def layers(
+    context: typer.Context,
+    layers: Annotated[str, typer.Option(help="Layers, separated by commas. Empty: every other one, back from the last.")] = "",
+    preset: PresetName = "paper",
+    docs: Annotated[int, typer.Option(help="Training documents of each set that are looked at, at most.", min=20)] = 300,
+) -> None:
+    """Choose the layer of an encoder by pseudo anomalies in held-out normal documents."""
+    from difa.bench.validation import run_layers
+
+    run_layers(context.obj, _numbers(layers, "layers") if layers else (), preset, docs)
 
 
 @command(
@@ -267,13 +319,13 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def _numbers(text: str, option: str = "seeds") -> tuple[int, ...]:
     from difa.errors import ConfigError
 
     try:
         numbers = tuple(int(name) for name in _names(text))
     except ValueError:
-        raise ConfigError(f"seeds: expected whole numbers separated by commas, got {text!r}") from None
+        raise ConfigError(f"{option}: expected whole numbers separated by commas, got {text!r}") from None
     if not numbers or min(numbers) < 0:
-        raise ConfigError(f"seeds: expected whole numbers of at least 0, separated by commas, got {text!r}")
+        raise ConfigError(f"{option}: expected whole numbers of at least 0, separated by commas, got {text!r}")
     return numbers
