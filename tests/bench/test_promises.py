@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from difa.bench.promises import FEEDS, RATES, detection, join, mixture, rates, run_promises
+from difa.bench.promises import FEEDS, RATES, by_length, detection, fill_in, join, mixture, near_copy, rates, run_promises
 from difa.bench.report import section_of
 from difa.bench.tables_feed import promises_markdown
 from difa.document import Document, Result, Word, WordScore
@@ -37,6 +37,24 @@ def test_rates_by_hand():
     }
     many = [result(0.01)] * 30 + [result(0.5)] * 70
     assert not rates(model_with(np.arange(99)), many)[0]["within"], "30 of 100 at a rate of 1 %"
+
+
+def test_quarters_of_length_by_hand():
+    results = [result(0.01 if at in (0, 6, 7) else 0.5, [0.5] * (at + 1)) for at in range(8)]
+    assert [(each["flagged"], each["count"]) for each in by_length(results)] == [(1, 2), (0, 2), (0, 2), (2, 2)]
+
+
+def test_copies_and_templates_are_made_of_documents(rng):
+    document = from_tokens(["The", "door", "is", "open", "."])
+    copies = [near_copy(document, number).text for number in range(3)]
+    assert copies == ["The door is open .", "The door is open . !", "The door is open"]
+    one, other = fill_in(join([document] * 4, 4)[0], rng), fill_in(join([document] * 4, 4)[0], rng)
+    changed = [at for at, word in enumerate(one.words) if word.text not in ("The", "door", "is", "open", ".")]
+    assert len(changed) == 3
+    assert one.text != other.text
+    assert [word.text for at, word in enumerate(one.words) if at not in changed] == [
+        word.text for at, word in enumerate(other.words) if at not in changed
+    ]
 
 
 def test_mixtures_by_hand(rng):
@@ -99,7 +117,9 @@ def test_normal_documents_of_a_feed_are_measured_alone(start):
     assert [record["drawn"] for record in records] == pytest.approx([0, 2 / 32, 8 / 38])
     assert all(record["rates"][0]["count"] == 30 for record in records), "all normal documents that nothing was fitted on"
     assert all(record["taught"] > 10 for record in records)
-    with pytest.raises(ConfigError, match="only: expected some of whole, small, spoilt for difa-paper, got feed"):
+    with pytest.raises(
+        ConfigError, match="only: expected some of whole, small, copies, templates, spoilt for difa-paper, got feed"
+    ):
         run_promises(start(), "paper", ("feed",))
     with pytest.raises(ConfigError, match="got half"):
         run_promises(start(), only=("half",))
@@ -109,7 +129,13 @@ def test_normal_documents_of_a_feed_are_measured_alone(start):
 def test_the_command_goes_on_where_it_was_and_fills_a_page(start, monkeypatch):
     run = start(sets=("spam", "review"), seeds=(0,))
     records = run_promises(run)
-    assert [record["settings"]["part"] for record in records] == ["whole", "small", "spoilt", *["feed"] * len(FEEDS)] * 2
+    assert [record["settings"]["part"] for record in records] == [
+        "whole",
+        "copies",
+        "templates",
+        "spoilt",
+        *["feed"] * len(FEEDS),
+    ] * 2
     text = (run.store.folder / "promises.md").read_text(encoding="utf-8")
     assert "| spam | " in text
     assert "another set" in text

@@ -19,9 +19,7 @@ def test_insults_hide_in_compounds_and_behind_masks(word):
     assert hidden_insult(word) >= 5.0
 
 
-@pytest.mark.parametrize(
-    "word", ["e-mail", "well-known", "idiot", "*****", "a*b", "3.50", "LK-48213", "don't", "class-action", "€"]
-)
+@pytest.mark.parametrize("word", ["e-mail", "well-known", "idiot", "*****", "a*b", "3.50", "LK-48213", "don't", "class-action"])
 def test_other_words_hide_nothing(word):
     assert hidden_insult(word) == 0.0
 

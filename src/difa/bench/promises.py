@@ -2,8 +2,8 @@
 
 Each resample fits on one half of the normal documents of a set and looks at the other half. From one fit come the rates of
 documents and words, the false discoveries in mixtures with anomalous documents, the alarms of the monitor, and what becomes of
-the rate on text that is not like the normal one. Fits on few documents, on spoilt ones, and with the other half as a feed are
-cells of their own.
+the rate on text that is not like the normal one. Fits on few documents, on copies, on templates, on spoilt documents, and with
+the other half as a feed are cells of their own.
 """
 
 from __future__ import annotations
@@ -32,10 +32,17 @@ from difa.monitor.evidence import Evidence, Pool, draw_places
 from difa.monitor.watch import FALSE_ALARM
 from difa.words import from_tokens
 
-PARTS = ("whole", "small", "spoilt", "feed")
-"""What may be measured alone: half of a set and all that comes of it, few documents, spoilt ones, a feed."""
-SMALL = (20, 50, 100)
+PARTS = ("whole", "small", "copies", "templates", "spoilt", "feed")
+"""What may be measured alone: half of a set and all that comes of it, few documents, copies, templates, spoilt ones, a feed."""
+SMALL = (30, 50, 100)
 """Documents of the fits on few."""
+COPIES = 3
+"""How often each document stands in the fit on copies: as it is, with one more mark, and without full stops."""
+FILLINGS = 4
+"""How often each document stands in the fit on templates, each time with other names, numbers and dates in it."""
+_SLOTS = 8  # words of a template for each place that is filled in
+_NAMES = ("Anna", "Peter", "Maria", "Tom", "Yusuf", "Chen", "Olga", "Ravi", "Berlin", "Paris", "Lagos", "Lima", "Oslo", "Quito")
+_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October")
 SPOILT = 0.1
 """Share of anomalous documents in the fit on spoilt ones."""
 FEEDS = (0.0, 0.05, 0.2)
@@ -72,7 +79,7 @@ def run_promises(run: Run, preset: str = "fast", only: Sequence[str] = ()) -> li
         for seed in run.options.seeds:
             mine = [_task(run, dataset, seed, name, "whole", other=other)]
             mine += [_task(run, dataset, seed, name, "small", documents=count) for count in SMALL if count < training]
-            mine.append(_task(run, dataset, seed, name, "spoilt"))
+            mine += [_task(run, dataset, seed, name, part) for part in ("copies", "templates", "spoilt")]
             mine += [_task(run, dataset, seed, name, "feed", share=share) for share in FEEDS]
             tasks += [task for task in mine if task.cell.settings["part"] in parts]
     return finish(run, "promises", tasks, promises_markdown)
@@ -113,6 +120,13 @@ def _compute(run: Run, dataset: DataSet, seed: int, name: str, part: str, docume
     if part == "small":
         chosen = np.random.default_rng(seed).permutation(len(halves.training))[:documents].tolist()
         halves = Split([halves.training[index] for index in chosen], halves.test)
+    elif part == "copies":
+        halves = Split([near_copy(document, number) for document in halves.training for number in range(COPIES)], halves.test)
+    elif part == "templates":
+        rng = np.random.default_rng(seed)
+        held_out = [fill_in(document, rng) for document in halves.test if not is_anomalous(document)]
+        fillings = [fill_in(document, rng) for document in halves.training for _ in range(FILLINGS)]
+        halves = Split(fillings, held_out)
     elif part == "spoilt":
         halves = with_anomalies(halves, SPOILT, seed)
     with quiet_rates():
@@ -137,8 +151,8 @@ def _compute_feed(run: Run, dataset: DataSet, seed: int, name: str, share: float
 
 def _look_briefly(model: DiFA, halves: Split, seed: int) -> Record:
     normal, anomalous = _kinds(halves, seed)
-    found = rates(model, model.score_unflagged(anomalous))
-    return {"rates": rates(model, model.score_unflagged(normal)), "found": found}
+    results, found = model.score_unflagged(normal), rates(model, model.score_unflagged(anomalous))
+    return {"rates": rates(model, results), "quarters": by_length(results), "found": found}
 
 
 def _look(model: DiFA, halves: Split, seed: int, other: DataSet | None) -> Record:
@@ -151,6 +165,7 @@ def _look(model: DiFA, halves: Split, seed: int, other: DataSet | None) -> Recor
     unlike_results = {kind: model.score_unflagged(documents) for kind, documents in unlike.items() if documents}
     return {
         "rates": rates(model, normal_results),
+        "quarters": by_length(normal_results),
         "found": rates(model, anomalous_results),
         "mixtures": [
             mixture(_pairs(normal, normal_results), _pairs(anomalous, anomalous_results), share, rng) for share in (0.05, 0.2)
@@ -179,6 +194,29 @@ def join(documents: Sequence[Document], count: int) -> list[Document]:
     """Documents, each made of several in a row."""
     groups = [documents[at : at + count] for at in range(0, len(documents) - count + 1, count)]
     return [from_tokens([word.text for document in group for word in document.words]) for group in groups]
+
+
+def near_copy(document: Document, number: int) -> Document:
+    """A copy: the first as the document is, the second with one more mark, the third without full stops."""
+    words = [word.text for word in document.words]
+    return from_tokens([words, [*words, "!"], [word for word in words if word != "."] or words][number % COPIES])
+
+
+def fill_in(document: Document, rng: np.random.Generator) -> Document:
+    """The document as a template with other names, numbers and dates in its places, which its words decide."""
+    words = [word.text for word in document.words]
+    places = np.random.default_rng(len("".join(words))).permutation(len(words))[: -(-len(words) // _SLOTS)].tolist()
+    for kind, at in enumerate(places):
+        words[at] = (str(rng.choice(_NAMES)), str(rng.integers(1, 10_000)), str(rng.choice(_MONTHS)))[kind % 3]
+    return from_tokens(words)
+
+
+def by_length(results: Sequence[Result]) -> list[Record]:
+    """How many documents are flagged at 5 %, by quarter of length, the shortest first."""
+    lengths = np.array([len(result.words) for result in results])
+    quarter = np.searchsorted(np.quantile(lengths, (0.25, 0.5, 0.75)), lengths) if len(results) else lengths
+    flagged = np.array([result.p_value <= 0.05 for result in results], dtype=bool)
+    return [{"flagged": int(flagged[quarter == at].sum()), "count": int((quarter == at).sum())} for at in range(4)]
 
 
 def rates(model: DiFA, results: Sequence[Result]) -> list[Record]:

@@ -148,7 +148,8 @@ def promises_markdown(records: Sequence[Record]) -> str:
         whole = part_of(mine, "whole")
         if whole:
             parts += [f"## {label_of(method)}, {_resamples(whole)}", ""]
-            parts += [*_rates(whole, "document"), "", *_rates(whole, "word"), ""]
+            parts += [*_rates(whole, "document"), "", *_by_length(whole), "", *_rates(whole, "word"), ""]
+            parts += [*_copied(whole, part_of(mine, "copies"), part_of(mine, "templates")), ""]
             parts += [*_discoveries(whole), "", *_small(part_of(mine, "small"), whole), ""]
             parts += [*_broken(whole, part_of(mine, "spoilt")), "", *_monitor(whole), ""]
     for method in names:
@@ -173,6 +174,52 @@ def _rates(records: Sequence[Record], level: str) -> list[str]:
         last = {"within the 95 % bound": _within(mine)} if level == "document" else {_ERROR: _errors(mine)}
         rows.append({"set": name} | _at_rates(mine, level) | last)
     return [title, "", *markdown(rows)]
+
+
+_QUARTERS = ("shortest quarter", "second", "third", "longest quarter")
+
+
+def _by_length(records: Sequence[Record]) -> list[str]:
+    """The same by quarter of length, at 5 %."""
+    rows = [
+        {"set": name} | _quarters([record for record in records if name in (record["set"], "all")])
+        for name in [*sets_of(records), "all"]
+    ]
+    return [
+        "**Normal documents that are flagged at 5 %, by length**, mean of all resamples ± 2 standard errors",
+        "",
+        *markdown(rows),
+    ]
+
+
+def _quarters(records: Sequence[Record]) -> dict[str, str]:
+    shares = [[each["flagged"] / each["count"] if each["count"] else None for each in record["quarters"]] for record in records]
+    return {
+        name: _mean([share for row in shares if (share := row[at]) is not None] or [0.0]) for at, name in enumerate(_QUARTERS)
+    }
+
+
+def _copied(whole: Sequence[Record], copies: Sequence[Record], templates: Sequence[Record]) -> list[str]:
+    """Fits on documents that stand there several times."""
+    kinds = {
+        "each document once": whole,
+        "three near-copies of each": copies,
+        "each a template, filled in four times; new ones are other templates": templates,
+    }
+    rows = [
+        {"fitted on": label}
+        | _at_rates(mine, "document")
+        | {"words at 5 %": _spread([_share(record["rates"], "word", 0.05) for record in mine])}
+        | {"within the 95 % bound": _within(mine)}
+        | _quarters(mine)
+        for label, mine in kinds.items()
+        if mine
+    ]
+    return [
+        "**Copies and templates among the documents to fit on**: normal ones that are flagged, over all sets",
+        "",
+        *markdown(rows),
+    ]
 
 
 def _at_rates(records: Sequence[Record], level: str) -> dict[str, str]:
