@@ -11,9 +11,9 @@ from difa import DiFA
 from difa.allow import AllowList
 from difa.cascade import Cascade
 from difa.cli.options import allowed_words
-from difa.engines.lines import lines_of
+from difa.document import columns_of
 from difa.errors import InputError, ModelError
-from difa.formats.write import from_json_line, to_json_line
+from difa.formats.write import from_json_line, json_lines, to_json_line
 from difa.model_folder import read_config, write_config
 from difa.persist import set_allowed
 from difa.words import from_tokens
@@ -74,13 +74,14 @@ def test_an_allowed_word_is_never_flagged_and_counts_for_nothing(fast_large):
 
 def test_a_document_is_scored_by_the_other_words_as_if_they_were_all(fast_large):
     detector = fast_large.detector_
-    (encoded,) = detector.encoder.encode([from_tokens(ODD.split())])
-    (plain,) = detector.score_encoded([encoded])
-    (allowed,) = fast_large._fitted(["wpdlkrt", "stock?"]).score_encoded([encoded])
+    document = from_tokens(ODD.split())
+    (encoded,) = detector.encoder.encode([document])
+    plain = detector.score_chunk([document], [encoded])
+    allowed = fast_large._fitted(["wpdlkrt", "stock?"]).score_chunk([document], [encoded])
     kept = ~np.isin(encoded.words, ["wpdlkrt", "stock?"])
     score, traits = detector._judge(plain.word_scores[kept], plain.evidence[kept], [int(kept.sum())], np.zeros(1, dtype=int))
-    assert allowed.document_score == score[0]
-    np.testing.assert_array_equal(allowed.document_evidence, traits[0])
+    assert allowed.document_scores == score
+    np.testing.assert_array_equal(allowed.document_evidence, traits)
     np.testing.assert_array_equal(allowed.word_scores, np.where(kept, plain.word_scores, 0))
 
 
@@ -125,7 +126,7 @@ def test_lines_and_their_results_say_which_words_are_allowed(fast_large):
     documents = [from_tokens(ODD.split()), from_tokens(["Where", "is", "it", "?"])]
     for fpr in (0.01, 0.9):
         results = model.score(documents, fpr=fpr)
-        lines = lines_of(model.detector_, documents, model.detector_.score(documents), model.rule(fpr, warn=False)).content
+        lines = b"".join(json_lines(part) for part in columns_of(results))
         assert lines.decode() == "".join(map(to_json_line, results))
         assert [from_json_line(line) for line in lines.splitlines()] == results
         assert [json.loads(line) for line in lines.splitlines()] == [result.to_dict() for result in results]

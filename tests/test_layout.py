@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 
 import difa
+from difa.cascade import Cascade
+from difa.decide import Cutoff
+from difa.engines.local import Job, Silent, score_inputs
+from difa.formats.results import read_results
+from difa.monitor.watch import Monitor
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
@@ -79,9 +84,26 @@ def calls(path):
             yield (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")), node
 
 
-def test_flags_are_set_in_one_place():
+def test_flags_are_set_in_one_place(fast_large, tmp_path, monkeypatch):
+    """Whoever scores asks `Cutoff` for flags: without it nobody flags anything."""
+    text = "Is the wpdlkrt zxqvvb bench in stock?"
+    (tmp_path / "in.txt").write_text(text)
+    fast_large.save(tmp_path / "model")
+
+    def flags():
+        outcome = score_inputs(
+            fast_large, Job(tmp_path / "model", [str(tmp_path / "in.txt")], tmp_path / "out", fpr=0.5), Silent()
+        )
+        (written,) = read_results([tmp_path / "out"])
+        results = [fast_large.score([text], fpr=0.5)[0], fast_large.explain(text, fpr=0.5).result, written]
+        results += [*Cascade(fast_large, fast_large, 0.6).score([text], fpr=0.5), *Monitor(fast_large, fpr=0.5).score([text])]
+        return {outcome.flagged > 0, *(result.is_anomaly for result in results)}
+
+    assert flags() == {True}
+    monkeypatch.setattr(Cutoff, "flag", lambda self, scored: scored)
+    assert flags() == {False}
     for path in files():
-        sets = [node for _, node in calls(path) if any(keyword.arg == "is_anomaly" for keyword in node.keywords)]
+        sets = [node for _, node in calls(path) if {"document_flags", "word_flags"} & {word.arg for word in node.keywords}]
         assert not sets or path.name == "decide.py", path
 
 

@@ -7,12 +7,13 @@ than the second model would raise alone. Above, p-values of two models would be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from difa.calibrate import check_rate
-from difa.document import Result
+from difa.decide import Rule, flag_columns
+from difa.document import Result, Scored
 from difa.errors import ConfigError
 from difa.estimator import DiFA
 from difa.words import as_document
@@ -46,9 +47,15 @@ class Cascade:
         if rate > self.rate:
             raise ConfigError(f"fpr: expected at most the rate of the screen, {self.rate:g}, got {rate:g}: raise that one")
         documents = [as_document(text, position) for position, text in enumerate(texts)]
-        screened = self.screen.score(documents, fpr=rate, allow=self.model.allowed_)  # both allow what the model allows
-        results = [replace(result, judged_by=SCREEN) for result in screened]
+        screened = self.screen.score_columns(documents, allow=self.model.allowed_)  # both allow what the model allows
+        results = _judged(screened, rate, SCREEN)
         suspicious = [at for at, result in enumerate(results) if result.p_value <= self.rate]
-        for at, result in zip(suspicious, self.model.score([documents[at] for at in suspicious], fpr=rate), strict=True):
-            results[at] = replace(result, judged_by=MODEL)
+        again = self.model.score_columns([documents[at] for at in suspicious])
+        for at, result in zip(suspicious, _judged(again, rate, MODEL), strict=True):
+            results[at] = result
         return results
+
+
+def _judged(parts: Sequence[Scored], rate: float, by: str) -> list[Result]:
+    flagged = flag_columns(parts, Rule("fpr", rate))
+    return [result for part in flagged for result in replace(part, judged_by=by).results()]

@@ -1,24 +1,25 @@
-"""What the detector says of documents -> results with p-values -> results with flags.
+"""What the detector says of documents -> the same with p-values -> the same with flags, all on columns.
 
-`rank` gives p-values among normal text and sets no flag. A `Rule` says which rate is in force; `flag` turns it into cutoffs,
-the largest p-values that are still flagged, and sets the flags. Python, the command line, the service and Ray all go this way.
+`rank` gives p-values among normal text and sets no flag. A `Rule` says which rate is in force. A `Cutoff` has the largest
+p-values that are still flagged, and sets the flags. Python, the command line, the service and Ray all go this way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from difa.calibrate import check_rate, discovery_cutoff
-from difa.detector import Detector, Scored
-from difa.document import Document, Result, WordScore
+from difa.calibrate import check_rate
+from difa.detector import Detector
+from difa.document import FloatArray, Result, Scored, columns_of
 from difa.errors import ConfigError
 
 UNUSUAL = 0.05
 """P-value up to which a word is looked at for what it may have been meant to be."""
+_WAITING = 1 << 18  # p-values that are counted at a time
 
 
 @dataclass(frozen=True)
@@ -55,67 +56,72 @@ class Cutoff:
     word: float
 
     @classmethod
-    def of(cls, results: Sequence[Result], rule: Rule) -> Cutoff:
-        """The cutoffs of a rule for these results."""
+    def of(cls, parts: Iterable[Scored], rule: Rule) -> Cutoff:
+        """The cutoffs of a rule for all these documents together, which are looked at once and not kept."""
         if rule.name == "fpr":
             return cls(rule.rate, rule.rate)
-        documents = np.array([result.p_value for result in results])
-        words = np.array([word.p_value for result in results for word in result.words])
-        return cls(discovery_cutoff(documents, rule.rate), discovery_cutoff(words, rule.rate))
+        documents, words = Tally(), Tally()
+        for part in parts:
+            documents.add(part.document_p)
+            words.add(part.word_p)
+        return cls(documents.cutoff(rule.rate), words.cutoff(rule.rate))
 
-    def flag(self, result: Result) -> Result:
-        """The result with its flags, and those of its words."""
-        words = tuple(self._flag_word(word) for word in result.words)
-        return replace(result, is_anomaly=result.p_value <= self.document, words=words)
+    def flag(self, scored: Scored) -> Scored:
+        """The same documents with flags, and those of their words."""
+        return replace(scored, document_flags=scored.document_p <= self.document, word_flags=scored.word_p <= self.word)
 
-    def _flag_word(self, word: WordScore) -> WordScore:
-        is_anomaly = word.p_value <= self.word
-        return word if word.is_anomaly == is_anomaly else replace(word, is_anomaly=is_anomaly)  # most stay as they are
+
+class Tally:
+    """How often each p-value has occurred. There are only so many: memory depends on the model, not on how much was scored."""
+
+    def __init__(self) -> None:
+        self._values, self._counts = np.empty(0), np.empty(0, dtype=np.int64)
+        self._waiting: list[FloatArray] = []
+
+    def add(self, p_values: FloatArray) -> None:
+        """Count some more."""
+        self._waiting.append(p_values)
+        if sum(map(len, self._waiting)) > _WAITING:
+            self._count()
+
+    def cutoff(self, rate: float) -> float:
+        """The largest p-value that Benjamini and Hochberg flag at a false-discovery rate; below zero where they flag nothing."""
+        self._count()
+        up_to = np.cumsum(self._counts)  # of equal p-values the last one decides
+        passing = np.flatnonzero(self._values <= rate * up_to / max(1, int(self._counts.sum())))
+        return float(self._values[passing[-1]]) if len(passing) else -1.0
+
+    def _count(self) -> None:
+        values, places = np.unique(np.concatenate([self._values, *self._waiting]), return_inverse=True)
+        weights = np.concatenate([self._counts, np.ones(len(places) - len(self._counts), dtype=np.int64)])
+        counts = np.zeros(len(values), dtype=np.int64)
+        np.add.at(counts, places, weights)
+        self._values, self._counts, self._waiting = values, counts, []
 
 
 def flag(results: Sequence[Result], rule: Rule) -> list[Result]:
     """Results with the flags of a rule; a false-discovery rate looks at all of them together."""
-    cutoff = Cutoff.of(results, rule)
-    return [cutoff.flag(result) for result in results]
+    return [result for part in flag_columns(columns_of(results), rule) for result in part.results()]
 
 
-def rank(detector: Detector, documents: Sequence[Document], scored: Sequence[Scored]) -> list[Result]:
-    """Results of documents in their order: scores and p-values, without flags.
-
-    Args:
-        detector: what scored them.
-        documents: the documents.
-        scored: what it says of each.
-    """
-    document_p = detector.document_reference.p_values(np.array([item.document_score for item in scored])).tolist()
-    word_p = detector.word_reference.p_values(np.concatenate([np.empty(0), *(item.word_scores for item in scored)])).tolist()
-    traits, results, at = detector.traits, [], 0
-    for document, item, p_value in zip(documents, scored, document_p, strict=True):
-        words = _rank_words(detector, document, item, word_p[at : at + len(document.words)])
-        at += len(words)
-        evidence = dict(zip(traits, item.document_evidence.tolist(), strict=True))
-        results.append(
-            Result(document.text, item.document_score, p_value, False, words, document.id, evidence, columns=document.columns)
-        )
-    return results
+def flag_columns(parts: Sequence[Scored], rule: Rule) -> list[Scored]:
+    """The same on columns."""
+    cutoff = Cutoff.of(parts, rule)
+    return [cutoff.flag(part) for part in parts]
 
 
-def _rank_words(detector: Detector, document: Document, scored: Scored, p_values: Sequence[float]) -> tuple[WordScore, ...]:
-    names = detector.evidence_names
-    columns = zip(
-        document.words, scored.word_scores.tolist(), p_values, scored.evidence.tolist(), scored.allowed.tolist(), strict=True
-    )
-    return tuple(
-        WordScore(
-            word.text,
-            word.start,
-            word.end,
-            score,
-            p_value,
-            False,
-            dict(zip(names, evidence, strict=True)),
-            detector.suggest(document, position) if p_value <= UNUSUAL else None,
-            allowed,
-        )
-        for position, (word, score, p_value, evidence, allowed) in enumerate(columns)
+def rank(detector: Detector, scored: Scored) -> Scored:
+    """The documents with p-values among normal text, and with what unusual words may have been meant to be; without flags."""
+    document_p = detector.document_reference.p_values(scored.document_scores)
+    word_p = detector.word_reference.p_values(scored.word_scores)
+    unusual = np.flatnonzero(word_p <= UNUSUAL)
+    documents = np.searchsorted(scored.starts, unusual, side="right") - 1
+    suggestions = {}
+    for position, at in zip(unusual.tolist(), documents.tolist(), strict=True):
+        meant = detector.suggest(scored.documents[at], position - scored.starts[at])
+        if meant is not None:
+            suggestions[position] = meant
+    flags = np.zeros(len(word_p), bool), np.zeros(len(document_p), bool)
+    return replace(
+        scored, word_p=word_p, document_p=document_p, suggestions=suggestions, word_flags=flags[0], document_flags=flags[1]
     )

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difa.aggregate import aggregate
 from difa.allow import AllowList
 from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
-from difa.document import Document, Encoded, FloatArray, IntArray, split_by
+from difa.document import Document, Encoded, FloatArray, IntArray, Scored, Word, split_by
 from difa.document_score import DocumentScore, describe, trait_names
 from difa.encoders import Encoder
 from difa.feed import Lessons
@@ -37,14 +36,11 @@ _ENOUGH_WORDS = 512  # words for which threads are worth their start
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class DocumentScores:
     """What the pipeline says of one document, before any decision."""
 
-    evidence: FloatArray  # (T, views), the feed's own behind the others
-    word_scores: FloatArray  # (T,), 0 for words that are allowed
+    word_scores: FloatArray  # (T,)
     document_score: float
-    document_evidence: FloatArray  # (traits,), none for the paper's mixture
-    allowed: NDArray[np.bool_]  # (T,)
 
 
 @dataclass(frozen=True)
@@ -133,13 +129,13 @@ class Detector:
         return critic.statistics.suggest(around, position - first)
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
-        """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores."""
+        """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores, chunk by chunk."""
         chunks = list(chunk_documents(documents))
         rest = iter(chunks)
         ready = (lambda: next(rest, None)) if len(chunks) > 1 else None
-        return [item for _, scored in self.score_chunks(rest, ready) for item in scored]
+        return [scored for _, scored in self.score_chunks(rest, ready)]
 
-    def score_chunks(self, chunks: Iterator[C], ready: Callable[[], C | None] | None) -> Generator[tuple[C, list[Scored]]]:
+    def score_chunks(self, chunks: Iterator[C], ready: Callable[[], C | None] | None) -> Generator[tuple[C, Scored]]:
         """Each chunk of a stream and what is said of its documents, in order and in bounded memory.
 
         Args:
@@ -152,29 +148,40 @@ class Detector:
 
         with closing(prefetch(encode, chunks, ready if self.has_threads else None)) as encoded:
             for chunk, vectors in encoded:
-                scored = self.score_encoded(vectors)
+                scored = self.score_chunk(chunk.documents, vectors)
                 del vectors  # a long document's are large, and not needed for its results
                 yield chunk, scored
 
-    def score_encoded(self, documents: Sequence[Encoded]) -> list[Scored]:
-        """The same from the vectors on."""
-        if not documents:
+    def score_encoded(self, encoded: Sequence[Encoded]) -> list[DocumentScores]:
+        """The scores of documents of which only the vectors are at hand, before any decision."""
+        if not encoded:
             return []
-        lengths = [len(document) for document in documents]
-        looked = look(self.views, documents, self.threads if self.has_threads else 1, statistics=self.taught is not None)
+        documents = [Document("", tuple(Word(word, 0, 0) for word in item.words)) for item in encoded]
+        scored = self.score_chunk(documents, encoded)
+        words = split_by(map(len, encoded), scored.word_scores)
+        return [DocumentScores(*part) for part in zip(words, scored.document_scores.tolist(), strict=True)]
+
+    def score_chunk(self, documents: Sequence[Document], encoded: Sequence[Encoded]) -> Scored:
+        """Vectors -> raw evidence -> tail evidence -> word scores -> document scores."""
+        names = self.evidence_names, tuple(self.traits)
+        if not encoded:
+            words, none = np.zeros((0, len(names[0]))), np.zeros((0, len(names[1])))
+            return Scored([], *names, words, np.empty(0), np.empty(0, bool), none, np.empty(0))
+        lengths = [len(document) for document in encoded]
+        looked = look(self.views, encoded, self.threads if self.has_threads else 1, statistics=self.taught is not None)
         evidence = tail_evidence(looked.raw, self.references, self.config.calibration.epsilon)
-        folds = self._folds(documents)
+        folds = self._folds(encoded)
         if self.taught is not None:
-            evidence = self.taught.columns(evidence, Inputs(documents, looked.statistics, folds))
+            evidence = self.taught.columns(evidence, Inputs(encoded, looked.statistics, folds))
         fused = fuse_words(evidence, lengths, folds, self.config, self.heads, self.taught)
-        allowed = [self.allow.marks(document.words) if self.allow else np.zeros(len(document), bool) for document in documents]
-        others = ~np.concatenate(allowed)
+        allowed = np.zeros(len(fused), bool)
+        if self.allow:
+            allowed = np.concatenate([allowed[:0], *(self.allow.marks(document.words) for document in encoded)])
+        others = ~allowed
         # A document is scored as one that does not have the words that are allowed; what they do to their neighbours stays.
-        counts = [len(marks) - int(marks.sum()) for marks in allowed]
+        counts = [int(kept.sum()) for kept in split_by(lengths, others)] if self.allow else lengths
         scores, traits = self._judge(fused[others], evidence[others], counts, folds)
-        shown = split_by(lengths, np.where(others, fused, 0.0))
-        parts = zip(split_by(lengths, evidence), shown, scores.tolist(), traits, allowed, strict=True)
-        return [Scored(*part) for part in parts]
+        return Scored(documents, *names, evidence, np.where(others, fused, 0.0), allowed, traits, scores)
 
     def _folds(self, documents: Sequence[Encoded]) -> IntArray:
         """The fold of each document, by its words; all the same where nothing was taught."""

@@ -1,21 +1,24 @@
-"""What flows through the pipeline: words, documents, vectors and results.
+"""What flows through the pipeline: words, documents, vectors, and what is said of them.
 
+A chunk's scores travel as columns, in `Scored`. `Result` and `WordScore` are views of it, made when somebody asks for one.
 Everything here is frozen. Offsets count Unicode code points, and `text[start:end] == word.text` holds for every word.
 Higher scores are always more anomalous; p-values are small where scores are high.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import accumulate, chain, groupby, pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
+BoolArray = NDArray[np.bool_]
 _NAMED = 5  # words that a summary names at most
 
 
@@ -71,7 +74,7 @@ class WordScore:
     """Whether someone said that it is normal: its score is then 0, and it plays no part in that of its document."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Result:
     """One scored document and its words; `evidence` says how far each trait of the document lies in the normal tail."""
 
@@ -87,16 +90,50 @@ class Result:
     judged_by: str | None = None
     """`screen` or `model`, where two models read in a row."""
 
+    @classmethod
+    def _view(cls, scored: Scored, at: int, score: float, p_value: float, is_anomaly: bool) -> Result:
+        """The result of a document among columns; words and evidence are made when they are asked for."""
+        result, document = object.__new__(cls), scored.documents[at]
+        vars(result).update(
+            text=document.text,
+            score=score,
+            p_value=p_value,
+            is_anomaly=is_anomaly,
+            id=document.id,
+            columns=document.columns,
+            judged_by=scored.judged_by,
+            _place=(scored, at),
+        )
+        return result
+
+    if not TYPE_CHECKING:  # which would take any name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """The words and the evidence of a view, the first time they are asked for."""
+            if name not in ("words", "evidence") or "_place" not in vars(self):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            scored, at = self._place
+            made = scored.words(at) if name == "words" else scored.traits_of(at)
+            return vars(self).setdefault(name, made)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Its own fields, and not the columns that it is a view of."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    @property
+    def place(self) -> tuple[Scored, int]:
+        """The columns that hold it, and its position there."""
+        place: tuple[Scored, int] | None = vars(self).get("_place")
+        return place or (Scored.of(self), 0)
+
     @property
     def summary(self) -> str:
         """What a flagged document is flagged for: its words, or the text as a whole; empty if it is not flagged."""
-        if not self.is_anomaly:
-            return ""
-        flagged = sorted((word for word in self.words if word.is_anomaly), key=lambda word: word.p_value)
-        if flagged:
-            named = list(dict.fromkeys(word.text for word in flagged))[:_NAMED]
-            return f"unusual word{'s' if len(named) > 1 else ''}: {', '.join(named)}"
-        return "no single word stands out: the text as a whole is unlike the normal ones"
+        scored, at = self.place
+        return scored.summary(at)
 
     def to_html(self) -> str:
         """The text with its unusual words shaded, and one sentence: HTML that stands by itself."""
@@ -108,31 +145,186 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields of the command line's JSON, in its order; `columns` and `allowed` only where there are some."""
-        return {
-            "id": self.id,
-            "text": self.text,
-            **({"columns": dict(self.columns)} if self.columns else {}),
-            "score": self.score,
-            "p_value": self.p_value,
-            "is_anomaly": self.is_anomaly,
-            "summary": self.summary,
-            "evidence": dict(self.evidence),
-            **({} if self.judged_by is None else {"judged_by": self.judged_by}),
-            "words": [
-                {
-                    "text": word.text,
-                    "start": word.start,
-                    "end": word.end,
-                    "score": word.score,
-                    "p_value": word.p_value,
-                    "is_anomaly": word.is_anomaly,
-                    "suggestion": word.suggestion,
-                    "evidence": dict(word.evidence),
-                    **({"allowed": True} if word.allowed else {}),
-                }
-                for word in self.words
-            ],
-        }
+        scored, at = self.place
+        return scored.records(at, at + 1)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What is said of some documents, as columns: of D documents, and of their T words, one document behind the other."""
+
+    documents: Sequence[Document]
+    views: tuple[str, ...]
+    """Names of the views, in the order of a word's evidence."""
+    traits: tuple[str, ...]
+    """Names of the documents' traits, in the order of their evidence."""
+    evidence: FloatArray  # (T, views), the feed's own behind the others
+    word_scores: FloatArray  # (T,), 0 for words that are allowed
+    allowed: BoolArray  # (T,)
+    document_evidence: FloatArray  # (D, traits), none for the paper's mixture
+    document_scores: FloatArray  # (D,)
+    word_p: FloatArray = field(default_factory=lambda: np.empty(0))  # (T,) once ranked
+    document_p: FloatArray = field(default_factory=lambda: np.empty(0))  # (D,) once ranked
+    suggestions: Mapping[int, str] = field(default_factory=dict)
+    """What words may have been meant to be, by their position among all words."""
+    word_flags: BoolArray = field(default_factory=lambda: np.empty(0, bool))  # (T,) once ranked
+    document_flags: BoolArray = field(default_factory=lambda: np.empty(0, bool))  # (D,) once ranked
+    judged_by: str | None = None
+    """`screen` or `model`, where two models read in a row."""
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Position of each document's first word among all words, and behind them the number of words."""
+        return list(accumulate((len(document.words) for document in self.documents), initial=0))
+
+    @classmethod
+    def of(cls, result: Result) -> Scored:
+        """The columns of one result, all of whose words have evidence of the same views."""
+        words = result.words
+        document = Document(result.text, tuple(Word(w.text, w.start, w.end) for w in words), result.id, columns=result.columns)
+        views = tuple(words[0].evidence) if words else ()
+        return cls(
+            [document],
+            views,
+            tuple(result.evidence),
+            np.array([[word.evidence[view] for view in views] for word in words]).reshape(len(words), len(views)),
+            np.array([word.score for word in words], dtype=float),
+            np.array([word.allowed for word in words], dtype=bool),
+            np.array([[*result.evidence.values()]], dtype=float),
+            np.array([result.score], dtype=float),
+            np.array([word.p_value for word in words], dtype=float),
+            np.array([result.p_value], dtype=float),
+            {at: word.suggestion for at, word in enumerate(words) if word.suggestion is not None},
+            np.array([word.is_anomaly for word in words], dtype=bool),
+            np.array([result.is_anomaly], dtype=bool),
+            result.judged_by,
+        )
+
+    def take(self, chosen: Sequence[int]) -> Scored:
+        """The same of some of the documents, in the order in which they are named."""
+        if list(chosen) == list(range(len(self))):
+            return self
+        spans = [range(self.starts[at], self.starts[at + 1]) for at in chosen]
+        words = np.fromiter(chain.from_iterable(spans), np.intp)
+        old = enumerate(words.tolist()) if self.suggestions else ()
+        rows = np.array(chosen, dtype=np.intp)
+        return replace(
+            self,
+            documents=[self.documents[at] for at in chosen],
+            suggestions={new: self.suggestions[at] for new, at in old if at in self.suggestions},
+            **{name: getattr(self, name)[words] for name in _OF_WORDS},
+            **{name: getattr(self, name)[rows] for name in _OF_DOCUMENTS},
+        )
+
+    def results(self) -> list[Result]:
+        """A view of each document."""
+        numbers = self.document_scores.tolist(), self.document_p.tolist(), self.document_flags.tolist()
+        return [Result._view(self, at, *row) for at, row in enumerate(zip(*numbers, strict=True))]
+
+    def words(self, at: int) -> tuple[WordScore, ...]:
+        """The scored words of a document."""
+        return tuple([WordScore(**word) for word in self._words(at, at + 1)])
+
+    def traits_of(self, at: int) -> dict[str, float]:
+        """The evidence of a document's traits."""
+        return dict(zip(self.traits, self.document_evidence[at].tolist(), strict=True))
+
+    def flagged(self, at: int) -> list[int]:
+        """Positions of a document's flagged words among all words, in the order of the text."""
+        start, end = self.starts[at : at + 2]
+        return (start + np.flatnonzero(self.word_flags[start:end])).tolist()
+
+    def summary(self, at: int) -> str:
+        """What a flagged document is flagged for: its words, or the text as a whole; empty if it is not flagged."""
+        if not self.document_flags[at]:
+            return ""
+        start, words = self.starts[at], self.documents[at].words
+        flagged = sorted(self.flagged(at), key=lambda position: float(self.word_p[position]))
+        if flagged:
+            named = list(dict.fromkeys(words[position - start].text for position in flagged))[:_NAMED]
+            return f"unusual word{'s' if len(named) > 1 else ''}: {', '.join(named)}"
+        return "no single word stands out: the text as a whole is unlike the normal ones"
+
+    def records(self, first: int = 0, last: int | None = None) -> list[dict[str, Any]]:
+        """The fields of the command line's JSON, in its order; `columns` and `allowed` only where there are some.
+
+        Args:
+            first: the first document.
+            last: behind the last document; all by default.
+        """
+        last = len(self) if last is None else last
+        words, offset = self._words(first, last), self.starts[first]
+        traits = (self.document_evidence[first:last] + 0.0).tolist()
+        rows = zip(
+            self.document_scores[first:last].tolist(),
+            self.document_p[first:last].tolist(),
+            self.document_flags[first:last].tolist(),
+            traits,
+            strict=True,
+        )
+        judge = {} if self.judged_by is None else {"judged_by": self.judged_by}
+        made = []
+        for at, (score, p_value, is_anomaly, evidence) in enumerate(rows, first):
+            document = self.documents[at]
+            record = {
+                "id": document.id,
+                "text": document.text,
+                **({"columns": dict(document.columns)} if document.columns else {}),
+                "score": score + 0.0,  # −0.0 is 0.0
+                "p_value": p_value,
+                "is_anomaly": is_anomaly,
+                "summary": self.summary(at) if is_anomaly else "",
+                "evidence": dict(zip(self.traits, evidence, strict=True)),
+                **judge,
+                "words": words[self.starts[at] - offset : self.starts[at + 1] - offset],
+            }
+            made.append(record)
+        return made
+
+    def _words(self, first: int, last: int) -> list[dict[str, Any]]:
+        """The fields of the words of some documents."""
+        start, end = self.starts[first], self.starts[last]
+        views, columns = self.views, (self.evidence[start:end] + 0.0).tolist()
+        suggest = self.suggestions.get
+        cells = zip(
+            chain.from_iterable([document.words for document in self.documents[first:last]]),
+            (self.word_scores[start:end] + 0.0).tolist(),
+            self.word_p[start:end].tolist(),
+            self.word_flags[start:end].tolist(),
+            map(suggest, range(start, end)),
+            columns,
+            strict=True,
+        )
+        words = [
+            {
+                "text": word.text,
+                "start": word.start,
+                "end": word.end,
+                "score": score,
+                "p_value": p_value,
+                "is_anomaly": is_anomaly,
+                "suggestion": suggestion,
+                "evidence": dict(zip(views, evidence)),  # noqa: B905 — as many as there are columns
+            }
+            for word, score, p_value, is_anomaly, suggestion, evidence in cells
+        ]
+        for at in np.flatnonzero(self.allowed[start:end]).tolist():
+            words[at]["allowed"] = True
+        return words
+
+
+_OF_WORDS = ("evidence", "word_scores", "allowed", "word_p", "word_flags")
+_OF_DOCUMENTS = ("document_evidence", "document_scores", "document_p", "document_flags")
+
+
+def columns_of(results: Iterable[Result]) -> list[Scored]:
+    """The columns of results in their order, those beside each other together that are views of the same."""
+    places = [result.place for result in results]
+    runs = [list(run) for _, run in groupby(places, key=lambda place: id(place[0]))]
+    return [run[0][0].take([at for _, at in run]) for run in runs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +392,7 @@ class Explanation:
     _repr_html_ = to_html
 
 
-def split_by(lengths: Iterable[int], values: FloatArray) -> list[FloatArray]:
+def split_by(lengths: Iterable[int], values: NDArray[Any]) -> list[NDArray[Any]]:
     """Cut one array over all words back into one array per document."""
     ends = accumulate(lengths, initial=0)
     return [values[start:end] for start, end in pairwise(ends)]

@@ -21,9 +21,9 @@ from difa.calibrate import check_rate
 from difa.confidence import say_bound
 from difa.config import Config, check_seed
 from difa.cross_fit import Report
-from difa.decide import Rule, flag, rank
+from difa.decide import Rule, flag, flag_columns, rank
 from difa.detector import C
-from difa.document import Document, Explanation, FloatArray, Reason, Result
+from difa.document import Document, Explanation, FloatArray, Reason, Result, Scored
 from difa.encoders import load_encoder
 from difa.errors import InputError
 from difa.feed import NewText, choose
@@ -168,15 +168,20 @@ class DiFA(Feedback, OnHub, Parameters):
             allow: words that are normal in this call, beside those that the model allows for good.
         """
         rule = self.rule(fpr, fdr)  # an impossible rate is refused before anything is scored
-        return flag(self.score_unflagged(texts, allow=allow), rule)
+        parts = flag_columns(self.score_columns(texts, allow=allow), rule)
+        return [result for part in parts for result in part.results()]
 
     def score_unflagged(self, texts: Iterable[Any], *, allow: Iterable[str] = ()) -> list[Result]:
         """Scores and p-values without flags; `difa.decide.flag` sets flags later, over any batch."""
-        fitted, documents = self._fitted(allow), list(as_documents(texts))
-        return rank(fitted, documents, fitted.score(documents))
+        return [result for part in self.score_columns(texts, allow=allow) for result in part.results()]
 
-    def score_chunks(self, chunks: Iterator[C], ready: Callable[[], C | None] | None = None) -> Generator[tuple[C, list[Result]]]:
-        """Score a stream: each chunk of documents with its results, without flags, in order and in bounded memory.
+    def score_columns(self, texts: Iterable[Any], *, allow: Iterable[str] = ()) -> list[Scored]:
+        """The same as columns, chunk by chunk."""
+        fitted = self._fitted(allow)
+        return [rank(fitted, scored) for scored in fitted.score(list(as_documents(texts)))]
+
+    def score_chunks(self, chunks: Iterator[C], ready: Callable[[], C | None] | None = None) -> Generator[tuple[C, Scored]]:
+        """Score a stream: each chunk of documents with its columns, without flags, in order and in bounded memory.
 
         Args:
             chunks: waits for the next chunk.
@@ -184,8 +189,8 @@ class DiFA(Feedback, OnHub, Parameters):
         """
         fitted = self._fitted()
         with closing(fitted.score_chunks(chunks, ready)) as scored:
-            for chunk, items in scored:
-                yield chunk, rank(fitted, chunk.documents, items)
+            for chunk, columns in scored:
+                yield chunk, rank(fitted, columns)
 
     def rule(self, fpr: float | None = None, fdr: float | None = None, *, warn: bool = True) -> Rule:
         """The rule in force: the rate that is given, or else the model's own.
@@ -228,7 +233,8 @@ class DiFA(Feedback, OnHub, Parameters):
 
     def decision_function(self, texts: Iterable[Any]) -> FloatArray:
         """Document scores."""
-        return np.array([item.document_score for item in self._fitted().score(list(as_documents(texts)))])
+        parts = self._fitted().score(list(as_documents(texts)))
+        return np.concatenate([np.empty(0), *(part.document_scores for part in parts)])
 
     def predict(self, texts: Iterable[Any]) -> NDArray[np.int64]:
         """1 for flagged documents, 0 for the others."""
@@ -259,7 +265,8 @@ class DiFA(Feedback, OnHub, Parameters):
             by_view[name] = [[Reason(HEAD_REASON, {}, 1.0)] for _ in document.words]
         reasons = tuple({name: tuple(lists[t]) for name, lists in by_view.items()} for t in range(len(document.words)))
         learned = tuple(fitted.lessons.sentences()) if fitted.lessons else ()
-        return Explanation(rank(fitted, [document], fitted.score_encoded(encoded))[0], reasons, learned=learned)
+        (result,) = rank(fitted, fitted.score_chunk([document], encoded)).results()
+        return Explanation(result, reasons, learned=learned)
 
     # Fitted state
 

@@ -69,10 +69,9 @@ def check_scores(detector: Detector) -> None:
     """Score and explain a short text: parts that do not fit together are found now and not in the first document."""
     documents = [from_text(_PROBE), from_text("")]
     encoded = detector.encoder.encode(documents)
-    for scored in detector.score_encoded(encoded):
-        if not all(np.isfinite(values).all() for values in (scored.word_scores, scored.evidence, scored.document_score)):
-            raise ValueError("a short text has scores that are no numbers")
-    rank(detector, documents, detector.score_encoded(encoded))
+    scored = rank(detector, detector.score_chunk(documents, encoded))
+    if not all(np.isfinite(values).all() for values in (scored.word_scores, scored.evidence, scored.document_scores)):
+        raise ValueError("a short text has scores that are no numbers")
     for view in detector.views:
         view.explain(encoded[0])
 

@@ -40,8 +40,8 @@ def test_every_part_is_measured_and_reported(start, tmp_path):
 def test_stages_are_timed_while_the_detector_scores(quick_model, corpus, tmp_path, monkeypatch):
     documents = [from_tokens(text.split()) for text in corpus[:20]]
     scored = []
-    score = Detector.score_encoded
-    monkeypatch.setattr(Detector, "score_encoded", lambda self, given: scored.extend(given) or score(self, given))
+    score = Detector.score_chunk
+    monkeypatch.setattr(Detector, "score_chunk", lambda self, given, vectors: scored.extend(given) or score(self, given, vectors))
     seconds = stage_seconds(quick_model, documents, tmp_path / "out.jsonl")
     views = [f"{view.name} view" for view in quick_model.detector_.views]
     assert list(seconds) == ["encoder", *views, "calibration, fusion, documents", "JSON"]

@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 
 from difa.calibrate import TailReference
-from difa.document import Result
+from difa.document import Result, Scored
 from difa.engines.budget import Top, why_nothing
 from tests.commands import here as difa
 
 
 class Kept:
-    def write(self, results):
-        self.ids = [result.id for result in results]
+    def __init__(self):
+        self.ids = []
+
+    def write(self, scored):
+        self.ids += [document.id for document in scored.documents]
 
 
 def test_the_most_unusual_come_first_and_all_are_counted():
@@ -23,7 +26,7 @@ def test_the_most_unusual_come_first_and_all_are_counted():
     p_values = [0.5, 0.01, 0.2, 0.01, 0.9, 0.01]
     scores = [1.0, 5.0, 2.0, 6.0, 0.0, 5.0]
     for at, (p, score) in enumerate(zip(p_values, scores, strict=True)):
-        top.write([Result("same", score, p, p < 0.05, (), str(at))])
+        top.write(Scored.of(Result("same", score, p, p < 0.05, (), str(at))))
     top.finish()
     assert kept.ids == ["3", "1", "5"]
     assert (top.state.documents, top.state.flagged) == (6, 3)
@@ -32,7 +35,7 @@ def test_the_most_unusual_come_first_and_all_are_counted():
 def test_fewer_documents_than_asked_for():
     kept = Kept()
     top = Top(kept, 3)
-    top.write([Result("a", 1.0, 0.5, False, (), "a")])
+    top.write(Scored.of(Result("a", 1.0, 0.5, False, (), "a")))
     top.finish()
     assert kept.ids == ["a"]
 

@@ -13,9 +13,9 @@ import pytest
 
 from difa import DiFA
 from difa.calibrate import TailReference, discovery_cutoff
+from difa.decide import Tally
 from difa.document import Document, Word
 from difa.engines.chunks import ReadAhead, read_chunks
-from difa.engines.false_discovery import Tally
 from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import ConfigError, InputError
 from difa.formats import Entry, Position
@@ -100,7 +100,7 @@ def test_cutoffs_are_those_of_all_p_values_at_once(rng):
         reference = TailReference.of(rng.normal(size=size))
         for rate in (0.01, 0.1, 0.5, 0.9):
             p_values = reference.p_values(rng.normal(1.0, 2.0, size=rng.integers(0, 400)))
-            tally = Tally(reference)
+            tally = Tally()
             for part in np.array_split(p_values, 5):
                 tally.add(part)
             assert np.array_equal(p_values <= tally.cutoff(rate), p_values <= discovery_cutoff(p_values, rate))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ from difa.cli.options import (
 from difa.cli.score_ray import Address, EngineName, Format, WorkerCount, score_by_ray, uses_ray
 
 if TYPE_CHECKING:
-    from difa.document import Result
+    from difa.document import Scored
     from difa.engines.local import Job
     from difa.estimator import DiFA
 
@@ -200,18 +200,18 @@ def _to_stdout(out: Path | None, is_lines: bool) -> Iterator[Path | None]:
             sys.stdout.buffer.flush()
 
 
-def _print(results: Sequence[Result]) -> None:
-    from difa.formats.write import to_json_line
+def _print(scored: Scored) -> None:
+    from difa.formats.write import json_lines
 
-    sys.stdout.buffer.write("".join(map(to_json_line, results)).encode())
+    sys.stdout.buffer.write(json_lines(scored))
     sys.stdout.buffer.flush()  # a reader of the pipe gets each result at once
 
 
-def _show(results: Sequence[Result]) -> None:
+def _show(scored: Scored) -> None:
     from rich.console import Console
 
     from difa.report.terminal import document_line
 
     console = Console(highlight=False)
-    for result in results:
+    for result in scored.results():
         console.print(document_line(result), soft_wrap=True)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+
 from difa.calibrate import TailReference
-from difa.document import Result
+from difa.document import Scored
 from difa.engines.output_files import State
 from difa.formats import Position
+
+_ROOM = 4  # times as many are held as are wanted, at most: to choose among them takes time
 
 
 class Inner(Protocol):
     """What takes the results in the end."""
 
-    def write(self, results: Sequence[Result]) -> None: ...
+    def write(self, scored: Scored) -> None: ...
 
 
 class Top:
@@ -27,18 +30,16 @@ class Top:
 
     def __init__(self, inner: Inner, most: int) -> None:
         self._inner, self._most, self.state = inner, most, State({})
-        self._kept: list[tuple[float, float, int, Result]] = []  # a heap, the least unusual on top
+        self._kept: list[Scored] = []
 
-    def write(self, results: Sequence[Result]) -> None:
-        for result in results:
-            # The earlier of two alike stays: no two entries compare by their result.
-            entry = (-result.p_value, result.score, -self.state.documents, result)
-            if len(self._kept) < self._most:
-                heapq.heappush(self._kept, entry)
-            else:
-                heapq.heappushpop(self._kept, entry)
-            self.state.documents += 1
-            self.state.flagged += result.is_anomaly
+    def write(self, scored: Scored) -> None:
+        self.state.documents += len(scored)
+        self.state.flagged += int(scored.document_flags.sum())
+        self._kept.append(scored.take(sorted(at for _, at in self._best([scored]))))
+        if sum(map(len, self._kept)) > _ROOM * self._most:
+            chosen = sorted(self._best(self._kept))
+            parts = {part: [at for other, at in chosen if other == part] for part, _ in chosen}
+            self._kept = [self._kept[part].take(places) for part, places in parts.items()]
 
     def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None:
         self.state.skipped += skipped
@@ -46,7 +47,16 @@ class Top:
 
     def finish(self) -> None:
         """All results are there."""
-        self._inner.write([entry[-1] for entry in sorted(self._kept, reverse=True)])
+        for part, at in self._best(self._kept):
+            self._inner.write(self._kept[part].take([at]))
+
+    def _best(self, parts: Sequence[Scored]) -> list[tuple[int, int]]:
+        """The most unusual documents, the most unusual first and of two alike the earlier: parts and places there."""
+        places = [(part, at) for part, scored in enumerate(parts) for at in range(len(scored))]
+        p_values, scores = (
+            np.concatenate([np.empty(0), *(getattr(part, name) for part in parts)]) for name in ("document_p", "document_scores")
+        )
+        return [places[at] for at in np.lexsort((-scores, p_values))[: self._most].tolist()]
 
 
 def why_nothing(documents: int, reference: TailReference, rate: float) -> str:

@@ -18,13 +18,11 @@ from difa import __version__
 from difa.allow import AllowList
 from difa.atomic import check_apart, is_stream
 from difa.cascade import Cascade
-from difa.decide import Rule, flag, rank
-from difa.document import Result
+from difa.decide import Cutoff, Rule
+from difa.document import Scored, columns_of
 from difa.engines.budget import Top
 from difa.engines.chunks import ReadAhead, ReadChunk, read_chunks
-from difa.engines.false_discovery import tally_cutoff
-from difa.engines.lines import lines_of
-from difa.engines.output import Output, ResultLines
+from difa.engines.output import Output
 from difa.engines.output_files import Layout, State
 from difa.engines.processes import Workers, start_workers
 from difa.engines.sinks import Shown, Sink, open_stream
@@ -36,7 +34,7 @@ from difa.formats.shape import Shape
 from difa.formats.sources import Source, find_sources
 from difa.formats.table_output import Publisher, format_of
 from difa.formats.tables import Columns
-from difa.formats.write import read_lines
+from difa.formats.write import json_lines, read_lines
 from difa.scratch import scratch_folder
 
 
@@ -94,7 +92,7 @@ class Silent:
     def skip(self, complaint: str) -> None: ...
 
 
-def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Sequence[Result]], None] = lambda results: None) -> State:
+def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Scored], None] = lambda scored: None) -> State:
     """Score all documents of the inputs, in order; what came out is counted in the state returned.
 
     Args:
@@ -132,7 +130,7 @@ def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path) -> State:
     with open_stream(out) as write:
         if form == "jsonl" and not is_packed(out):
             lines = replace(job, out=None, format=form)
-            return score_inputs(model, lines, watch, lambda results: write(ResultLines.of(results).content))
+            return score_inputs(model, lines, watch, lambda scored: write(json_lines(scored)))
         with scratch_folder() as folder:
             table = folder / f"table.{form}{out.suffix if is_packed(out) else ''}"
             state = score_inputs(model, replace(job, out=table, format=form), watch)
@@ -192,9 +190,9 @@ class _Run:
                 self._score_into(spool, None)
                 spool.finish()
             results = spooled.final(0)
-            cutoff = tally_cutoff(read_lines(results), self.rule.rate, self.model.detector_)
+            cutoff = Cutoff.of(map(Scored.of, read_lines(results)), self.rule)
             for result in read_lines(results, sink.state.documents):
-                sink.write([cutoff.flag(result)])
+                sink.write(cutoff.flag(Scored.of(result)))
                 sink.note(Position(0, sink.state.documents))
             sink.state.skipped, sink.state.empty = spool.state.skipped, spool.state.empty
         return sink.state
@@ -211,10 +209,10 @@ class _Run:
 
     def _written(self, chunks: ReadAhead[ReadChunk], sink: Sink, rule: Rule | None) -> Generator[ReadChunk, None, None]:
         """The chunks, each of them when its results have been handed to the sink; flags are set where there is a rule."""
-        detector = self.model.detector_
         if self.cascade is not None:
             for chunk in chunks:
-                sink.write(self.cascade.score(chunk.documents, fpr=self.job.fpr))
+                for part in columns_of(self.cascade.score(chunk.documents, fpr=self.job.fpr)):
+                    sink.write(part)
                 yield chunk
             return
         if self.workers is not None and isinstance(sink, Output):
@@ -222,14 +220,9 @@ class _Run:
                 sink.append(lines)
                 yield chunk
             return
-        with closing(detector.score_chunks(chunks, chunks.ready)) as scored:
-            for chunk, items in scored:
-                if rule is None:
-                    sink.write(rank(detector, chunk.documents, items))
-                elif isinstance(sink, Output):
-                    sink.append(lines_of(detector, chunk.documents, items, rule))
-                else:
-                    sink.write(flag(rank(detector, chunk.documents, items), rule))
+        with closing(self.model.score_chunks(chunks, chunks.ready)) as scored:
+            for chunk, ranked in scored:
+                sink.write(ranked if rule is None else Cutoff.of([ranked], rule).flag(ranked))
                 yield chunk
 
     def _asked(self) -> dict[str, Any]:

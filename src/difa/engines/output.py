@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +18,11 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from difa.atomic import sync_folder
-from difa.document import Result
+from difa.document import Scored
 from difa.engines.output_files import Layout, State, alone
 from difa.errors import EngineError, InputError
 from difa.formats import Position
-from difa.formats.write import to_json_line
+from difa.formats.write import json_lines
 
 _FIRST_NOTE = 1.0  # seconds: what took less is not worth keeping
 _NOTE_SHARE = 20  # notes may take a twentieth of the time
@@ -39,10 +39,16 @@ class ResultLines:
     flagged: int
 
     @classmethod
-    def of(cls, results: Sequence[Result]) -> ResultLines:
-        """The lines of results."""
-        content = "".join(map(to_json_line, results)).encode()
-        return cls(content, len(results), sum(result.is_anomaly for result in results))
+    def of(cls, scored: Scored) -> ResultLines:
+        """The lines of documents."""
+        return cls(json_lines(scored), len(scored), int(scored.document_flags.sum()))
+
+    @classmethod
+    def join(cls, parts: Iterable[ResultLines]) -> ResultLines:
+        """One behind the other."""
+        known = list(parts)
+        content = b"".join(part.content for part in known)
+        return cls(content, sum(part.documents for part in known), sum(part.flagged for part in known))
 
 
 class Output:
@@ -108,9 +114,9 @@ class Output:
         """Where the input is to be read from."""
         return Position(*self.state.place)
 
-    def write(self, results: Sequence[Result]) -> None:
-        """Append results; a shard must not end within them."""
-        self.append(ResultLines.of(results))
+    def write(self, scored: Scored) -> None:
+        """Append the results of documents; a shard must not end within them."""
+        self.append(ResultLines.of(scored))
 
     def append(self, lines: ResultLines) -> None:
         """The same for results that are lines already."""

@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
-from difa.decide import Rule, rank
+from difa.decide import Rule, flag_columns, rank
 from difa.document import Document, Word
 from difa.engines.chunks import ReadAhead, ReadChunk
-from difa.engines.lines import lines_of
 from difa.engines.output import ResultLines
 from difa.errors import EngineError
 from difa.estimator import DiFA
@@ -111,11 +110,9 @@ def _end_without(parent: int) -> None:
 
 def _score(sent: Iterable[_Sent]) -> ResultLines:
     documents = [_unpack(*item) for item in sent]
-    detector = _Here.model.detector_
-    scored = detector.score(documents)
-    if _Here.rule is None:
-        return ResultLines.of(rank(detector, documents, scored))
-    return lines_of(detector, documents, scored, _Here.rule)
+    detector, rule = _Here.model.detector_, _Here.rule
+    parts = [rank(detector, scored) for scored in detector.score(documents)]
+    return ResultLines.join(map(ResultLines.of, parts if rule is None else flag_columns(parts, rule)))
 
 
 def _pack(document: Document) -> _Sent:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from difa.document import Result
+from difa.document import Scored
 from difa.engines.output_files import State
 from difa.errors import InputError
 from difa.formats import Position
@@ -25,7 +25,7 @@ class Sink(Protocol):
     @property
     def position(self) -> Position: ...
 
-    def write(self, results: Sequence[Result]) -> None: ...
+    def write(self, scored: Scored) -> None: ...
 
     def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None: ...
 
@@ -36,13 +36,13 @@ class Shown:
     shard_size = None
     position = Position()
 
-    def __init__(self, show: Callable[[Sequence[Result]], None]) -> None:
+    def __init__(self, show: Callable[[Scored], None]) -> None:
         self._show, self.state = show, State({})
 
-    def write(self, results: Sequence[Result]) -> None:
-        self._show(results)
-        self.state.documents += len(results)
-        self.state.flagged += sum(result.is_anomaly for result in results)
+    def write(self, scored: Scored) -> None:
+        self._show(scored)
+        self.state.documents += len(scored)
+        self.state.flagged += int(scored.document_flags.sum())
 
     def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None:
         self.state.skipped += skipped

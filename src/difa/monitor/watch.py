@@ -13,7 +13,7 @@ from typing import Any
 
 from difa.calibrate import check_rate
 from difa.confidence import rate_bound, share_interval
-from difa.decide import Rule, flag
+from difa.decide import Rule, flag_columns
 from difa.document import Result
 from difa.errors import InputError
 from difa.estimator import DiFA
@@ -90,7 +90,8 @@ class Monitor:
         """Flagged results of documents, in their order and in bounded memory."""
         chunks = chunk_documents(as_documents(documents))
         for _, ranked in self.model.score_chunks(chunks, lambda: next(chunks, None)):
-            yield from flag(ranked, self.rule)
+            for part in flag_columns([ranked], self.rule):
+                yield from part.results()
 
     def look(self, name: str, documents: Iterable[Any]) -> BatchReport:
         """Score a batch and judge it."""

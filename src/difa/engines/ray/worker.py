@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from difa import __version__
-from difa.decide import flag
+from difa.decide import Cutoff
 from difa.engines.ray.plan import Piece
 from difa.engines.ray.read import read_piece
 from difa.engines.ray.storage import write_notice
@@ -90,12 +90,12 @@ class Scorer:
         table = self._options.tables[piece.file]
         with part_writer(self._options.folder, piece.index, self._options.format, self._options.shape) as write:
             for _, ranked in self._detector.score_chunks(chunk_documents(read_piece(piece, bad, table))):
-                results = flag(ranked, rule)
-                write(results)
-                documents += len(results)
-                words += sum(len(result.words) for result in results)
-                flagged += sum(result.is_anomaly for result in results)
-                empty += sum(not result.words for result in results)
+                scored = Cutoff.of([ranked], rule).flag(ranked)
+                write(scored)
+                documents += len(scored)
+                words += len(scored.word_p)
+                flagged += int(scored.document_flags.sum())
+                empty += sum(not document.words for document in scored.documents)
         done = Done(documents, words, flagged, bad or [], empty, "", began, time.time())
         write_notice(self._options.folder, piece.index, asdict(done))
         return done

@@ -6,20 +6,19 @@ written as they come; a table is made of them when the piece is complete, as the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from difa.atomic import fresh_file
-from difa.document import Result
+from difa.document import Scored
 from difa.engines.ray.storage import below, is_address, locate
 from difa.formats.shape import Shape
 from difa.formats.table_output import Publisher
-from difa.formats.write import to_json_line
+from difa.formats.write import json_lines
 from difa.scratch import scratch_folder
 
-Write = Callable[[Sequence[Result]], None]
+Write = Callable[[Scored], object]
 
 
 def part_name(index: int, format: str) -> str:
@@ -37,13 +36,9 @@ def part_writer(folder: str, index: int, format: str, shape: Shape | None = None
         system, path = locate(written)
         stream = stack.enter_context(system.open_output_stream(path))
         if format == "jsonl":
-            yield lambda results: _write_lines(stream, results)
+            yield lambda scored: stream.write(json_lines(scored))
             return
         lines = stack.enter_context(scratch_folder()) / "lines"
         with lines.open("wb") as file:
-            yield lambda results: _write_lines(file, results)
+            yield lambda scored: file.write(json_lines(scored))
         Publisher(format, shape or Shape(("id", "text"))).convert(lines, Path(name), stream)
-
-
-def _write_lines(stream: Any, results: Sequence[Result]) -> None:
-    stream.write("".join(map(to_json_line, results)).encode())
