@@ -69,10 +69,11 @@ def check_scores(detector: Detector) -> None:
     """Score and explain a short text: parts that do not fit together are found now and not in the first document."""
     documents = [from_text(_PROBE), from_text("")]
     encoded = detector.encoder.encode(documents)
-    for scored in detector.score_encoded(encoded):
+    probed = detector.score_encoded(encoded)
+    for scored in probed:
         if not all(np.isfinite(values).all() for values in (scored.word_scores, scored.evidence, scored.document_score)):
             raise ValueError("a short text has scores that are no numbers")
-    rank(detector, documents, detector.score_encoded(encoded))
+    rank(detector, documents, probed)
     for view in detector.views:
         view.explain(encoded[0])
 
