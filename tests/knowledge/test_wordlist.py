@@ -2,7 +2,7 @@ import pytest
 
 from difa.errors import ModelError
 from difa.knowledge import PACKAGES, check_versions, versions
-from difa.knowledge.wordlist import find_language, word_list
+from difa.knowledge.wordlist import common_words, find_language, word_list
 
 GERMAN = "Der Hund und die Katze sind nicht hier, sondern im Garten bei der alten Dame, die so gern Kuchen isst"
 FRENCH = "Je voudrais savoir si le colis que vous avez envoyé la semaine dernière est déjà arrivé chez nous"
@@ -47,3 +47,13 @@ def test_other_versions_are_refused_in_one_line():
         check_versions({"wordfreq": "0.1"})
     with pytest.raises(ModelError, match="got one of 'no-such-package'"):
         check_versions({"no-such-package": "1"})
+
+
+@pytest.mark.parametrize("language", ["en", "is"])  # with a large list, and with a small one alone
+def test_lists_are_those_of_wordfreq(language):
+    import wordfreq
+
+    assert word_list(language).among(["a", "the", "og"]) == wordfreq.get_frequency_dict(language).keys() & {"a", "the", "og"}
+    assert all(
+        word_list(language).exact(word) == wordfreq.get_frequency_dict(language)[word] for word in common_words(language, 9000)
+    )

@@ -1,11 +1,12 @@
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from difa.config import LanguageConfig
 from difa.document import Encoded
-from difa.knowledge.letters import Letters, fold
+from difa.knowledge.letters import Letters, fold, runs_of
 from difa.knowledge.wordlist import word_list
 from difa.views.language import LanguageView
 
@@ -31,6 +32,14 @@ def test_probabilities_of_letters_sum_to_at_most_one():
     total = sum(math.exp(-letters.surprises("pa" + letter)[2]) for letter in "abcdefghijklmnopqrstuvwxyz")
     total += math.exp(-letters.surprises("pa")[2])
     assert 0.5 < total <= 1
+
+
+def test_runs_of_letters_are_counted_within_words():
+    apart = Letters(["ab", "ba", "aa"], 3)
+    counted = Counter(run for word in ("ab", "ba", "aa") for size in (1, 2, 3) for run in runs_of(word, size))
+    assert [apart.surprises(word) for word in ("ab", "aab", "c")] == [
+        Letters([], 3, counted).surprises(word) for word in ("ab", "aab", "c")
+    ]
 
 
 def test_a_known_word_by_hand():

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 _START, _END = "\x02", "\x03"
+_BETWEEN = "\udfff"  # half a surrogate pair, which no valid text has
 _SPARE_LETTERS = 50  # letters that the words may not have shown yet
 _MEMO = 1 << 16  # runs of letters whose surprise is remembered
 
@@ -22,6 +23,13 @@ def runs_of(word: str, size: int) -> list[str]:
     return [spelled[at : at + size] for at in range(size == 1, len(spelled) - size + 1)]
 
 
+def _count_runs(words: Sequence[str], size: int) -> Counter[str]:
+    """How often each of `runs_of` all words occurs: all runs of one long string are counted, then those across words left out."""
+    spelled = _BETWEEN.join(f"{_START}{word}{_END}" for word in words)
+    counts = Counter(map("".join, zip(*(spelled[at:] for at in range(size)), strict=False)))
+    return Counter({run: count for run, count in counts.items() if _BETWEEN not in run and run != _START})
+
+
 class Letters:
     """Chances of a letter after the letters before it."""
 
@@ -34,9 +42,7 @@ class Letters:
             more: counts of runs in further words.
         """
         self._order = order
-        self._grams: list[Counter[str]] = [Counter() for _ in range(order)]  # runs of letters by their length
-        for size, grams in enumerate(self._grams, 1):
-            grams.update(run for word in words for run in runs_of(word, size))
+        self._grams = [_count_runs(words, size) for size in range(1, order + 1)]  # runs of letters by their length
         for run, count in (more or {}).items():
             self._grams[len(run) - 1][run] += count
         self._alphabet = len(self._grams[0].keys() - {_END}) + _SPARE_LETTERS

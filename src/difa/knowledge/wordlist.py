@@ -1,17 +1,24 @@
 """How common a word is in a language, from the package wordfreq; and which language a corpus is in.
 
 Frequencies are shares of running text: "the" is about .05 of English. Words that the list does not have count as 0. Digits are
-read by their number alone ("1984" as "0000"), as the list counts them.
+read by their number alone ("1984" as "0000"), as the list counts them. Only the package's files are read: importing it takes
+longer than reading a list.
 """
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from importlib.util import find_spec
+from itertools import chain, islice
+from pathlib import Path
 
-from difa.errors import ConfigError
+import msgpack
+
+from difa.errors import ConfigError, MissingExtraError
 
 _LEAST_COVER = 0.5  # share of a corpus' words that a language must know to be its language
 _CLEAR_COVER = 0.85  # share at which no other language needs to be looked at
@@ -96,39 +103,50 @@ def find_language(words: Iterable[str]) -> str | None:
 
 def _cover(counts: list[tuple[str, int]], language: str) -> float:
     """Share of the words that a language has among its common ones."""
-    from wordfreq import get_frequency_dict
-
-    known = get_frequency_dict(language, "small")
+    known = frozenset(chain.from_iterable(_bands(language, "small")))
     return sum(count for word, count in counts if word in known) / sum(count for _, count in counts)
 
 
 @lru_cache(maxsize=1)
+def _files() -> Mapping[str, Path]:
+    """The files of the lists by their names: "small_en", "large_en"."""
+    found = find_spec("wordfreq")
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtraError("wordfreq", "fit", "word lists")
+    return {path.name.partition(".")[0]: path for path in Path(found.submodule_search_locations[0]).glob("data/*.msgpack.gz")}
+
+
 def _languages() -> list[str]:
     """Languages that there are lists for, English first."""
-    from wordfreq import available_languages
+    small = [name.removeprefix("small_") for name in _files() if name.startswith("small_")]
+    return sorted(small, key=lambda language: (language != "en", language))
 
-    return sorted(available_languages("small"), key=lambda language: (language != "en", language))
+
+@lru_cache(maxsize=2)
+def _bands(language: str, size: str) -> list[list[str]]:
+    """Words by their frequency, each band a centibel rarer than the last; the small list where there is no large one."""
+    path = _files().get(f"{size}_{language}") or _files()[f"small_{language}"]
+    with gzip.open(path, "rb") as file:
+        header, *bands = msgpack.load(file, raw=False)
+    if header != {"format": "cB", "version": 1}:
+        raise ConfigError(
+            f"{path}: expected a word list of format cB 1, got {header!r:.100}: install another version of wordfreq"
+        )
+    return list(bands)
 
 
 def _frequencies(language: str) -> Mapping[str, float]:
-    from wordfreq import get_frequency_dict
-
-    frequencies: Mapping[str, float] = get_frequency_dict(language, "best")
+    frequencies: dict[str, float] = {}
+    for centibels, band in enumerate(_bands(language, "large")):
+        frequencies.update(dict.fromkeys(band, 10 ** (-centibels / 100)))
     return frequencies
 
 
 @lru_cache(maxsize=16)
 def common_words(language: str, count: int) -> tuple[str, ...]:
     """The most frequent words of a language that are made of letters, without loading its whole list."""
-    from wordfreq import iter_wordlist
-
-    common: list[str] = []
-    for word in iter_wordlist(language, "small" if count <= _IN_SMALL_LIST else "best"):
-        if len(common) == count:
-            break
-        if word.isalpha():
-            common.append(word)
-    return tuple(common)
+    bands = _bands(language, "small" if count <= _IN_SMALL_LIST else "large")
+    return tuple(islice(filter(str.isalpha, chain.from_iterable(bands)), count))
 
 
 def check_language(language: object) -> str | None:
