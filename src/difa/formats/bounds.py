@@ -19,10 +19,6 @@ MOST_WORDS = 200_000
 """Of a document, which is scored as a whole: some 5 MB of memory for every thousand words."""
 MOST_VALUES = 4_000_000
 """Commas and brackets of JSON that is parsed as a whole: each may become an object of a hundred bytes and more."""
-MOST_EXPORT = 256 << 20
-"""Bytes of a Label Studio export, unpacked."""
-MOST_TASKS = 1_000_000
-"""Of a Label Studio export."""
 _BLOCK = 1 << 20
 
 

@@ -72,6 +72,9 @@ class Table:
     """What stands between the cells of a text table."""
     types: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """Arrow types of the columns, where they are known."""
+    rows: int = 0
+    """How many rows it has, and its bytes when unpacked, where the file says so."""
+    size: int = 0
 
 
 def choose_columns(
