@@ -194,5 +194,30 @@ def test_words_and_labels_of_a_text_table_are_json(tmp_path):
 
 
 def test_a_text_column_may_be_called_tokens(tmp_path):
-    [document] = read(write(tmp_path / "a.csv", 'tokens,labels\n"[""one""]",[1]\n'), text="tokens")
-    assert (document.text, document.labels) == ('["one"]', None)
+    [document] = read(write(tmp_path / "a.csv", "tokens,labels\none two,[1]\n"), text="tokens")
+    assert (document.text, document.labels) == ("one two", None)
+
+
+@pytest.mark.parametrize("others", [{}, {"body": ["one text", "more"]}, {"source": ["x", "y"], "note": ["a b c d", "e"]}])
+def test_words_are_scored_if_no_column_is_called_text(tmp_path, others):
+    parquet.write_table(pa.table({"tokens": [["a", "b c"], None], **others}), tmp_path / "a.parquet")
+    first, second = read(str(tmp_path / "a.parquet"))
+    assert ([word.text for word in first.words], second.words) == (["a", "b c"], ())
+    assert first.columns == {name: cells[0] for name, cells in others.items()}
+
+
+def test_words_of_a_text_table_are_json(tmp_path):
+    rows = 'tokens,labels,body\n"[""one"", ""two three""]","[0, 1]",x\n[1],,y\n,,z\n'
+    bad = []
+    documents = list(read_documents([write(tmp_path / "a.csv", rows.replace("[1],,y\n", ""))]))
+    assert [[word.text for word in document.words] for document in documents] == [["one", "two three"], []]
+    assert (documents[0].labels, documents[0].columns) == ((0, 1), {"labels": "[0, 1]", "body": "x"})
+    rows = "tokens,body\n" + '"[""one""]",x\n' * 60 + "broken,y\n"
+    assert len(list(read_documents([write(tmp_path / "b.csv", rows)], bad))) == 60
+    assert bad[0].endswith("b.csv:62: expected a list of words in the column 'tokens', got something else")
+
+
+def test_a_list_of_words_can_be_named(tmp_path):
+    parquet.write_table(pa.table({"words": [["a", "b c"]], "text": ["no"]}), tmp_path / "a.parquet")
+    [document] = read(str(tmp_path / "a.parquet"), text="words")
+    assert [word.text for word in document.words] == ["a", "b c"]

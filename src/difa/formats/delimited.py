@@ -10,13 +10,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from difa.errors import InputError
 from difa.formats.encoding import encoding_of, is_unmarked_utf16
 from difa.formats.table_lines import TableLines
-from difa.formats.tables import Columns, Table, choose_columns
+from difa.formats.tables import WORDS, Columns, Table, are_words, choose_columns
 
 _SEPARATORS = ",;\t|"
 _HEAD = 1 << 16  # bytes looked at to find separator and columns
@@ -60,8 +60,8 @@ def read_header(file: io.BufferedReader, source: str, asked: Columns, separator:
     names = _named(rows[0])
     whole = [row for row in rows[1 : _SAMPLE + 1] if len(row) == len(names)]
     sample = {name: [row[at] for row in whole if row[at]] for at, name in enumerate(names)}
-    table = choose_columns(names, asked, sample, source)
-    return Table(table.columns, table.text, table.id, table.is_guess, found)
+    lists = [WORDS] if are_words(sample.get(WORDS, ())) else []
+    return replace(choose_columns(names, asked, sample, lists, source), separator=found)
 
 
 def read_cells(file: Any, table: Table, piece: Piece = WHOLE) -> Iterator[NumberedCells]:

@@ -79,7 +79,7 @@ def _document_keys(record: Mapping[str, Any]) -> dict[str, Any]:
         used["text"] = ""
     if "text" not in used:
         return used if "tokens" in used else dict(record)
-    fits = {"tokens": _are_strings, "labels": _are_flags, "spans": _are_lists}
+    fits = {"tokens": are_strings, "labels": _are_flags, "spans": _are_lists}
     used = {key: value for key, value in used.items() if key not in fits or fits[key](value)}
     if used.get("labels") == [] and "tokens" not in used:
         del used["labels"]
@@ -88,7 +88,8 @@ def _document_keys(record: Mapping[str, Any]) -> dict[str, Any]:
     return used
 
 
-def _are_strings(value: Any) -> bool:
+def are_strings(value: Any) -> bool:
+    """Whether a value is a list of strings."""
     return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
@@ -125,7 +126,7 @@ def parse_record(record: dict[str, Any], fallback_id: str | None = None) -> Docu
     if text is not None:
         check_text(text)
     if tokens is not None:
-        if not _are_strings(tokens):
+        if not are_strings(tokens):
             raise InputError('expected a list of strings as "tokens"')
         if labels is not None and not _are_flags(labels):
             raise InputError('expected a list of 0 and 1 as "labels"')

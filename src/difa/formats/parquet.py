@@ -32,7 +32,8 @@ def read_schema(place: str, asked: Columns, label: str | None = None) -> Table:
     found = _look(place, label or place)
     schema = _schema(found)
     types = {field.name: field.type for field in schema}
-    table = choose_columns(schema.names, asked, found["sample"], label or place, types)
+    lists = [name for name, kind in types.items() if _is_list(kind) and _is_text(kind.value_type)]
+    table = choose_columns(schema.names, asked, found["sample"], lists, label or place, types)
     return replace(table, types=types, rows=found["rows"], size=found["bytes"])
 
 
@@ -141,6 +142,11 @@ def _value(row: Any) -> dict[str, Any] | str:
     except UnicodeDecodeError as error:
         return f"expected UTF-8 text, got byte 0x{error.object[error.start]:02x} in a cell: write the file again"
     return values[0]
+
+
+def _is_list(kind: Any) -> bool:
+    types = arrow(_PURPOSE).types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def _is_text(kind: Any) -> bool:
