@@ -7,8 +7,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import InputError
 from difa.formats import read_documents
+from difa.formats.results import read_results
 from difa.formats.sources import find_sources
 from difa.formats.tables import Columns
 
@@ -221,3 +223,38 @@ def test_a_list_of_words_can_be_named(tmp_path):
     parquet.write_table(pa.table({"words": [["a", "b c"]], "text": ["no"]}), tmp_path / "a.parquet")
     [document] = read(str(tmp_path / "a.parquet"), text="words")
     assert [word.text for word in document.words] == ["a", "b c"]
+
+
+FAR = 2**62
+TIMES = {
+    "date32[day]": pa.array([1, 10**8], pa.int32()).view(pa.date32()),
+    "date64[ms]": pa.array([86_400_000, 86_400_000 * 10**7]).view(pa.date64()),
+    "timestamp[ms]": pa.array([1, FAR]).view(pa.timestamp("ms")),
+    "timestamp[us, tz=UTC]": pa.array([1, -FAR]).view(pa.timestamp("us", "UTC")),
+    "timestamp[us, tz=Europe/Berlin]": pa.array([1, FAR]).view(pa.timestamp("us", "Europe/Berlin")),
+    "duration[s]": pa.array([1, FAR]).view(pa.duration("s")),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_times_beyond_those_of_python_are_text(tmp_path, kind, fast_model):
+    parquet.write_table(pa.table({"text": ["some words", "more words"], "when": TIMES[kind]}), tmp_path / "a.parquet")
+    first, second = read(str(tmp_path / "a.parquet"))
+    assert first.columns["when"].startswith(("1970-01-0", "0:00:01"))
+    assert str(TIMES[kind][1].cast(pa.string())) == second.columns["when"]
+    fast_model.save(tmp_path / "model")
+    score_inputs(fast_model, Job(tmp_path / "model", [str(tmp_path / "a.parquet")], tmp_path / "b.parquet"), Silent())
+    assert [result.columns["when"] for result in read_results([tmp_path / "b.parquet"])] == [
+        first.columns["when"],
+        second.columns["when"],
+    ]
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us", "Mars/Phobos"), pa.list_(pa.date32())])
+def test_times_that_cannot_be_read_are_named(tmp_path, kind):
+    cells = pa.array([1]).view(kind) if pa.types.is_timestamp(kind) else pa.array([[10**8]], pa.list_(pa.int32())).cast(kind)
+    parquet.write_table(pa.table({"text": ["some words"], "when": cells}), tmp_path / "a.parquet")
+    with pytest.raises(
+        InputError, match=r"a\.parquet:1: expected dates, times and a time zone that are known in the column 'when'"
+    ):
+        read(str(tmp_path / "a.parquet"))

@@ -132,16 +132,31 @@ def _values(batch: Any) -> list[dict[str, Any] | str]:
     try:
         rows: list[dict[str, Any] | str] = batch.to_pylist()
         return rows
-    except UnicodeDecodeError:  # somewhere in it: one by one
-        return [_value(batch.slice(at, 1)) for at in range(len(batch))]
+    except (ValueError, OverflowError):  # a cell somewhere in it that Python cannot hold: one by one
+        return [_value(batch, at) for at in range(len(batch))]
 
 
-def _value(row: Any) -> dict[str, Any] | str:
+def _value(batch: Any, at: int) -> dict[str, Any] | str:
+    row = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            row[name] = _cell(column[at])
+        except UnicodeDecodeError as error:
+            return f"expected UTF-8 text, got byte 0x{error.object[error.start]:02x} in a cell: write the file again"
+        except (ValueError, OverflowError, NotImplementedError):
+            expected = f"expected dates, times and a time zone that are known in the column {name!r}"
+            return f"{expected}, got {column.type}: write the column as strings"
+    return row
+
+
+def _cell(cell: Any) -> Any:
+    """A cell, as text where it is a time that Python does not know: before year 1, after 9999, or finer than microseconds."""
     try:
-        values: list[dict[str, Any]] = row.to_pylist()
-    except UnicodeDecodeError as error:
-        return f"expected UTF-8 text, got byte 0x{error.object[error.start]:02x} in a cell: write the file again"
-    return values[0]
+        return cell.as_py()
+    except UnicodeDecodeError:
+        raise
+    except (ValueError, OverflowError):
+        return cell.cast(arrow(_PURPOSE).string()).as_py()
 
 
 def _is_list(kind: Any) -> bool:
