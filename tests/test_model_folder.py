@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 from difa import DiFA
 from difa.errors import DifaError, ModelError
-from difa.model_folder import _once, digest_of, parse_json, read_config, read_files, read_regular, to_json, write_config
+from difa.model_folder import digest_of, parse_json, read_config, read_files, read_regular, to_json, unique_keys, write_config
 from difa.stored_settings import Stored
 
 TEXTS = ["Where is my xkcdqwrtplk order?", "Thank you.", ""]
@@ -168,7 +168,7 @@ def test_a_key_that_stands_twice_is_found_in_one_pass():
 
     keys = [Key(number) for number in range(1000)]
     with pytest.raises(ValueError, match="the key '999' twice"):
-        _once([(key, 0) for key in [*keys, keys[-1]]])
+        unique_keys([(key, 0) for key in [*keys, keys[-1]]])
     assert len(hashed) < 10 * len(keys)
 
 

@@ -34,7 +34,8 @@ def cut(size, files):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 50, 1000])
 @pytest.mark.parametrize(
-    ("name", "content"), [("a.txt", TEXT), ("a.jsonl", JSON), ("a.txt", ""), ("a.txt", "\n"), ("a.txt", "x")]
+    ("name", "content"),
+    [("a.txt", TEXT), ("a.jsonl", JSON), ("a.txt", "one\rtwo\r\rthree"), ("a.txt", ""), ("a.txt", "\n"), ("a.txt", "x")],
 )
 def test_any_cut_gives_the_same_documents_and_bad_lines(tmp_path, size, name, content):
     source = tmp_path / name

@@ -258,3 +258,23 @@ def test_times_that_cannot_be_read_are_named(tmp_path, kind):
         InputError, match=r"a\.parquet:1: expected dates, times and a time zone that are known in the column 'when'"
     ):
         read(str(tmp_path / "a.parquet"))
+
+
+WIDE = [f"column {at} of many" for at in range(6000)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("line_end", ["\n", "\r"])
+def test_a_header_may_be_long(tmp_path, encoding, line_end):
+    for names in (WIDE, [f'"{line_end.join(WIDE)}"']):
+        cells = ["x"] * len(names)
+        content = line_end.join([",".join([*names, "text"]), ",".join([*cells, "some words"]), ""])
+        [document] = read(write(tmp_path / "a.csv", content.encode(encoding)))
+        assert document.text == "some words"
+        assert list(document.columns) == [name.strip('"') for name in names]
+
+
+def test_utf_32_is_named(tmp_path):
+    for encoding in ("utf-32", "utf-32-le", "utf-32-be"):
+        with pytest.raises(InputError, match="got UTF-32: save the table as CSV UTF-8"):
+            read(write(tmp_path / "a.csv", ROWS.encode(encoding)))

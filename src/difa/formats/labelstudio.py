@@ -17,7 +17,7 @@ from typing import Any
 from difa.document import Document
 from difa.errors import InputError
 from difa.formats.bounds import check_document, check_line, check_text
-from difa.formats.lines import kind_of, with_columns
+from difa.formats.lines import kind_of, missing, with_columns
 from difa.words import from_text, mark_words
 
 NORMAL = ("0", "normal")
@@ -33,7 +33,7 @@ _SHOWN = 60  # characters of a text in a message
 def tasks(content: bytes) -> list[Any]:
     """The tasks of an export."""
     try:
-        export = json.loads(content.decode("utf-8-sig"))
+        export = json.loads(content.decode("utf-8-sig"), parse_constant=missing)
     except (ValueError, RecursionError) as error:
         raise InputError(f"expected a Label Studio export, a JSON list of tasks, got something else ({error})") from None
     if not isinstance(export, list):

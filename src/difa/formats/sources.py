@@ -18,7 +18,7 @@ from pathlib import Path
 
 from difa.errors import ConfigError, InputError
 from difa.formats import stdin
-from difa.formats.bounds import bounded_lines
+from difa.formats.bounds import bounded_lines, with_newlines
 from difa.formats.delimited import read_header
 from difa.formats.folders import files_below, matches
 from difa.formats.labelstudio import tasks
@@ -82,7 +82,7 @@ class Source:
             yield lines_apart(self.label, task_lines, self.label, self.path), lambda: 0
             return
         with self.open_bytes() as (file, tell):
-            yield bounded_lines(file), tell
+            yield bounded_lines(with_newlines(file)), tell
 
     @contextmanager
     def open_bytes(self) -> Iterator[tuple[io.BufferedReader, Callable[[], int]]]:

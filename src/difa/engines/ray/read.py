@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -11,7 +12,7 @@ from difa.engines.ray.plan import PARQUET, Piece
 from difa.engines.ray.storage import locate
 from difa.errors import InputError
 from difa.formats import PARSERS
-from difa.formats.bounds import bounded_lines, skip_line
+from difa.formats.bounds import Reads, bounded_lines, skip_line, with_newlines
 from difa.formats.delimited import Piece as Rows
 from difa.formats.delimited import read_cells
 from difa.formats.parquet import read_rows
@@ -54,13 +55,16 @@ def _lines(piece: Piece) -> Iterator[Parse]:
     parse = PARSERS[piece.kind]
     system, path = locate(piece.location)
     with io.BufferedReader(system.open_input_file(path), _BUFFER) as file:
-        counted = _Counted(file, piece.start)
+        text = with_newlines(file)
+        if text is not file and piece.start > 0:
+            return  # no place to cut it: the first piece has all of it
+        counted, end = _Counted(text, piece.start), piece.end if text is file else sys.maxsize
         if piece.start > 0:
             file.seek(piece.start - 1)
             counted.at -= 1
             skip_line(counted)  # the rest of a line that began before
         lines, number = bounded_lines(counted), piece.first
-        while counted.at < piece.end and (line := next(lines, None)) is not None:
+        while counted.at < end and (line := next(lines, None)) is not None:
             yield number, partial(parse, line, piece.source, number)
             number += 1
 
@@ -68,7 +72,7 @@ def _lines(piece: Piece) -> Iterator[Parse]:
 class _Counted:
     """A file that knows where it is."""
 
-    def __init__(self, file: io.BufferedReader, at: int) -> None:
+    def __init__(self, file: Reads, at: int) -> None:
         self._file, self.at = file, at
 
     def readline(self, size: int = -1, /) -> bytes:
