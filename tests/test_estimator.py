@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from difa import DiFA, cross_fit
-from difa.errors import ConfigError, DifaError, InputError, NotFittedError
+from difa.errors import ConfigError, DifaError, InputError, ModelError, NotFittedError
 from difa.words import from_tokens
 
 ODD = "Where is my xkcdqwrtplk order? It was due on Friday."
@@ -167,6 +167,7 @@ def test_parameters_in_the_habit_of_scikit_learn(quick_model):
     ("parameters", "texts", "message"),
     [
         ({}, "a single text", "expected a list of documents, got a single string"),
+        ({}, None, "expected a list of documents, got NoneType: give strings"),
         ({}, ["a"] * 5, "expected at least 10 normal documents with words, got 5"),
         ({}, [""] * 50, "expected at least 10 normal documents with words, got 0"),
         ({}, ["a", 3], "expected a string or a list of words as document 1, got int"),
@@ -284,3 +285,11 @@ def test_repr_says_what_a_model_was_fitted_on(quick_model):
     shown = repr(quick_model)
     assert ", fitted on 80 documents, " in shown
     assert "; flags at fpr 0.05 (at most 9.4 % with 95 % confidence); views language, phrase, tone" in shown
+
+
+def test_nothing_is_refused_by_what_was_expected(fast_model):
+    for call in (fast_model.score, fast_model.decision_function, fast_model.predict):
+        with pytest.raises(InputError, match="expected a list of documents, got NoneType"):
+            call(None)
+    with pytest.raises(ModelError, match="expected the folder of a saved model, got NoneType: give its path"):
+        DiFA.load(None)

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 from difa import DiFA
 from difa.errors import DifaError, ModelError
-from difa.model_folder import digest_of, parse_json, read_config, read_files, read_regular, to_json, write_config
+from difa.model_folder import digest_of, parse_json, read_config, read_files, read_regular, to_json, unique_keys, write_config
 from difa.stored_settings import Stored
 
 TEXTS = ["Where is my xkcdqwrtplk order?", "Thank you.", ""]
@@ -156,6 +156,20 @@ def test_text_that_no_file_can_hold_is_refused_before_the_model_is_saved_again(s
 def test_settings_that_are_none(saved, content, message):
     (saved / "config.json").write_bytes(content)
     refused(saved, message)
+
+
+def test_a_key_that_stands_twice_is_found_in_one_pass():
+    hashed = []
+
+    class Key(str):
+        def __hash__(self):
+            hashed.append(1)
+            return super().__hash__()
+
+    keys = [Key(number) for number in range(1000)]
+    with pytest.raises(ValueError, match="the key '999' twice"):
+        unique_keys([(key, 0) for key in [*keys, keys[-1]]])
+    assert len(hashed) < 10 * len(keys)
 
 
 def test_order_and_space_do_not_count(config, tmp_path):

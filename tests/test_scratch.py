@@ -41,7 +41,7 @@ def test_a_file_has_no_name_and_can_be_read_as_often_as_wanted(place):
 
 
 def test_a_file_has_a_name_where_the_system_needs_one(place, monkeypatch):
-    monkeypatch.setattr(scratch, "_OPEN_FILES", place / "nowhere")
+    monkeypatch.setattr(scratch, "_PROCESSES", place / "nowhere")
     with scratch_file() as (file, path):
         file.write(b"one")
         file.flush()

@@ -6,6 +6,7 @@ The constructor stores its parameters untouched; fitted state ends in an undersc
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -25,7 +26,7 @@ from difa.decide import Rule, flag, flag_columns, rank
 from difa.detector import C
 from difa.document import Document, Explanation, FloatArray, Reason, Result, Scored
 from difa.encoders import load_encoder
-from difa.errors import InputError
+from difa.errors import InputError, ModelError
 from difa.feed import NewText, choose
 from difa.feedback import Feedback
 from difa.fitting import LEAST_DOCUMENTS
@@ -334,6 +335,8 @@ class DiFA(Feedback, OnHub, Parameters):
         """A model from its folder; needs neither torch nor transformers."""
         from difa.persist import load
 
+        if not isinstance(folder, (str, os.PathLike)):
+            raise ModelError(f"expected the folder of a saved model, got {type(folder).__name__}: give its path")
         fitted, parameters = load(Path(folder), cache, threads)
         encoder = fitted.config.encoder
         model = cls(encoder=encoder.name, layer=encoder.layer, seed=fitted.seed, cache=cache, threads=threads, **parameters)

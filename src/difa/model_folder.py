@@ -81,7 +81,7 @@ def digest_of(config: Mapping[str, Any]) -> str:
 def parse_json(path: Path, content: bytes) -> dict[str, Any]:
     """An object from JSON; a key that stands twice, a number that is none and anything else odd are refused."""
     try:
-        config = json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+        config = json.loads(content.decode(), object_pairs_hook=unique_keys, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path}: expected readable JSON, got {reason_of(error)}") from None
     if not isinstance(config, dict):
@@ -171,7 +171,8 @@ def reason_of(error: BaseException) -> str:
     return "".join(character if character.isprintable() else "?" for character in words)[:_LONGEST_REASON]
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; raises `ValueError` if it has a key twice."""
     entries: dict[str, Any] = {}
     for key, value in pairs:
         if key in entries:

@@ -23,16 +23,16 @@ from difa.atomic import is_named
 _MACHINE = f"{zlib.crc32(platform.node().encode()) & 0xFFFF:04x}"  # some shared disks have locks that other machines do not see
 _PREFIX, _SUFFIX = f"difa.{_MACHINE}.", ".tmp"
 _NAME = re.compile(rf"difa\.{_MACHINE}\.[a-z0-9_]{{8}}\.tmp")  # as `mkdtemp` makes them
-_OPEN_FILES = Path("/proc/self/fd")  # where Linux lets a process open again what it has open, with a position of its own
+_PROCESSES = Path("/proc")  # where Linux lets a process open again what it or its parent has open, with a position of its own
 
 
 @contextmanager
 def scratch_file() -> Iterator[tuple[IO[bytes], str]]:
-    """A file to write to, and the path at which this process, and no other, can read it as often as it likes until the end."""
+    """A file to write to, and the path at which this process and its children can read it as often as they like until the end."""
     with ExitStack() as stack:
         file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         stack.callback(_discard, file)
-        path = _OPEN_FILES / str(file.fileno())
+        path = _PROCESSES / str(os.getpid()) / "fd" / str(file.fileno())
         if not (is_named(path, file.fileno()) and os.access(path, os.R_OK)):
             path = stack.enter_context(scratch_folder()) / "file"
             file = path.open("wb")

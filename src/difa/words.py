@@ -98,6 +98,8 @@ def as_documents(items: Iterable[object]) -> Iterator[Document]:
             f"expected a list of documents, got a {type(items).__name__}: give its text column, or score it by "
             'score_frame(frame, text="…")'
         )
+    if not isinstance(items, Iterable):
+        raise InputError(f"expected a list of documents, got {type(items).__name__}: give strings, lists of words or Documents")
     return (as_document(item, position) for position, item in enumerate(items))
 
 

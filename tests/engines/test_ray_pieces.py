@@ -34,7 +34,8 @@ def cut(size, files):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 50, 1000])
 @pytest.mark.parametrize(
-    ("name", "content"), [("a.txt", TEXT), ("a.jsonl", JSON), ("a.txt", ""), ("a.txt", "\n"), ("a.txt", "x")]
+    ("name", "content"),
+    [("a.txt", TEXT), ("a.jsonl", JSON), ("a.txt", "one\rtwo\r\rthree"), ("a.txt", ""), ("a.txt", "\n"), ("a.txt", "x")],
 )
 def test_any_cut_gives_the_same_documents_and_bad_lines(tmp_path, size, name, content):
     source = tmp_path / name
@@ -83,12 +84,12 @@ def test_parquet_rows_keep_their_numbers_across_row_groups(tmp_path, size):
 
 def test_parquet_word_lists_and_rows_without_text(tmp_path):
     source = tmp_path / "a.parquet"
-    parquet.write_table(pa.table({"tokens": [["a", "b c"], None]}), source)
-    bad = []
-    (document,) = [d for piece in pieces_of(1, source) for d in read_piece(piece, bad)]
-    assert [word.text for word in document.words] == ["a", "b c"]
-    assert len(bad) == 1
-    assert f"{source}:2: expected" in bad[0]
+    parquet.write_table(pa.table({"tokens": [["a", "b c"], None, ["d", None]], "body": ["x", "y", "z"]}), source)
+    files, bad, expected = find_files([str(source)]), [], []
+    documents = [d for piece in cut(1, files) for d in read_piece(piece, bad, files[0].table)]
+    assert documents == list(read_documents([str(source)], expected))
+    assert [[word.text for word in document.words] for document in documents] == [["a", "b c"], []]
+    assert bad == expected == [f"{source}:3: expected a list of words in the column 'tokens', got something else"]
 
 
 @pytest.mark.parametrize(

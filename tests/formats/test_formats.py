@@ -1,8 +1,12 @@
+import gzip
 import io
 import json
+import math
 import sys
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from difa.document import Result, WordScore
 from difa.errors import InputError
@@ -122,13 +126,38 @@ def test_a_text_of_null_is_a_document_without_text(tmp_path):
     assert 'expected "tokens" beside "labels"' in bad[0]
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf_16_is_named(tmp_path, encoding):
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
+def test_wide_encodings_are_named(tmp_path, encoding):
     for name in ("a.txt", "a.jsonl"):
         (tmp_path / name).write_bytes('{"text": "one"}\n{"text": "two"}'.encode(encoding))
         bad = []
         assert list(read_documents([str(tmp_path / name)], bad)) == []
-        assert "expected UTF-8 text, got UTF-16: save the file as UTF-8" in bad[0]
+        assert f"expected UTF-8 text, got {encoding[:6].upper()}: save the file as UTF-8" in bad[0]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.txt.gz", "-"])
+def test_carriage_returns_end_lines(tmp_path, monkeypatch, name):
+    content = "\r".join(f'{{"text": "{word}"}}' if "json" in name and word else word for word in ("one", "", "two", "three"))
+    packed = gzip.compress(content.encode()) if name.endswith(".gz") else content.encode()
+    if name == "-":
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed)))
+    else:
+        (tmp_path / name).write_bytes(packed)
+    documents = list(read_documents([name if name == "-" else str(tmp_path / name)]))
+    found = [(document.text, document.id.rpartition(":")[2]) for document in documents]
+    assert found == [("one", "1"), ("two", "3"), ("three", "4")]
+
+
+def test_a_number_that_is_none_is_a_missing_value_in_every_format(tmp_path):
+    records = [{"text": "one", "n": 1.5}, {"text": "two", "n": math.nan}, {"text": "three", "n": -math.inf}]
+    parquet.write_table(pa.Table.from_pylist(records), tmp_path / "a.parquet")
+    write(tmp_path / "a.jsonl", *map(json.dumps, records))
+    write(tmp_path / "a.json", json.dumps([{"data": record} for record in records]))
+    for name in ("a.parquet", "a.jsonl", "a.json"):
+        documents = read_documents([str(tmp_path / name)])
+        assert [document.columns["n"] for document in documents] == [1.5, None, None], name
+    [document] = read_documents([write(tmp_path / "b.jsonl", '{"text": NaN, "id": NaN}')])
+    assert (document.words, document.id) == ((), f"{tmp_path / 'b.jsonl'}:1")
 
 
 def test_folders_stand_for_their_files(tmp_path):

@@ -129,7 +129,9 @@ def test_a_file_name_that_is_no_text_is_escaped_in_ids(tmp_path):
     [
         (r'{"text": "a", "id": "x\ud800"}', "half a surrogate pair in the id"),
         (r'{"text": "a", "more": {"\udfff": 1}}', "half a surrogate pair in the id or another column"),
-        ('{"text": "a", "more": NaN}', "expected other columns that JSON can hold"),
+        ('{"text": "a", "more": 1e999}', "expected other columns that JSON can hold"),
+        ('{"text": "a", "text": "b"}', "expected a JSON object, got something else (the key 'text' twice)"),
+        ('{"text": "a", "more": {"b": 1, "b": 2}}', "expected a JSON object, got something else (the key 'b' twice)"),
         ('{"text": "a", "more": [1e999]}', "expected other columns that JSON can hold"),
     ],
 )

@@ -7,8 +7,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import InputError
 from difa.formats import read_documents
+from difa.formats.results import read_results
 from difa.formats.sources import find_sources
 from difa.formats.tables import Columns
 
@@ -194,5 +196,85 @@ def test_words_and_labels_of_a_text_table_are_json(tmp_path):
 
 
 def test_a_text_column_may_be_called_tokens(tmp_path):
-    [document] = read(write(tmp_path / "a.csv", 'tokens,labels\n"[""one""]",[1]\n'), text="tokens")
-    assert (document.text, document.labels) == ('["one"]', None)
+    [document] = read(write(tmp_path / "a.csv", "tokens,labels\none two,[1]\n"), text="tokens")
+    assert (document.text, document.labels) == ("one two", None)
+
+
+@pytest.mark.parametrize("others", [{}, {"body": ["one text", "more"]}, {"source": ["x", "y"], "note": ["a b c d", "e"]}])
+def test_words_are_scored_if_no_column_is_called_text(tmp_path, others):
+    parquet.write_table(pa.table({"tokens": [["a", "b c"], None], **others}), tmp_path / "a.parquet")
+    first, second = read(str(tmp_path / "a.parquet"))
+    assert ([word.text for word in first.words], second.words) == (["a", "b c"], ())
+    assert first.columns == {name: cells[0] for name, cells in others.items()}
+
+
+def test_words_of_a_text_table_are_json(tmp_path):
+    rows = 'tokens,labels,body\n"[""one"", ""two three""]","[0, 1]",x\n[1],,y\n,,z\n'
+    bad = []
+    documents = list(read_documents([write(tmp_path / "a.csv", rows.replace("[1],,y\n", ""))]))
+    assert [[word.text for word in document.words] for document in documents] == [["one", "two three"], []]
+    assert (documents[0].labels, documents[0].columns) == ((0, 1), {"labels": "[0, 1]", "body": "x"})
+    rows = "tokens,body\n" + '"[""one""]",x\n' * 60 + "broken,y\n"
+    assert len(list(read_documents([write(tmp_path / "b.csv", rows)], bad))) == 60
+    assert bad[0].endswith("b.csv:62: expected a list of words in the column 'tokens', got something else")
+
+
+def test_a_list_of_words_can_be_named(tmp_path):
+    parquet.write_table(pa.table({"words": [["a", "b c"]], "text": ["no"]}), tmp_path / "a.parquet")
+    [document] = read(str(tmp_path / "a.parquet"), text="words")
+    assert [word.text for word in document.words] == ["a", "b c"]
+
+
+FAR = 2**62
+TIMES = {
+    "date32[day]": pa.array([1, 10**8], pa.int32()).view(pa.date32()),
+    "date64[ms]": pa.array([86_400_000, 86_400_000 * 10**7]).view(pa.date64()),
+    "timestamp[ms]": pa.array([1, FAR]).view(pa.timestamp("ms")),
+    "timestamp[us, tz=UTC]": pa.array([1, -FAR]).view(pa.timestamp("us", "UTC")),
+    "timestamp[us, tz=Europe/Berlin]": pa.array([1, FAR]).view(pa.timestamp("us", "Europe/Berlin")),
+    "duration[s]": pa.array([1, FAR]).view(pa.duration("s")),
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_times_beyond_those_of_python_are_text(tmp_path, kind, fast_model):
+    parquet.write_table(pa.table({"text": ["some words", "more words"], "when": TIMES[kind]}), tmp_path / "a.parquet")
+    first, second = read(str(tmp_path / "a.parquet"))
+    assert first.columns["when"].startswith(("1970-01-0", "0:00:01"))
+    assert str(TIMES[kind][1].cast(pa.string())) == second.columns["when"]
+    fast_model.save(tmp_path / "model")
+    score_inputs(fast_model, Job(tmp_path / "model", [str(tmp_path / "a.parquet")], tmp_path / "b.parquet"), Silent())
+    assert [result.columns["when"] for result in read_results([tmp_path / "b.parquet"])] == [
+        first.columns["when"],
+        second.columns["when"],
+    ]
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us", "Mars/Phobos"), pa.list_(pa.date32())])
+def test_times_that_cannot_be_read_are_named(tmp_path, kind):
+    cells = pa.array([1]).view(kind) if pa.types.is_timestamp(kind) else pa.array([[10**8]], pa.list_(pa.int32())).cast(kind)
+    parquet.write_table(pa.table({"text": ["some words"], "when": cells}), tmp_path / "a.parquet")
+    with pytest.raises(
+        InputError, match=r"a\.parquet:1: expected dates, times and a time zone that are known in the column 'when'"
+    ):
+        read(str(tmp_path / "a.parquet"))
+
+
+WIDE = [f"column {at} of many" for at in range(6000)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("line_end", ["\n", "\r"])
+def test_a_header_may_be_long(tmp_path, encoding, line_end):
+    for names in (WIDE, [f'"{line_end.join(WIDE)}"']):
+        cells = ["x"] * len(names)
+        content = line_end.join([",".join([*names, "text"]), ",".join([*cells, "some words"]), ""])
+        [document] = read(write(tmp_path / "a.csv", content.encode(encoding)))
+        assert document.text == "some words"
+        assert list(document.columns) == [name.strip('"') for name in names]
+
+
+def test_utf_32_is_named(tmp_path):
+    for encoding in ("utf-32", "utf-32-le", "utf-32-be"):
+        with pytest.raises(InputError, match="got UTF-32: save the table as CSV UTF-8"):
+            read(write(tmp_path / "a.csv", ROWS.encode(encoding)))

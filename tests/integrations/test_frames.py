@@ -121,3 +121,11 @@ def test_columns_of_one_name_are_no_hindrance_unless_they_are_the_text(fast_mode
     frame.columns = ["text", "text", "x"]
     with pytest.raises(InputError, match="expected one column 'text', got several of that name: rename one"):
         fast_model.score_frame(frame)
+
+
+def test_words_are_scored_if_no_column_is_called_text(fast_model):
+    rows = [{"tokens": ["where", "is", "it"], "body": "another text"}, {"tokens": ["my order"], "body": "more of it"}]
+    scores = [result.score for result in fast_model.score([row["tokens"] for row in rows])]
+    table = pa.Table.from_pylist(rows)
+    for frame in (rows, table, table.to_pandas(), pd.DataFrame(rows), pl.DataFrame(rows), datasets.Dataset.from_list(rows)):
+        assert [row["score"] for row in rows_of(fast_model.score_frame(frame))] == scores

@@ -32,7 +32,7 @@ from tests.serve.conftest import HEADERS, running, wait_until
         (b"[" * 100_000, 400, "deep nesting"),
         (b'{"text": ' * 100_000, 400, "deep nesting"),
         (b'{"text": "\xff"}', 400, "expected UTF-8, got byte 0xff at position 10"),
-        (b'{"text": "a", "text": "b"}', 400, "got one twice"),
+        (b'{"text": "a", "text": "b"}', 400, "got the key 'text' twice"),
         ('{"text": "a"}'.encode("utf-16"), 400, "expected UTF-8"),
         (b'"a"', 422, "expected a JSON object, got a string"),
     ],

@@ -116,7 +116,7 @@ def without(*keys):
         (RECORD | {"text": "wide " * 201}, 413, "expected at most 1000 characters"),
         (RECORD | {"text": "a " * 101}, 413, "expected at most 100 words"),
         ([RECORD], 422, "expected a JSON object, got"),
-        (b'{"text": "a", "text": "b", "verdict": "odd"}', 400, "got one twice"),
+        (b'{"text": "a", "text": "b", "verdict": "odd"}', 400, "got the key 'text' twice"),
         (b'{"text": "a", "verdict": NaN}', 400, "NaN"),
         (b'{"text": "\xff"}', 400, "expected UTF-8"),
         (b"{", 400, "expected JSON"),

@@ -6,11 +6,13 @@ bound, by which a parser knows that there was more.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from difa.document import Document
 from difa.errors import InputError
+from difa.formats.encoding import has_returns
 
 MOST_BYTES = 64 << 20
 """Bytes of a line, or characters of a table's row: a result of the longest document fits into it."""
@@ -19,10 +21,6 @@ MOST_WORDS = 200_000
 """Of a document, which is scored as a whole: some 5 MB of memory for every thousand words."""
 MOST_VALUES = 4_000_000
 """Commas and brackets of JSON that is parsed as a whole: each may become an object of a hundred bytes and more."""
-MOST_EXPORT = 256 << 20
-"""Bytes of a Label Studio export, unpacked."""
-MOST_TASKS = 1_000_000
-"""Of a Label Studio export."""
 _BLOCK = 1 << 20
 
 
@@ -38,6 +36,26 @@ def bounded_lines(file: Reads, most: int = MOST_BYTES) -> Iterator[bytes]:
         yield line
         if len(line) > most and not line.endswith(b"\n"):
             skip_line(file)
+
+
+def with_newlines(file: io.BufferedReader) -> Reads:
+    """The file, or, if carriage returns alone end its lines, the same with newlines."""
+    return io.BufferedReader(_Newlines(file)) if has_returns(file.peek(1)) else file
+
+
+class _Newlines(io.RawIOBase):
+    """A file in which newlines stand for carriage returns."""
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        block = self._file.read1(len(buffer)).replace(b"\r", b"\n")
+        buffer[: len(block)] = block
+        return len(block)
 
 
 def skip_line(file: Reads) -> int:

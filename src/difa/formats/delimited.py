@@ -10,13 +10,15 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from difa.errors import InputError
-from difa.formats.encoding import encoding_of, is_unmarked_utf16
+from difa.formats.bounds import MOST_BYTES
+from difa.formats.encoding import UTF16_MARKS, encoding_of, wide_encoding
 from difa.formats.table_lines import TableLines
-from difa.formats.tables import Columns, Table, choose_columns
+from difa.formats.tables import WORDS, Columns, Table, are_words, choose_columns
 
 _SEPARATORS = ",;\t|"
 _HEAD = 1 << 16  # bytes looked at to find separator and columns
@@ -42,13 +44,11 @@ WHOLE = Piece()
 def read_header(file: io.BufferedReader, source: str, asked: Columns, separator: str | None) -> Table:
     """Columns and separator of a text table, from its first bytes."""
     head = file.read(_HEAD)
-    if is_unmarked_utf16(head.partition(b"\n")[0]):
-        expected = "expected UTF-8 text, or UTF-16 with its mark, got UTF-16 without one"
-        raise InputError(f"{source}: {expected}: save the table as CSV UTF-8, or run iconv -f UTF-16LE -t UTF-8")
-    text = head.decode(encoding_of(head), "surrogateescape")
-    if len(head) == _HEAD:
-        text = text[: text.rfind("\n") + 1] or text  # the last line may be cut
-    lines = list(io.StringIO(text, newline=""))
+    wide = wide_encoding(head.partition(b"\n")[0])
+    if wide == "UTF-32" or (wide and not head.startswith(UTF16_MARKS)):
+        expected = f"expected UTF-8 text, or UTF-16 with its mark, got {wide}{' without one' if wide == 'UTF-16' else ''}"
+        raise InputError(f"{source}: {expected}: save the table as CSV UTF-8, or run iconv -f {wide}LE -t UTF-8")
+    lines = _first_lines(file, head, source)
     declared = _declared(lines[0]) if lines else None
     body = lines[1:] if declared else lines
     found = declared or separator or max(_SEPARATORS, key=lambda mark: _fit(body, mark))
@@ -60,8 +60,30 @@ def read_header(file: io.BufferedReader, source: str, asked: Columns, separator:
     names = _named(rows[0])
     whole = [row for row in rows[1 : _SAMPLE + 1] if len(row) == len(names)]
     sample = {name: [row[at] for row in whole if row[at]] for at, name in enumerate(names)}
-    table = choose_columns(names, asked, sample, source)
-    return Table(table.columns, table.text, table.id, table.is_guess, found)
+    lists = [WORDS] if are_words(sample.get(WORDS, ())) else []
+    return replace(choose_columns(names, asked, sample, lists, source), separator=found)
+
+
+def _first_lines(file: io.BufferedReader, head: bytes, source: str) -> list[str]:
+    """The lines in the first bytes, and in as many more as the header takes."""
+    size = _HEAD
+    while True:
+        lines = list(io.StringIO(head.decode(encoding_of(head), "surrogateescape"), newline=""))
+        if len(head) < size:
+            return lines
+        whole = lines[:-1]  # the last line may be cut
+        if _has_row(whole):
+            return whole
+        if size > MOST_BYTES:
+            raise InputError(f"{source}: expected a header of at most {MOST_BYTES >> 20} MB, got a longer one: leave columns out")
+        head += file.read(size)
+        size *= 2
+
+
+def _has_row(lines: list[str]) -> bool:
+    """Whether a row ends in these lines: behind a line, all quotes are closed."""
+    quotes = accumulate(line.count('"') for line in lines)
+    return any(count % 2 == 0 and not _declared(line) for line, count in zip(lines, quotes, strict=True))
 
 
 def read_cells(file: Any, table: Table, piece: Piece = WHOLE) -> Iterator[NumberedCells]:

@@ -8,19 +8,16 @@ anomalous as a whole, and has no such span, gets no labels: which of its words a
 
 from __future__ import annotations
 
-import io
 import json
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
-from difa.formats.bounds import MOST_EXPORT, MOST_TASKS, check_document, check_text
-from difa.formats.json_list import NoListError, list_items
-from difa.formats.lines import kind_of, with_columns
-from difa.formats.packed import Bounded
+from difa.formats.bounds import check_document, check_line, check_text
+from difa.formats.lines import kind_of, missing, with_columns
 from difa.words import from_text, mark_words
 
 NORMAL = ("0", "normal")
@@ -33,25 +30,20 @@ _TEXT_KEYS = ("text", "sentence")
 _SHOWN = 60  # characters of a text in a message
 
 
-def tasks(file: io.BufferedIOBase) -> Iterator[bytes]:
-    """The tasks of an export, each as a piece of JSON, one at a time."""
-    too_large = f"expected a Label Studio export of at most {MOST_EXPORT >> 20} MB, got more: export it in parts"
+def tasks(content: bytes) -> list[Any]:
+    """The tasks of an export."""
     try:
-        for number, task in enumerate(list_items(Bounded(file, MOST_EXPORT, too_large)), 1):
-            if number > MOST_TASKS:
-                raise InputError(f"expected a Label Studio export of at most {MOST_TASKS:,} tasks, got more: export it in parts")
-            yield task
-    except InputError:
-        raise
-    except NoListError as error:
-        raise InputError(f"expected a Label Studio export, a JSON list of tasks, got {error}") from None
+        export = json.loads(content.decode("utf-8-sig"), parse_constant=missing)
     except (ValueError, RecursionError) as error:
-        found = getattr(error, "msg", error)  # without the place, which counts from somewhere inside
-        raise InputError(f"expected a Label Studio export, a JSON list of tasks, got something else ({found})") from None
+        raise InputError(f"expected a Label Studio export, a JSON list of tasks, got something else ({error})") from None
+    if not isinstance(export, list):
+        raise InputError(f"expected a Label Studio export, a JSON list of tasks, got {kind_of(export)}")
+    return export
 
 
 def parse_task(line: bytes, source: str, number: int) -> Document | None:
     """A document from a task; it has no labels without any annotation, or if it is called anomalous and no words are marked."""
+    check_line(line)
     task = json.loads(line)
     if not isinstance(task, dict):
         raise InputError(f"expected a task, a JSON object, got {kind_of(task)}")

@@ -10,7 +10,8 @@ from typing import Any
 from difa.document import Document
 from difa.errors import InputError
 from difa.formats.bounds import check_document, check_line, check_text
-from difa.formats.encoding import UTF16_MARKS, is_unmarked_utf16
+from difa.formats.encoding import wide_encoding
+from difa.model_folder import unique_keys
 from difa.words import from_text, from_tokens, mark_words
 
 MARKS = ("tokens", "labels", "spans")
@@ -35,12 +36,12 @@ def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
     if not text.strip():
         return None
     try:
-        record = json.loads(text)
+        record = json.loads(text, object_pairs_hook=unique_keys, parse_constant=missing)
     except (ValueError, RecursionError) as error:
         raise InputError(f"expected a JSON object, got something else ({error})") from None
     if not isinstance(record, dict):
         raise InputError(f"expected a JSON object, got {kind_of(record)}")
-    if _is_result(record):
+    if is_result(record):
         known = record.get("columns")
         kept = (known if isinstance(known, dict) else {}) | {key: record[key] for key in record if key not in _RESULT_KEYS}
         return with_columns(parse_row_text(record["text"], record.get("id"), kept, f"{source}:{number}"), kept)
@@ -49,7 +50,11 @@ def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
     return with_columns(parse_record(used, f"{source}:{number}"), {key: record[key] for key in record if key not in stored})
 
 
-def _is_result(record: dict[str, Any]) -> bool:
+def missing(constant: str) -> None:
+    """What NaN and Infinity stand for, which JSON does not know: a missing value, as in tables."""
+
+
+def is_result(record: dict[str, Any]) -> bool:
     """Whether a record is a result of ours, rather than one of the user's with keys of the same names."""
     words = record.get("words")
     return (
@@ -79,7 +84,7 @@ def _document_keys(record: Mapping[str, Any]) -> dict[str, Any]:
         used["text"] = ""
     if "text" not in used:
         return used if "tokens" in used else dict(record)
-    fits = {"tokens": _are_strings, "labels": _are_flags, "spans": _are_lists}
+    fits = {"tokens": are_strings, "labels": _are_flags, "spans": _are_lists}
     used = {key: value for key, value in used.items() if key not in fits or fits[key](value)}
     if used.get("labels") == [] and "tokens" not in used:
         del used["labels"]
@@ -88,7 +93,8 @@ def _document_keys(record: Mapping[str, Any]) -> dict[str, Any]:
     return used
 
 
-def _are_strings(value: Any) -> bool:
+def are_strings(value: Any) -> bool:
+    """Whether a value is a list of strings."""
     return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
@@ -125,7 +131,7 @@ def parse_record(record: dict[str, Any], fallback_id: str | None = None) -> Docu
     if text is not None:
         check_text(text)
     if tokens is not None:
-        if not _are_strings(tokens):
+        if not are_strings(tokens):
             raise InputError('expected a list of strings as "tokens"')
         if labels is not None and not _are_flags(labels):
             raise InputError('expected a list of 0 and 1 as "labels"')
@@ -157,8 +163,8 @@ def _marked(document: Document, spans: Any) -> Document:
 
 def _decode(line: bytes) -> str:
     check_line(line)
-    if is_unmarked_utf16(line) or line.startswith(UTF16_MARKS):
-        raise InputError("expected UTF-8 text, got UTF-16: save the file as UTF-8, or run iconv -f UTF-16 -t UTF-8")
+    if wide := wide_encoding(line):
+        raise InputError(f"expected UTF-8 text, got {wide}: save the file as UTF-8, or run iconv -f {wide} -t UTF-8")
     try:
         return line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError as error:

@@ -12,34 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from difa.errors import InputError, MissingExtraError
-from difa.runtime.stopping import check_wanted
+from difa.errors import MissingExtraError
 
 PACKED = (".gz", ".zst")
-
-
-class UnpackedError(InputError):
-    """More comes out of a file than is allowed."""
-
-
-class Bounded(io.RawIOBase):
-    """A file of which only so many bytes can be read, as long as anybody waits for them."""
-
-    def __init__(self, file: io.BufferedIOBase, most: int, complaint: str) -> None:
-        """Read from a file; more than so many bytes raise `UnpackedError` with that complaint."""
-        self._file, self._room, self._complaint = file, most, complaint
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """Fill a buffer with what comes next, and return how much that is."""
-        check_wanted()
-        size = self._file.readinto(buffer)
-        self._room -= size
-        if self._room < 0:
-            raise UnpackedError(self._complaint)
-        return size
 
 
 def suffix_of(path: str | Path) -> str:

@@ -1,142 +1,167 @@
-"""Parquet -> rows, a batch at a time; row groups that are done with are passed over."""
+"""Parquet -> columns and rows, by readers that run apart; row groups that are done with are passed over.
+
+The metadata of single columns is never asked for: of an encrypted column it would end the process.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import base64
+import json
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from difa.errors import InputError
 from difa.formats.bounds import MOST_BYTES
 from difa.formats.packed import arrow
-from difa.formats.row_size import batch_rows, decoded_size, most_decoded, repeated_strings
-from difa.formats.tables import Columns, Table, choose_columns
+from difa.formats.sandbox import read_apart
+from difa.formats.tables import Columns, Table, as_json, choose_columns
 
-_ROWS = 256  # decoded at a time
+_ROWS = 64  # decoded at a time
 _SAMPLE = 50
 _SAMPLED = 10_000  # characters of a cell in the sample
 _PURPOSE = "Parquet"
 
 Row = tuple[int, dict[str, Any] | str]
-"""The row's number, and its cells or a complaint."""
+"""The row's number, and its cells as JSON has them, or a complaint."""
 
 
-def open_parquet(path: Any, label: str | None = None) -> Any:
-    """The file at a path, or that is open already, checked to be one."""
-    arrow(_PURPOSE)
-    from pyarrow import parquet
-
-    with _refused(label or str(path)):
-        return parquet.ParquetFile(path)
-
-
-@contextmanager
-def _open_rows(path: Any, label: str) -> Iterator[Any]:
-    """The file, opened so that a batch holds each string of a list once, however often it stands there."""
-    with open_parquet(path, label) as file, _refused(label):
-        metadata, repeated = file.metadata, repeated_strings(file)
-    from pyarrow import parquet
-
-    with _refused(label), parquet.ParquetFile(path, metadata=metadata, read_dictionary=repeated) as file:
-        yield file
-
-
-@contextmanager
-def _refused(label: str) -> Iterator[None]:
-    """Turn what pyarrow finds wrong with a file into one line that names it."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except (OSError, UnicodeDecodeError, arrow(_PURPOSE).ArrowException) as error:  # names of columns are decoded, too
-        raise InputError(f"{label}: cannot be read as Parquet: {str(error).splitlines()[0]}") from None
-
-
-def read_schema(path: Any, asked: Columns, label: str | None = None) -> Table:
-    """Columns of a Parquet file, with their types."""
-    label = label or str(path)
-    with open_parquet(path, label) as file, _refused(label):
-        schema = file.schema_arrow
-    with _open_rows(path, label) as file:
-        texts = [field.name for field in schema if _is_text(field.type)]
-        cells: dict[str, list[str]] = {name: [] for name in texts}
-        if schema.names and texts and len(set(schema.names)) == len(schema.names):
-            rows = (row for _, row in islice(_rows(file, path, texts, 0, _SAMPLE), _SAMPLE) if isinstance(row, dict))
-            for row in rows:
-                for name in texts:
-                    if row[name]:
-                        cells[name].append(row[name][:_SAMPLED])
+def read_schema(place: str, asked: Columns, label: str | None = None) -> Table:
+    """The columns of a Parquet file, with their types, and its size; a place is a path or an address."""
+    found = _look(place, label or place)
+    schema = _schema(found)
     types = {field.name: field.type for field in schema}
-    return replace(choose_columns(schema.names, asked, cells, label, types), types=types)
+    lists = [name for name, kind in types.items() if _is_list(kind) and _is_text(kind.value_type)]
+    table = choose_columns(schema.names, asked, found["sample"], lists, label or place, types)
+    return replace(table, types=types, rows=found["rows"], size=found["bytes"])
+
+
+def read_metadata(place: str) -> Any:
+    """The schema of a Parquet file, with what its writer noted there."""
+    return _schema(_look(place, place))
 
 
 def read_rows(
-    path: Any, skip: int = 0, end: int | None = None, label: str | None = None, most: int = MOST_BYTES
+    place: str, skip: int = 0, end: int | None = None, label: str | None = None, most: int = MOST_BYTES
 ) -> Iterator[Row]:
     """Rows with their numbers, from 1, or a complaint about one.
 
     Args:
-        path: the file, or its path.
+        place: the file's path or address.
         skip: so many rows are passed over.
         end: the last row, if not all are wanted.
         label: its name in messages.
-        most: bytes of a row; a larger one is a complaint.
+        most: characters of a row as JSON; a larger one is a complaint.
     """
-    with _open_rows(path, label or str(path)) as file:
-        yield from _rows(file, path, None, skip, file.metadata.num_rows if end is None else end, most)
+    arrow(_PURPOSE)
+    return read_apart(label or place, row_lines, place, label or place, skip, end, most)
 
 
-def _rows(file: Any, source: Any, columns: Sequence[str] | None, skip: int, end: int, most: int = MOST_BYTES) -> Iterator[Row]:
-    groups, number, size, at = [], 0, _ROWS, 0
-    for index in range(file.metadata.num_row_groups):
-        group = file.metadata.row_group(index)
-        if at + group.num_rows <= skip:
-            number = at + group.num_rows
-        elif at < end:
-            groups.append(index)
-            size = min(size, batch_rows(source, group))
-        at += group.num_rows
-    for batch in file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False):
-        if number + len(batch) > skip:
-            yield from islice(enumerate(_values(batch, most), number + 1), max(0, skip - number), max(0, end - number))
-        number += len(batch)
-        if number >= end:
-            return
+def _look(place: str, label: str) -> dict[str, Any]:
+    arrow(_PURPOSE)
+    (found,) = read_apart(label, footer_lines, place, label)
+    return dict(found)
 
 
-def _values(batch: Any, most: int) -> Iterator[dict[str, Any] | str]:
+def _schema(found: dict[str, Any]) -> Any:
+    from pyarrow import ipc
+
+    return ipc.read_schema(arrow(_PURPOSE).py_buffer(base64.b64decode(found["schema"])))
+
+
+def footer_lines(place: str, label: str) -> Iterator[str]:
+    """What the end of a file says of it, and some cells of the columns that hold strings: one line."""
+    with _opened(place, label) as file:
+        schema, metadata = file.schema_arrow, file.metadata
+        texts = [field.name for field in schema if _is_text(field.type)]
+        rows: list[dict[str, Any] | str] = []
+        if texts and len(set(schema.names)) == len(schema.names):
+            rows = next((_values(batch) for batch in file.iter_batches(_SAMPLE, columns=texts, use_threads=False)), [])
+        cells = {name: [row[name][:_SAMPLED] for row in rows if isinstance(row, dict) and row[name]] for name in texts}
+        size = sum(metadata.row_group(at).total_byte_size for at in range(metadata.num_row_groups))
+        held = base64.b64encode(schema.serialize()).decode()
+        yield json.dumps({"schema": held, "rows": metadata.num_rows, "bytes": size, "sample": cells})
+
+
+def row_lines(place: str, label: str, skip: int, end: int | None, most: int) -> Iterator[str]:
+    """The rows behind `skip`, up to `end`, each with its number."""
+    with _opened(place, label) as file:
+        groups, number, at = [], 0, 0
+        for index in range(file.metadata.num_row_groups):
+            rows = file.metadata.row_group(index).num_rows
+            if at + rows <= skip:
+                number = at + rows
+            elif end is None or at < end:
+                groups.append(index)
+            at += rows
+        for batch in file.iter_batches(_ROWS, row_groups=groups, use_threads=False):
+            for row in _values(batch):
+                number += 1
+                if end is not None and number > end:
+                    return
+                if number > skip:
+                    yield _line(number, row, most)
+
+
+def _line(number: int, row: dict[str, Any] | str, most: int) -> str:
+    line = json.dumps([number, as_json(row)], ensure_ascii=False)
+    if len(line) <= most:
+        return line
+    return json.dumps([number, f"expected a row of at most {most >> 20} MB, got a larger one: split it, or leave the column out"])
+
+
+@contextmanager
+def _opened(place: str, label: str) -> Iterator[Any]:
+    """The file; what pyarrow finds wrong with it is one line that names it."""
+    errors = (OSError, UnicodeDecodeError, arrow(_PURPOSE).ArrowException)  # names of columns are decoded, too
+    from pyarrow import parquet
+
     try:
-        if most_decoded(batch) <= most:
-            yield from batch.to_pylist()
-            return
-    except UnicodeDecodeError:  # somewhere in it: one by one
-        pass
-    for at in range(len(batch)):
-        yield _value(batch.slice(at, 1), most)
+        with parquet.ParquetFile(place) as file:
+            yield file
+    except MemoryError:
+        raise
+    except errors as error:
+        if "ecrypt" in str(error):
+            raise InputError(f"{label}: expected Parquet without encryption, got an encrypted one: decrypt it") from None
+        raise InputError(f"{label}: cannot be read as Parquet: {str(error).splitlines()[0]}") from None
 
 
-def _value(row: Any, most: int) -> dict[str, Any] | str:
-    if decoded_size(row) > most:
-        return f"expected a row of at most {most >> 20} MB, got a larger one: split it, or leave the column out"
+def _values(batch: Any) -> list[dict[str, Any] | str]:
     try:
-        values: list[dict[str, Any]] = row.to_pylist()
-    except UnicodeDecodeError as error:
-        return f"expected UTF-8 text, got byte 0x{error.object[error.start]:02x} in a cell: write the file again"
-    return values[0]
+        rows: list[dict[str, Any] | str] = batch.to_pylist()
+        return rows
+    except (ValueError, OverflowError):  # a cell somewhere in it that Python cannot hold: one by one
+        return [_value(batch, at) for at in range(len(batch))]
 
 
-def row_count(path: str, label: str | None = None) -> int:
-    """Rows of a Parquet file, from its footer."""
-    with open_parquet(path, label) as file:
-        return int(file.metadata.num_rows)
+def _value(batch: Any, at: int) -> dict[str, Any] | str:
+    row = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            row[name] = _cell(column[at])
+        except UnicodeDecodeError as error:
+            return f"expected UTF-8 text, got byte 0x{error.object[error.start]:02x} in a cell: write the file again"
+        except (ValueError, OverflowError, NotImplementedError):
+            expected = f"expected dates, times and a time zone that are known in the column {name!r}"
+            return f"{expected}, got {column.type}: write the column as strings"
+    return row
 
 
-def unpacked_size(path: str, label: str | None = None) -> int:
-    """Bytes of a Parquet file when it is unpacked, as its footer says."""
-    with open_parquet(path, label) as file:
-        return sum(file.metadata.row_group(at).total_byte_size for at in range(file.metadata.num_row_groups))
+def _cell(cell: Any) -> Any:
+    """A cell, as text where it is a time that Python does not know: before year 1, after 9999, or finer than microseconds."""
+    try:
+        return cell.as_py()
+    except UnicodeDecodeError:
+        raise
+    except (ValueError, OverflowError):
+        return cell.cast(arrow(_PURPOSE).string()).as_py()
+
+
+def _is_list(kind: Any) -> bool:
+    types = arrow(_PURPOSE).types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def _is_text(kind: Any) -> bool:

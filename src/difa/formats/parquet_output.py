@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
@@ -17,6 +18,7 @@ from difa.formats.write import read_lines
 
 META = b"difa"
 _ROWS = 512  # of a row group
+_KNOWN_DATE = re.compile(r"\d{4}-")  # others are text, since Arrow reads no years of more digits, nor such before Christ
 
 
 def write_parquet(raw: BinaryIO, lines: Path, shape: Shape) -> None:
@@ -62,12 +64,16 @@ def _typed(lines: Path, shape: Shape) -> tuple[Shape, dict[str, Any]]:
     pa = arrow("Parquet")
     kinds: dict[str, set[type]] = defaultdict(set)
     columns = dict.fromkeys(shape.columns)
+    dates = {name for name, kind in shape.types.items() if pa.types.is_date(kind) or pa.types.is_timestamp(kind)}
+    beyond = set[str]()
     for result in read_lines(lines):
         columns.update(dict.fromkeys(result.columns))
         for name, value in result.columns.items():
             kinds[name].add(str if isinstance(value, int) and abs(value) >> 63 else type(value))
+            if isinstance(value, str) and name in dates and not _KNOWN_DATE.match(value):
+                beyond.add(name)
     found = {name: _type_of(kinds[name] - {type(None)}) for name in columns}
-    kept = {name: kind for name, kind in shape.types.items() if name in columns and _is_kept(kind)}
+    kept = {name: kind for name, kind in shape.types.items() if name in columns and _is_kept(kind) and name not in beyond}
     fixed = {shape.text: pa.string(), shape.id: pa.string()}
     return Shape(tuple(columns), shape.text, shape.id), {**found, **kept, **fixed}
 

@@ -11,7 +11,7 @@ from difa.document import Result, WordScore
 from difa.errors import InputError
 from difa.formats.bounds import MOST_BYTES, bounded_lines
 from difa.formats.packed import suffix_of
-from difa.formats.parquet import open_parquet, read_rows
+from difa.formats.parquet import read_metadata, read_rows
 from difa.formats.parquet_output import META
 from difa.formats.sources import Source
 from difa.formats.tables import as_json
@@ -57,8 +57,8 @@ def _from_lines(path: Path) -> Iterator[Result]:
 
 
 def _from_parquet(path: Path) -> Iterator[Result]:
-    with open_parquet(str(path)) as file:
-        names, meta = file.schema_arrow.names, (file.schema_arrow.metadata or {}).get(META)
+    schema = read_metadata(str(path))
+    names, meta = schema.names, (schema.metadata or {}).get(META)
     shape: dict[str, Any] = json.loads(meta) if meta else {"text": "text", "id": "id", "columns": (), "own": {}}
     own = {name: shape["own"].get(name, name) for name in ("score", "p_value", "is_anomaly", "evidence", "words")}
     if missing := next((name for name in (shape["text"], *own.values()) if name not in names), None):

@@ -31,7 +31,7 @@ def read_rows(source: Source, skip: int = 0) -> Iterator[Record]:
     if table is None:
         raise InputError(f"{source.label}: expected a table, got {source.suffix or 'standard input'}")
     if source.suffix == ".parquet":
-        share = source.size / max(1, parquet.row_count(source.path, source.label))
+        share = source.size / max(1, table.rows)
         for number, values in parquet.read_rows(source.path, skip, label=source.label):
             yield Record(number, round(share * number), partial(parse_row, table, values, source.label, number))
         return

@@ -29,9 +29,10 @@ class Shape:
 
     @classmethod
     def of(cls, inputs: Sequence[Table | None]) -> Shape:
-        """The shape that fits all inputs, tables or not: the one table's own, or a common one of several."""
+        """The shape that fits all inputs, tables or not: the one table's own, or a common one of several or of words."""
         tables = [table for table in inputs if table is not None]
         alike = len(tables) == len(inputs) > 0 and len({(table.text, table.id) for table in tables}) == 1
+        alike = alike and not tables[0].has_words
         names = dict.fromkeys(name for table in tables for name in (table.columns if alike else _others(table)))
         if not alike:
             return cls(tuple(dict.fromkeys(("id", "text", *names))), types=_types(tables))

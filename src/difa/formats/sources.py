@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import io
+import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,16 +18,16 @@ from pathlib import Path
 
 from difa.errors import ConfigError, InputError
 from difa.formats import stdin
-from difa.formats.bounds import bounded_lines
+from difa.formats.bounds import bounded_lines, with_newlines
 from difa.formats.delimited import read_header
 from difa.formats.folders import files_below, matches
 from difa.formats.labelstudio import tasks
-from difa.formats.packed import Bounded, UnpackedError, is_packed, suffix_of, unpacked
-from difa.formats.parquet import read_schema, unpacked_size
+from difa.formats.packed import is_packed, suffix_of, unpacked
+from difa.formats.parquet import read_schema
+from difa.formats.sandbox import lines_apart
 from difa.formats.tables import TABLES, Columns, Table
 
 LINES = (".txt", ".jsonl")
-_BLOCK = 1 << 16
 
 Lines = Iterable[bytes | None]
 """Lines, and None wherever the sender pauses."""
@@ -47,8 +48,6 @@ class Source:
     """Why nothing can be read from it: a folder, or a file in one, that was found and is closed to us."""
     place: str | None = None
     """Where its bytes lie, if not under its name."""
-    most: int | None = None
-    """Bytes that may come out of it when it is unpacked, if they are bounded."""
 
     @property
     def is_stdin(self) -> bool:
@@ -79,31 +78,30 @@ class Source:
         if self.is_stdin and self.suffix in ("", *LINES):
             yield stdin.read_lines(), lambda: 0
             return
-        if self.suffix == ".json":
-            with self.open_bytes() as (file, _):
-                for _task in self._tasks(file):  # a mistake anywhere in it is named before the first task is used
-                    pass
+        if self.suffix == ".json":  # parsed as a whole, and as a whole it may be far larger than its bytes
+            yield lines_apart(self.label, task_lines, self.label, self.path), lambda: 0
+            return
         with self.open_bytes() as (file, tell):
-            yield (self._tasks(file) if self.suffix == ".json" else bounded_lines(file)), tell
+            yield bounded_lines(with_newlines(file)), tell
 
     @contextmanager
     def open_bytes(self) -> Iterator[tuple[io.BufferedReader, Callable[[], int]]]:
         """What is in the file, and a function that says how many bytes of it, as it lies on disk, have been read."""
         try:
             with open(self.path, "rb") as raw, unpacked(self.name, raw) as file:
-                yield (file if self.most is None else _bounded(file, self.most)), raw.tell
-        except UnpackedError as error:
-            raise UnpackedError(f"{self.label}: {error}") from None
+                yield file, raw.tell
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{self.label}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
-    def _tasks(self, file: io.BufferedReader) -> Iterator[bytes]:
-        try:
-            yield from tasks(file)
-        except UnpackedError:
-            raise
-        except InputError as error:
-            raise InputError(f"{self.label}: {error}") from None
+
+def task_lines(label: str, place: str) -> Iterator[str]:
+    """The tasks of a Label Studio export: a reader that runs apart."""
+    with Source(label, place=place).open_bytes() as (file, _):
+        content = file.read()
+    try:
+        yield from map(json.dumps, tasks(content))
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from None
 
 
 def find_sources(inputs: Sequence[str], columns: Columns | None = None, skip_bad: bool = False) -> list[Source]:
@@ -121,32 +119,10 @@ def find_sources(inputs: Sequence[str], columns: Columns | None = None, skip_bad
     return _with_tables(found, asked)
 
 
-def place_source(name: str, place: str, columns: Columns, most: int | None = None) -> Source:
-    """A file of that name, whose bytes lie at another place, as those of one that was sent.
-
-    Args:
-        name: its name, in messages and by its ending.
-        place: the path of its bytes.
-        columns: those that were named.
-        most: bytes that may come out of it when it is unpacked; more raise `UnpackedError`.
-    """
+def place_source(name: str, place: str, columns: Columns) -> Source:
+    """A file of that name, whose bytes lie at another place, as those of one that was sent."""
     _check_ending(Path(name))
-    source = Source(name, Path(place).stat().st_size, place=place, most=most)
-    if most is not None and is_packed(name):
-        with source.open_bytes() as (file, _):
-            while file.read(_BLOCK):  # once without looking at it: much faster than line by line
-                pass
-    elif most is not None and source.suffix == ".parquet" and unpacked_size(place, source.label) > most:
-        raise UnpackedError(f"{source.label}: {_too_large(most)}")
-    return _with_tables([source], columns)[0]
-
-
-def _bounded(file: io.BufferedReader, most: int) -> io.BufferedReader:
-    return io.BufferedReader(Bounded(file, most, _too_large(most)), _BLOCK)
-
-
-def _too_large(most: int) -> str:
-    return f"expected at most {most} bytes when unpacked, got more"
+    return _with_tables([Source(name, Path(place).stat().st_size, place=place)], columns)[0]
 
 
 def _with_tables(found: Sequence[Source], asked: Columns) -> list[Source]:

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from difa.errors import InputError
 from difa.formats.bounds import MOST_BYTES
+from difa.formats.encoding import has_returns
 from difa.scratch import scratch_file
 
 FORMATS = ("text", "jsonl", "json", "csv", "tsv", "parquet")
@@ -44,6 +45,7 @@ def read_lines() -> Iterator[bytes | None]:
     # A daemon: a read that never returns must not keep the process alive.
     threading.Thread(target=pump, daemon=True).start()
     rest, size = list[bytes](), 0  # the beginning of a line whose end has not come yet
+    is_returned: bool | None = None
     while True:
         try:
             block = blocks.get(timeout=PAUSE)
@@ -54,7 +56,8 @@ def read_lines() -> Iterator[bytes | None]:
             break
         if isinstance(block, OSError):
             raise unreadable(block)
-        *whole, last = block.split(b"\n")
+        is_returned = has_returns(block) if is_returned is None else is_returned
+        *whole, last = block.replace(b"\r", b"\n").split(b"\n") if is_returned else block.split(b"\n")
         if whole:
             yield b"".join(rest) + whole[0] + b"\n"
             yield from (line + b"\n" for line in whole[1:])

@@ -10,13 +10,13 @@ import base64
 import datetime
 import decimal
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
-from difa.formats.lines import MARKS, parse_row_text, with_columns
+from difa.formats.lines import MARKS, are_strings, parse_row_text, with_columns
 
 
 class AmbiguousTextError(InputError):
@@ -28,6 +28,8 @@ class AmbiguousTextError(InputError):
 
 
 TABLES = (".csv", ".tsv", ".parquet")
+WORDS = "tokens"
+"""The column, or key, of words."""
 _TEXT_NAMES = (
     "text",
     "body",
@@ -68,14 +70,24 @@ class Table:
     id: str | None = None
     is_guess: bool = False
     """Whether the text column was chosen by us, and was not the only column."""
+    has_words: bool = False
+    """Whether the text column holds lists of words."""
     separator: str = ""
     """What stands between the cells of a text table."""
     types: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """Arrow types of the columns, where they are known."""
+    rows: int = 0
+    """How many rows it has, and its bytes when unpacked, where the file says so."""
+    size: int = 0
 
 
 def choose_columns(
-    names: Sequence[str], asked: Columns, sample: Mapping[str, Sequence[str]], source: str, types: Mapping[str, Any] | None = None
+    names: Sequence[str],
+    asked: Columns,
+    sample: Mapping[str, Sequence[str]],
+    lists: Collection[str],
+    source: str,
+    types: Mapping[str, Any] | None = None,
 ) -> Table:
     """The table with these columns.
 
@@ -83,6 +95,7 @@ def choose_columns(
         names: all columns, in order.
         asked: what the user named.
         sample: some cells of each column that holds strings.
+        lists: the columns that hold lists of words.
         source: the table's name.
         types: what the columns hold, if that is known.
     """
@@ -95,26 +108,38 @@ def choose_columns(
             is_json = bool(names) and names[0].startswith("{")
             remedy = f': this is JSON, so rename the key to "{key}" and name no column' if is_json else ""
             raise InputError(f"{source}: {key} column: expected one of the columns {listed}, got {name!r}{remedy}")
-    if asked.text is not None and asked.text not in sample:
+    if asked.text is not None and asked.text not in sample and asked.text not in lists:
         held = f"{asked.text!r} holds {(types or {}).get(asked.text, 'something else')}"
         raise InputError(f"{source}: expected a column of strings as text, {held}: name another column, or turn it into strings")
-    text = asked.text if asked.text is not None else guess_text(sample)
+    text = asked.text if asked.text is not None else guess_text(sample, lists)
     if text is None:
         raise AmbiguousTextError(
             f"{source}: expected one obvious text column, got the columns {listed}: name the text column", names
         )
     own = next((name for name in names if name.casefold() == "id" and name != text), None)
-    return Table(tuple(names), text, asked.id if asked.id is not None else own, asked.text is None and len(names) > 1)
+    is_guess = asked.text is None and len(names) > 1
+    return Table(tuple(names), text, own if asked.id is None else asked.id, is_guess, text in lists)
 
 
-def guess_text(sample: Mapping[str, Sequence[str]]) -> str | None:
-    """The one obvious candidate: called `text`, or alone in its name, alone in the table, or alone in holding prose."""
+def guess_text(sample: Mapping[str, Sequence[str]], lists: Collection[str]) -> str | None:
+    """The column to score, by one rule for every reader.
+
+    It is called `text`, or else `tokens` and holds lists of words, or else is the one obvious candidate: alone in holding
+    strings, in its name, or in holding prose.
+    """
+    by_name = [name for name in sample if str(name).strip().casefold() in _TEXT_NAMES]
+    exact = [name for name in by_name if str(name).strip().casefold() == "text"]
+    if len(exact) != 1 and WORDS in lists:
+        return WORDS
     if len(sample) == 1:
         return next(iter(sample))
-    by_name = [name for name in sample if name.strip().casefold() in _TEXT_NAMES]
-    exact = [name for name in by_name if name.strip().casefold() == "text"]
     prose = [name for name, cells in sample.items() if cells and sum(len(cell.split()) for cell in cells) / len(cells) >= _PROSE]
     return next((found[0] for found in (exact, by_name, prose) if len(found) == 1), None)
+
+
+def are_words(cells: Iterable[Any]) -> bool:
+    """Whether cells are lists of words, as they are or as JSON; of nothing that is not known."""
+    return all([are_strings(as_list(cell)) for cell in cells] or [False])
 
 
 def row_document(table: Table, row: Mapping[str, Any], source: str, number: int) -> Document:
@@ -123,7 +148,11 @@ def row_document(table: Table, row: Mapping[str, Any], source: str, number: int)
     given = None if table.id is None else row[table.id]
     columns = {name: value for name, value in row.items() if name not in (table.text, table.id)}
     own_id = None if given in (None, "") else _as_id(given)
-    marks = {key: _listed(columns[key]) for key in MARKS if key in columns}
+    marks = {key: as_list(columns[key]) for key in MARKS if key in columns}
+    if table.has_words:
+        marks[WORDS], held = as_list(held or None), ""
+        if marks[WORDS] is not None and not are_strings(marks[WORDS]):
+            raise InputError(f"expected a list of words in the column {table.text!r}, got something else")
     document = parse_row_text("" if held is None else held, own_id, marks, f"{source}:{number}")
     return with_columns(document, {name: as_json(value) for name, value in columns.items()})
 
@@ -132,7 +161,7 @@ def _as_id(value: Any) -> str | int:
     return value if isinstance(value, (str, int)) and not isinstance(value, bool) else str(as_json(value))
 
 
-def _listed(cell: Any) -> Any:
+def as_list(cell: Any) -> Any:
     """A list that a cell of text holds as JSON; anything else as it is."""
     if isinstance(cell, str) and cell.lstrip().startswith("["):
         try:

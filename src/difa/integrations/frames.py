@@ -15,7 +15,7 @@ from difa.allow import AllowList
 from difa.document import Document, Result
 from difa.errors import ConfigError, InputError
 from difa.formats.shape import flagged_words, free_name
-from difa.formats.tables import guess_text
+from difa.formats.tables import are_words, guess_text
 from difa.words import as_document, from_text
 
 if TYPE_CHECKING:
@@ -87,9 +87,9 @@ def open_frame(frame: Any) -> Frame:
 
 
 def _pandas_cells(frame: Any, name: Any) -> list[Any]:
-    """The cells of the first column of that name: pandas lets several have one."""
+    """The cells of the first column of that name, since pandas lets several have one; lists read from a file are arrays there."""
     cells: list[Any] = frame.iloc[:, list(frame.columns).index(name)].tolist()
-    return cells
+    return [cell.tolist() if type(cell).__name__ == "ndarray" else cell for cell in cells]
 
 
 def _open_rows(rows: Iterable[Any]) -> Frame:
@@ -113,8 +113,12 @@ def _text_column(table: Frame, text: Any) -> Any:
         if text not in list(table.names):
             raise InputError(f"text: expected one of the columns {listed}, got {text!r}")
         return _alone(table, text)
-    samples = {name: [cell for cell in table.cells(name)[:_SAMPLE] if isinstance(cell, str)] for name in table.names}
-    found = guess_text({name: cells for name, cells in samples.items() if cells} or samples)
+    cells = {name: table.cells(name)[:_SAMPLE] for name in table.names}
+    samples = {name: [cell for cell in held if isinstance(cell, str)] for name, held in cells.items()}
+    lists = [
+        name for name, held in cells.items() if not samples[name] and are_words(cell for cell in held if not _is_missing(cell))
+    ]
+    found = guess_text({name: held for name, held in samples.items() if held} or samples, lists)
     if found is None:
         raise InputError(f'expected one obvious text column, got the columns {listed}: name it by text="…"')
     return _alone(table, found)

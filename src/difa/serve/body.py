@@ -20,6 +20,7 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from difa.model_folder import unique_keys
 from difa.serve.settings import Settings
 
 T = TypeVar("T")
@@ -167,7 +168,7 @@ def parse(content: bytes) -> Any:
             parse_constant=_refuse_constant,
             parse_int=_whole_number,
             parse_float=_number,
-            object_pairs_hook=_unique_keys,
+            object_pairs_hook=unique_keys,
         )
     except UnicodeDecodeError as error:
         line = f"expected UTF-8, got byte 0x{content[error.start]:02x} at position {error.start}: encode the body as UTF-8"
@@ -176,6 +177,8 @@ def parse(content: bytes) -> Any:
         raise Refusal(400, "expected JSON of a few levels, got very deep nesting: send a flat object") from None
     except json.JSONDecodeError as error:
         raise Refusal(400, f"expected JSON, got something else: {error.msg} at character {error.pos}") from None
+    except ValueError as error:
+        raise Refusal(400, f"expected each key once in an object, got {error}") from None
 
 
 def _too_large(limit: int) -> Refusal:
@@ -196,10 +199,3 @@ def _number(digits: str) -> float:
     if len(digits) > _LONGEST_NUMBER or math.isinf(value := float(digits)):
         raise Refusal(400, f"expected numbers of ordinary size, got one of {len(digits)} characters that is not")
     return value
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        raise Refusal(400, "expected each key once in an object, got one twice")
-    return record

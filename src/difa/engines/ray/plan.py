@@ -21,7 +21,7 @@ from difa.errors import InputError
 from difa.formats.delimited import Piece as Rows
 from difa.formats.delimited import cut_rows, read_header
 from difa.formats.folders import files_below, matches
-from difa.formats.parquet import open_parquet, read_schema
+from difa.formats.parquet import read_schema
 from difa.formats.sources import LINES
 from difa.formats.tables import TABLES, Columns, Table
 
@@ -212,25 +212,17 @@ def _kind(source: str, path: str) -> str:
 
 
 def _look_into(file: File, asked: Columns) -> File:
-    """A table with its columns; of Parquet also rows and bytes of text, from its footer."""
+    """A table with its columns; of Parquet also rows and bytes, from its footer."""
+    if file.kind == PARQUET:
+        table = read_schema(file.location, asked, file.source)
+        return replace(file, size=table.size, rows=table.rows, table=table)
     system, path = locate(file.location)
     try:
-        with system.open_input_file(path) as handle:
-            if file.kind != PARQUET:
-                with io.BufferedReader(handle, _BLOCK) as content:
-                    separator = "\t" if file.kind == ".tsv" else None
-                    return replace(file, table=read_header(content, file.source, asked, separator))
-            footer: Any = open_parquet(handle, file.source).metadata
-            names = footer.schema.to_arrow_schema().names
-            only_words = asked.text is None and "tokens" in names and "text" not in names
-            table = None if only_words else read_schema(handle, asked, file.source)
+        with system.open_input_file(path) as handle, io.BufferedReader(handle, _BLOCK) as content:
+            separator = "\t" if file.kind == ".tsv" else None
+            return replace(file, table=read_header(content, file.source, asked, separator))
     except OSError as error:
         raise InputError(f"{file.source}: cannot be read: {error.strerror or error}") from None
-    groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
-    columns = [group.column(at) for group in groups for at in range(group.num_columns)]
-    read = ("tokens",) if table is None else (table.text, "tokens")
-    size = sum(column.total_uncompressed_size for column in columns if column.path_in_schema.split(".")[0] in read)
-    return replace(file, size=size, rows=footer.num_rows, table=table)
 
 
 def _cuts(file: File, size: int) -> list[tuple[int, int]]:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 from difa.document import Document
 from difa.engines.ray.plan import PARQUET, Piece
 from difa.engines.ray.storage import locate
 from difa.errors import InputError
 from difa.formats import PARSERS
-from difa.formats.bounds import bounded_lines, skip_line
+from difa.formats.bounds import Reads, bounded_lines, skip_line, with_newlines
 from difa.formats.delimited import Piece as Rows
 from difa.formats.delimited import read_cells
-from difa.formats.lines import parse_record
 from difa.formats.parquet import read_rows
 from difa.formats.rows import parse_row
-from difa.formats.sources import LINES
 from difa.formats.tables import Table
 
 Parse = tuple[int, Callable[[], Document | None]]  # the number of a line or row, and what makes its document
@@ -35,7 +33,7 @@ def read_piece(piece: Piece, bad: list[str] | None = None, table: Table | None =
         bad: if given, bad lines are added to it and skipped; otherwise the first one raises `InputError`.
     """
     try:
-        for number, parse in _lines(piece) if piece.kind in LINES else _rows(piece, table):
+        for number, parse in _lines(piece) if table is None else _rows(piece, table):
             try:
                 document = parse()
             except InputError as error:
@@ -57,13 +55,16 @@ def _lines(piece: Piece) -> Iterator[Parse]:
     parse = PARSERS[piece.kind]
     system, path = locate(piece.location)
     with io.BufferedReader(system.open_input_file(path), _BUFFER) as file:
-        counted = _Counted(file, piece.start)
+        text = with_newlines(file)
+        if text is not file and piece.start > 0:
+            return  # no place to cut it: the first piece has all of it
+        counted, end = _Counted(text, piece.start), piece.end if text is file else sys.maxsize
         if piece.start > 0:
             file.seek(piece.start - 1)
             counted.at -= 1
             skip_line(counted)  # the rest of a line that began before
         lines, number = bounded_lines(counted), piece.first
-        while counted.at < piece.end and (line := next(lines, None)) is not None:
+        while counted.at < end and (line := next(lines, None)) is not None:
             yield number, partial(parse, line, piece.source, number)
             number += 1
 
@@ -71,7 +72,7 @@ def _lines(piece: Piece) -> Iterator[Parse]:
 class _Counted:
     """A file that knows where it is."""
 
-    def __init__(self, file: io.BufferedReader, at: int) -> None:
+    def __init__(self, file: Reads, at: int) -> None:
         self._file, self.at = file, at
 
     def readline(self, size: int = -1, /) -> bytes:
@@ -80,24 +81,13 @@ class _Counted:
         return line
 
 
-def _rows(piece: Piece, table: Table | None) -> Iterator[Parse]:
+def _rows(piece: Piece, table: Table) -> Iterator[Parse]:
+    if piece.kind == PARQUET:
+        for number, row in read_rows(piece.location, piece.start, piece.end, label=piece.source):
+            yield number, partial(parse_row, table, row, piece.source, number)
+        return
     system, path = locate(piece.location)
-    with system.open_input_file(path) as handle:
-        if piece.kind != PARQUET and table is not None:
-            with io.BufferedReader(handle, _BUFFER) as file:
-                file.seek(piece.start)
-                for number, cells in read_cells(file, table, Rows(piece.start, piece.end - piece.start, piece.first)):
-                    yield number, partial(parse_row, table, cells, piece.source, number)
-            return
-        for number, row in read_rows(handle, piece.start, piece.end, label=piece.source):
-            if table is not None:
-                yield number, partial(parse_row, table, row, piece.source, number)
-            else:
-                yield number, partial(_parse_words, row, piece.source, number)
-
-
-def _parse_words(row: Mapping[str, Any] | str, source: str, number: int) -> Document:
-    """A row of a Parquet file that has words and no text."""
-    if isinstance(row, str):
-        raise InputError(row)
-    return parse_record({key: row[key] for key in ("id", "tokens") if key in row}, f"{source}:{number}")
+    with io.BufferedReader(system.open_input_file(path), _BUFFER) as file:
+        file.seek(piece.start)
+        for number, cells in read_cells(file, table, Rows(piece.start, piece.end - piece.start, piece.first)):
+            yield number, partial(parse_row, table, cells, piece.source, number)
