@@ -28,7 +28,7 @@ def test_finds_the_word_that_does_not_belong(model):
     assert worst.is_anomaly
     assert worst.p_value < 0.01
     assert result.text[worst.start : worst.end] == worst.text
-    assert set(worst.evidence) == {"language", "phrase", "tone", "critic", "form", "neighbour"}
+    assert set(worst.evidence) == {"language", "phrase", "tone", "critic", "form", "faults", "neighbour"}
     assert result.score > np.median(model.decision_scores_)
 
 

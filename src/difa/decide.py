@@ -121,7 +121,18 @@ def rank(detector: Detector, scored: Scored) -> Scored:
         meant = detector.suggest(scored.documents[at], position - scored.starts[at])
         if meant is not None:
             suggestions[position] = meant
+    faults: dict[int, str] = {}
+    for at in dict.fromkeys(documents.tolist()):
+        start, end = scored.starts[at], scored.starts[at + 1]
+        found = detector.name_faults(scored.documents[at]) if detector.has_faults(scored.evidence[start:end]) else {}
+        faults |= {start + position: kind for position, kind in found.items() if word_p[start + position] <= UNUSUAL}
     flags = np.zeros(len(word_p), bool), np.zeros(len(document_p), bool)
     return replace(
-        scored, word_p=word_p, document_p=document_p, suggestions=suggestions, word_flags=flags[0], document_flags=flags[1]
+        scored,
+        word_p=word_p,
+        document_p=document_p,
+        suggestions=suggestions,
+        faults=faults,
+        word_flags=flags[0],
+        document_flags=flags[1],
     )

@@ -29,6 +29,7 @@ from difa.runtime.threads import core_count
 from difa.views import View
 from difa.views.critic import CriticView
 from difa.views.critic.statistics import NEIGHBOURS
+from difa.views.faults import FaultsView
 
 C = TypeVar("C", bound=HasDocuments)
 
@@ -127,6 +128,16 @@ class Detector:
         first = max(0, position - NEIGHBOURS)  # not the whole document: it may be long, and full of such words
         around = [word.text for word in document.words[first : position + NEIGHBOURS + 1]]
         return critic.statistics.suggest(around, position - first)
+
+    def has_faults(self, evidence: FloatArray) -> bool:
+        """Whether words with this evidence, (T, views), belong to a fault that has a name."""
+        names = self.evidence_names
+        return "faults" in names and bool(evidence[:, names.index("faults")].any())
+
+    def name_faults(self, document: Document) -> dict[int, str]:
+        """The faults of a document that have a name, by the positions of their words."""
+        view = next((view for view in self.views if isinstance(view, FaultsView)), None)
+        return view.name_faults([word.text for word in document.words]) if view else {}
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores, chunk by chunk."""

@@ -72,6 +72,8 @@ class WordScore:
     """What an unusual word may have been meant to be, if it looks like a slip."""
     allowed: bool = False
     """Whether someone said that it is normal: its score is then 0, and it plays no part in that of its document."""
+    fault: str | None = None
+    """The fault that an unusual word belongs to, if that has a name: "placeholder"."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,8 @@ class Scored:
     document_p: FloatArray = field(default_factory=lambda: np.empty(0))  # (D,) once ranked
     suggestions: Mapping[int, str] = field(default_factory=dict)
     """What words may have been meant to be, by their position among all words."""
+    faults: Mapping[int, str] = field(default_factory=dict)
+    """Faults that words belong to, likewise."""
     word_flags: BoolArray = field(default_factory=lambda: np.empty(0, bool))  # (T,) once ranked
     document_flags: BoolArray = field(default_factory=lambda: np.empty(0, bool))  # (D,) once ranked
     judged_by: str | None = None
@@ -198,6 +202,7 @@ class Scored:
             np.array([word.p_value for word in words], dtype=float),
             np.array([result.p_value], dtype=float),
             {at: word.suggestion for at, word in enumerate(words) if word.suggestion is not None},
+            {at: word.fault for at, word in enumerate(words) if word.fault is not None},
             np.array([word.is_anomaly for word in words], dtype=bool),
             np.array([result.is_anomaly], dtype=bool),
             result.judged_by,
@@ -209,12 +214,13 @@ class Scored:
             return self
         spans = [range(self.starts[at], self.starts[at + 1]) for at in chosen]
         words = np.fromiter(chain.from_iterable(spans), np.intp)
-        old = enumerate(words.tolist()) if self.suggestions else ()
+        position = {old: new for new, old in enumerate(words.tolist())} if self.suggestions or self.faults else {}
         rows = np.array(chosen, dtype=np.intp)
         return replace(
             self,
             documents=[self.documents[at] for at in chosen],
-            suggestions={new: self.suggestions[at] for new, at in old if at in self.suggestions},
+            suggestions={position[at]: meant for at, meant in self.suggestions.items() if at in position},
+            faults={position[at]: kind for at, kind in self.faults.items() if at in position},
             **{name: getattr(self, name)[words] for name in _OF_WORDS},
             **{name: getattr(self, name)[rows] for name in _OF_DOCUMENTS},
         )
@@ -243,10 +249,15 @@ class Scored:
             return ""
         start, words = self.starts[at], self.documents[at].words
         flagged = sorted(self.flagged(at), key=lambda position: float(self.word_p[position]))
-        if flagged:
-            named = list(dict.fromkeys(words[position - start].text for position in flagged))[:_NAMED]
-            return f"unusual word{'s' if len(named) > 1 else ''}: {', '.join(named)}"
-        return "no single word stands out: the text as a whole is unlike the normal ones"
+        by_kind: dict[str, dict[str, None]] = {}  # ordered sets: a fault is named before what merely is unusual
+        for position in sorted(flagged, key=lambda position: position not in self.faults):
+            kind = self.faults.get(position, "")
+            by_kind.setdefault(kind, {})[words[position - start].text] = None
+        parts = []
+        for kind, named in by_kind.items():
+            label = kind or f"unusual word{'s' if len(named) > 1 else ''}"
+            parts.append(f"{label}: {(' ' if kind else ', ').join([*named][:_NAMED])}")
+        return "; ".join(parts) or "no single word stands out: the text as a whole is unlike the normal ones"
 
     def records(self, first: int = 0, last: int | None = None) -> list[dict[str, Any]]:
         """The fields of the command line's JSON, in its order; `columns` and `allowed` only where there are some.
@@ -313,6 +324,9 @@ class Scored:
         ]
         for at in np.flatnonzero(self.allowed[start:end]).tolist():
             words[at]["allowed"] = True
+        for at, kind in self.faults.items():
+            if start <= at < end:
+                words[at - start]["fault"] = kind
         return words
 
 

@@ -4,9 +4,9 @@ Anomalies show in a document in different ways: one word stands out, a few do, o
 evidence, the mean of the three highest and the mean of all are traits, of the fused words and of single views. The highest of
 many words is higher than that of few, so what the length alone explains is taken off each trait: a slope on the logarithm of
 the length, fitted on normal documents. Each trait is then ranked among normal documents, so that all are on one scale. The prior
-score is the root mean square of some of them. It
-is never below a fixed share of the evidence of the highest word, so that one word can make a document, nor below one of the mean
-rarity of its words, so that foreign text does. A feed adds what it teaches about traits, as it does about words (`fuse`):
+score is the root mean square of some of them. It is never below a fixed share of the evidence of the highest word, so that one
+word can make a document, nor below one of the mean rarity of its words, so that foreign text does, nor below one of its rarest
+fault. A feed adds what it teaches about traits, as it does about words (`fuse`):
 
     S = prior + w · √(mean of log² R_trait)
 """
@@ -32,10 +32,13 @@ _PRIOR = (
     ("neighbour", MEAN),
 )
 _FOREIGN = ("language", MEAN)
+_FAULT = ("faults", HIGHEST)
 _LEARNED = ((WORDS, MEAN), *((HEAD, kind) for kind in (HIGHEST, THREE, MEAN)))
 _TOP = 3
 _ONE_WORD = 0.7  # share of the highest word's evidence that a document's score has at least
 _FOREIGN_TEXT = 0.5  # the same for the mean rarity of its words
+_ONE_FAULT = 3.0  # how much less than the evidence of its rarest fault it has at least: much text has small faults
+_NOTHING = -1e6  # of a trait that a document does not have: no length makes that unusual
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ class DocumentScore:
         score = np.maximum(np.sqrt((evidence[:, of_prior] ** 2).mean(axis=1)), one_word)
         if _FOREIGN in known:
             score = np.maximum(score, _FOREIGN_TEXT * evidence[:, known.index(_FOREIGN)])
+        if _FAULT in known:
+            score = np.maximum(score, evidence[:, known.index(_FAULT)] - _ONE_FAULT)
         if self.curves is not None:
             score = score + self.weight * np.sqrt((self.curves.gain(evidence, folds) ** 2).mean(axis=1))
         return np.asarray(score)
@@ -131,7 +136,7 @@ def _slopes(traits: FloatArray, log_lengths: FloatArray) -> FloatArray:
 
 def _at_one_word(traits: FloatArray, slopes: FloatArray, lengths: Sequence[int]) -> FloatArray:
     """The traits as they would be in documents of one word: (documents, traits)."""
-    return np.asarray(traits - _log_lengths(lengths)[:, None] * slopes)
+    return np.where(traits > 0, traits - _log_lengths(lengths)[:, None] * slopes, _NOTHING)
 
 
 def trait_names(views: Sequence[str]) -> list[str]:
@@ -140,7 +145,7 @@ def trait_names(views: Sequence[str]) -> list[str]:
 
 
 def _traits(views: Sequence[str]) -> list[tuple[str, str]]:
-    return [trait for trait in (*_PRIOR, _FOREIGN, *_LEARNED) if trait[0] in (WORDS, *views)]
+    return [trait for trait in (*_PRIOR, _FOREIGN, _FAULT, *_LEARNED) if trait[0] in (WORDS, *views)]
 
 
 def describe(fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], views: Sequence[str]) -> FloatArray:

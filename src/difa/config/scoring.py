@@ -70,7 +70,7 @@ class PerturbConfig:
         check(bool(self.kinds) and set(self.kinds) <= set(known), self, "kinds", f"some of {', '.join(known)}")
 
 
-PRIOR_WEIGHTS = {"critic": 1.0, "tone": 1.0, "language": 0.7, "phrase": 0.7, "form": 0.5, "neighbour": 0.25}
+PRIOR_WEIGHTS = {"critic": 1.0, "tone": 1.0, "language": 0.7, "phrase": 0.7, "form": 0.5, "faults": 0.25, "neighbour": 0.25}
 """Chosen on the average of eight labelled sets, so that no set loses more than .01 (docs/choices.md): what is merely new in its
 form or meaning alarms form and neighbour view more often than the others."""
 

@@ -10,11 +10,11 @@ DEFAULT_ENCODER = "minilm"
 NO_ENCODER = "none"
 """In the place of an encoder's name: words are read as strings alone."""
 
-VIEW_NAMES = ("language", "phrase", "tone", "critic", "form", "neighbour", "semantic")
+VIEW_NAMES = ("language", "phrase", "tone", "critic", "form", "faults", "neighbour", "semantic")
 """All views there are: each is the module of that name in `difa.views`."""
-FULL_VIEWS = ("language", "phrase", "tone", "critic", "form", "neighbour")
+FULL_VIEWS = ("language", "phrase", "tone", "critic", "form", "faults", "neighbour")
 PAPER_VIEWS = ("semantic", "form")
-FAST_VIEWS = ("language", "phrase", "tone", "critic", "form")
+FAST_VIEWS = ("language", "phrase", "tone", "critic", "form", "faults")
 
 
 @dataclass(frozen=True)

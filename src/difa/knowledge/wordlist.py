@@ -154,3 +154,21 @@ def check_language(language: object) -> str | None:
     if language is not None and language not in _languages():
         raise ConfigError(f"language: expected one that wordfreq knows or none, got {language!r:.40}")
     return language if isinstance(language, str) else None
+
+
+_NEIGHBOURS = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "fi", "tr", "ru", "ar", "zh", "ja", "ko")
+_EVERYDAY = 400  # commonest words of a language
+
+
+def everyday_languages(folded: str) -> tuple[str, ...]:
+    """Those of some large languages that have a word, in plain form, among their commonest."""
+    return _everyday().get(folded, ())
+
+
+@lru_cache(maxsize=1)
+def _everyday() -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for language in _NEIGHBOURS:
+        for word in common_words(language, _EVERYDAY):
+            found[word] = (*found.get(word, ()), language)
+    return found

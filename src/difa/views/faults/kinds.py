@@ -1,0 +1,333 @@
+"""The kinds of faults that have a name, each found by a plain rule or a library.
+
+A rule reads the words of a document and gives the faults that it finds: runs of words, and what was meant where that is clear.
+Whether a fault is news is not decided here: the view asks how many normal documents have one of its kind. To add a kind, write
+a function and add a line to `KINDS`.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from difa.knowledge.spelling import is_comparable, run_together
+from difa.knowledge.wordlist import WordList, everyday_languages, plain, word_list
+
+
+@dataclass(frozen=True)
+class Found:
+    """Words from `first` up to, but not including, `end`; and what was meant, if that is clear."""
+
+    first: int
+    end: int
+    meant: str | None = None
+
+
+class Text:
+    """The words of a document as rules read them."""
+
+    def __init__(self, words: Sequence[str], language: str | None) -> None:
+        self.words, self.language = words, language
+
+    @cached_property
+    def known(self) -> WordList:
+        """The list of the corpus' language; one that knows nothing where there is none."""
+        return word_list(self.language)
+
+    @cached_property
+    def joined(self) -> str:
+        """The words with one space between them."""
+        return " ".join(self.words)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        starts, at = [], 0
+        for word in self.words:
+            starts.append(at)
+            at += len(word) + 1
+        return starts
+
+    def matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], Found]]:
+        """Where a pattern matches the joined words."""
+        for match in pattern.finditer(self.joined):
+            first = bisect_right(self._starts, match.start()) - 1
+            yield match, Found(first, bisect_right(self._starts, max(match.start(), match.end() - 1)))
+
+    def runs(self, belongs: Callable[[str], bool], least: int, *, over_marks: bool = True) -> Iterator[Found]:
+        """Runs of words that belong, of at least so many; marks between them do not end a run."""
+        first, count, last = 0, 0, 0
+        for at, word in enumerate([*self.words, ""]):
+            if at < len(self.words) and belongs(word):
+                first, count, last = (first if count else at), count + 1, at
+            elif at == len(self.words) or not over_marks or any(map(str.isalnum, word)):
+                if count >= least:
+                    yield Found(first, last + 1)
+                count = 0
+
+
+def _broken_encoding(text: Text) -> Iterator[Found]:
+    """Text that was read in another encoding than it was written in, as ftfy tells it; or U+FFFD, which stands for lost bytes."""
+    if text.joined.isascii():
+        return
+    import ftfy
+    from ftfy.badness import is_bad
+
+    words, at = text.words, 0
+    while at < len(words):
+        end = at + 1
+        while end < len(words) and (_is_odd_mark(words[end]) or (_is_odd_mark(words[end - 1]) and not words[end].isascii())):
+            end += 1
+        whole = "".join(words[at:end])
+        fixed = whole if whole.isascii() else ftfy.fix_encoding(whole)
+        if fixed != whole and (is_bad(whole) or end - at == 1):
+            yield Found(at, end, fixed)
+        else:
+            yield from (Found(lost, lost + 1) for lost in range(at, end) if "�" in words[lost])
+        at = end
+
+
+def _is_odd_mark(word: str) -> bool:
+    """Whether it is a mark outside ASCII, or a letter with an accent by itself: what broken encodings are full of."""
+    return len(word) <= 2 and not word.isascii() and not word.isalnum()
+
+
+_TAGS = """
+    a abbr article aside b blockquote body br button center code dd del div dl dt em font footer form h1 h2 h3
+    h4 h5 h6 head header hr html i iframe img input ins label li link main meta nav ol option p pre s script
+    section select small span strong style sub sup table tbody td textarea th thead title tr tt u ul video
+"""
+_TAG = re.compile(rf"< ?/? ?(?:{'|'.join(_TAGS.split())})(?: [^<>]{{0,200}}=[^<>]{{0,200}})? ?/? ?>", re.IGNORECASE)
+_ENTITY = re.compile(r"& ?(#(?: ?\d){2,6}|# ?x ?[0-9a-f]{2,6}|[a-z]{2,8}) ?;", re.IGNORECASE)
+_MARKDOWN = re.compile(
+    r"\*\* ?\w[^*]{0,80}? ?\*\*|(?<!\w)__ ?\w[^_]{0,80}? ?__(?!\w)|\[ ?[^\[\]]{1,80} ?\] ?\( ?https?://|```|^#{1,6} "
+)
+
+
+def _markup(text: Text) -> Iterator[Found]:
+    """Tags and entities of HTML, and signs of Markdown."""
+    if "<" in text.joined:
+        yield from (found for _, found in text.matches(_TAG))
+    if "&" in text.joined:
+        for match, found in text.matches(_ENTITY):
+            entity = f"&{match[1].replace(' ', '')};"
+            if (meant := html.unescape(entity)) != entity:
+                yield Found(found.first, found.end, meant if meant.strip() else None)
+    if any(sign in text.joined for sign in ("**", "__", "](", "] (", "```", "#")):
+        yield from (found for _, found in text.matches(_MARKDOWN))
+
+
+_PLACEHOLDER = re.compile(
+    r"\{\{ ?[^{}]{0,60}? ?\}\}|\$ ?\{ ?[\w. ]{1,40}\}|\{ ?[A-Za-z_]\w{0,30} ?\}|\{ ?\d? ?\}|%% ?\w{1,30} ?%%"
+    r"|(?<![\w%])% ?(?:\( ?\w{1,30} ?\) ?)?[sdifr](?!\w)"
+    r"|\[ ?(?:[A-Z]{2}[A-Z _-]{0,40}|(?i:insert|your|name|date|company|enter)[\w _'-]{0,40}) ?\]"
+    r"|< ?(?:INSERT|YOUR|ENTER|NAME)[\w _-]{0,40} ?>"
+    r"|(?<!\w)(?:TODO|FIXME|TBD|XXX|CHANGEME|PLACEHOLDER)(?!\w)"
+)
+
+
+def _placeholder(text: Text) -> Iterator[Found]:
+    """Places of a template that nobody filled in."""
+    if any(sign in text.joined for sign in "{%[<") or _SHOUTED.search(text.joined):
+        yield from (found for _, found in text.matches(_PLACEHOLDER))
+
+
+_SHOUTED = re.compile(r"TODO|FIXME|TBD|XXX|CHANGEME|PLACEHOLDER")
+_LOREM_LIST = """
+    lorem ipsum dolor sit amet consectetur consectetuer adipiscing adipisicing elit sed eiusmod tempor
+    incididunt labore dolore magna aliqua enim minim veniam quis nostrud exercitation ullamco laboris nisi
+    aliquip commodo consequat duis aute irure reprehenderit voluptate velit esse cillum fugiat nulla pariatur
+    excepteur sint occaecat cupidatat proident sunt culpa officia deserunt mollit anim laborum vestibulum
+    curabitur pellentesque vivamus suspendisse ultricies
+"""
+_LOREM = frozenset(_LOREM_LIST.split())
+
+
+def _filler(text: Text) -> Iterator[Found]:
+    """Three words of lorem ipsum or more in a row, with short words between them."""
+    for found in text.runs(lambda word: word.lower() in _LOREM or len(word) <= 2, 3):
+        places = [at for at in range(found.first, found.end) if text.words[at].lower() in _LOREM]
+        if len(places) >= 3:
+            yield Found(places[0], places[-1] + 1)
+
+
+_ENDS = frozenset(".!?…:;。！？)]}\"'”’»*-–—|>")
+_OPEN_WORDS_LIST = """
+    the a an and or but of to in on at by for with from into as that which who whose because if when while
+    than is are was were be been has have had will would can could should may might must do does did not this
+    these those its their our your my his her und oder aber der die das den dem des ein eine einen mit von zu
+    im am für auf als dass weil wenn ist sind war nicht le la les un une des du de et ou mais à pour avec que
+    qui dans sur est sont el los las una y o pero con por para en es son
+"""
+_OPEN_WORDS = frozenset(_OPEN_WORDS_LIST.split())
+
+
+def _no_end(text: Text) -> Iterator[Found]:
+    """A text whose last word is not followed by a mark that ends a sentence."""
+    if len(text.words) >= 3 and text.words[-1][-1:] not in _ENDS and text.words[-1].isalnum():
+        yield Found(len(text.words) - 1, len(text.words))
+
+
+def _cut_off(text: Text) -> Iterator[Found]:
+    """A text that ends with a word or a mark after which something must follow."""
+    if len(text.words) >= 3 and (text.words[-1].lower() in _OPEN_WORDS or text.words[-1] in {",", "(", "[", "“", "&"}):
+        yield Found(len(text.words) - 1, len(text.words))
+
+
+_REPEATED_LIST = """
+    that had is was her you very really no so blah ha bye die der das sie nous vous
+"""
+_MAY_STAND_TWICE = frozenset(_REPEATED_LIST.split())
+
+
+def _doubled_word(text: Text) -> Iterator[Found]:
+    """A word that stands twice in a row."""
+    folded = [word.lower() for word in text.words]
+    for at in range(1, len(folded)):
+        word = folded[at]
+        if word != folded[at - 1] or not word.isalpha() or len(word) == 1 or word in _MAY_STAND_TWICE:
+            continue
+        if word not in folded[max(0, at - 3) : at - 1]:  # three times and more are a refrain
+            yield Found(at - 1, at + 1, text.words[at - 1])
+
+
+_COMMON = 2e-6  # share of running text of each part of words that were run together, and of one that was torn apart
+_RARE = 3e-9  # share up to which a word is unknown
+
+
+def _glued_words(text: Text) -> Iterator[Found]:
+    """An unknown word that is two common ones, written without the space between them."""
+    for at, word in enumerate(text.words) if text.known else ():
+        if len(word) >= 7 and word[1:].islower() and word.isalpha() and (pair := _glued(plain(word), text.language)):
+            yield Found(at, at + 1, pair)
+
+
+@lru_cache(maxsize=1 << 14)
+def _glued(folded: str, language: str | None) -> str | None:
+    known = word_list(language)
+    pair = None if known.exact(folded) > _RARE else run_together(folded, known.exact)
+    if pair is None or (shortest := min(map(len, pair))) < 2:
+        return None
+    # The shorter a part, the more common it must be: nearly every unknown word has some short word at its end.
+    return " ".join(pair) if min(map(known.exact, pair)) >= _COMMON * 10.0 ** max(0, 4 - shortest) else None
+
+
+def _torn_word(text: Text) -> Iterator[Found]:
+    """Two neighbours, at least one of them unknown, that are a common word together."""
+    if not text.known:
+        return
+    folded = [plain(word) for word in text.words]
+    for at in range(1, len(folded)):
+        first, second = folded[at - 1], folded[at]
+        if not (first.isalpha() and second.isalpha()) or len(first) + len(second) < 6 or not is_comparable(first + second):
+            continue
+        is_torn = min(text.known.exact(first), text.known.exact(second)) <= 1e-7 and text.known.exact(first + second) >= _COMMON
+        if is_torn and first not in ("a", "i", "o"):
+            yield Found(at - 1, at + 1, first + second)
+
+
+def _capitals(text: Text) -> Iterator[Found]:
+    """Four words or more in a row in capitals."""
+    yield from text.runs(lambda word: len(word) > 1 and word.isupper() and word.isalpha(), 4)
+
+
+_HIDDEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\x00-\x08\x0b\x0e-\x1f]"
+)
+_JOINERS = {"\u200c", "\u200d"}  # letters of some scripts and parts of emoji are joined by these
+
+
+def _hidden_character(text: Text) -> Iterator[Found]:
+    """Characters that nobody sees."""
+    if text.joined.isascii() and text.joined.isprintable():
+        return
+    for at, word in enumerate(text.words):
+        hidden = set(_HIDDEN.findall(word))
+        if hidden - _JOINERS or (hidden and any(c.isascii() and c.isalpha() for c in word)):
+            yield Found(at, at + 1, _HIDDEN.sub("", word) or None)
+
+
+def _look_alike(text: Text) -> Iterator[Found]:
+    """Letters of two alphabets in one word, such as a Cyrillic letter in a Latin one."""
+    if text.joined.isascii():
+        return
+    for at, word in enumerate(text.words):
+        if not word.isascii() and len({script for c in word if (script := _script(c))}) > 1:
+            yield Found(at, at + 1)
+
+
+def _script(character: str) -> str:
+    """Latin, Cyrillic or Greek; empty for everything else."""
+    name = unicodedata.name(character, "") if character.isalpha() else ""
+    return next((script for script in ("LATIN", "CYRILLIC", "GREEK") if name.startswith(script)), "")
+
+
+_PASSAGE = 8  # words in a row that decide whether a passage is in another language, and of a shorter text at least five
+_FOREIGN_SHARE = 0.5  # of them must be everyday words of one other language
+_SEEN_HERE = 1e-5  # and rarer than this in the corpus' own language
+
+
+def _other_language(text: Text) -> Iterator[Found]:
+    """Words in a row of which many are everyday words of one other language, and rare in the corpus' own."""
+    if not text.known:
+        return
+    places = [at for at, word in enumerate(text.words) if word.isalpha()]
+    rare = [text.known.exact(plain(text.words[at])) < _SEEN_HERE for at in places]
+    size = min(_PASSAGE, len(places))
+    foreign = [False] * len(places)
+    for first in range(len(places) - size + 1) if size >= 5 else ():
+        window = range(first, first + size)
+        strange = [at for at in window if rare[at]]
+        if len(strange) >= _FOREIGN_SHARE * size and _share_a_language([text.words[places[at]] for at in strange], size):
+            foreign[first : first + size] = [at in strange or foreign[at] or not rare[at] for at in window]
+    run: list[int] = []
+    for at, is_foreign in enumerate([*foreign, False]):
+        if is_foreign:
+            run.append(places[at])
+        elif run:
+            yield Found(run[0], run[-1] + 1)
+            run = []
+
+
+def _share_a_language(words: Sequence[str], size: int) -> bool:
+    """Whether one language has most of these among its everyday words."""
+    votes = Counter(language for word in words for language in everyday_languages(plain(word)))
+    return bool(votes) and max(votes.values()) >= _FOREIGN_SHARE * size
+
+
+_LONG_RUN = 40
+
+
+def _long_run(text: Text) -> Iterator[Found]:
+    """A run of many characters without a space that is no web address."""
+    for at, word in enumerate(text.words):
+        if (
+            len(word) >= _LONG_RUN
+            and any(map(str.isalnum, word))
+            and not word.lower().startswith(("http://", "https://", "www."))
+        ):
+            yield Found(at, at + 1)
+
+
+KINDS: Mapping[str, tuple[Callable[[Text], Iterator[Found]], str]] = {
+    "broken encoding": (_broken_encoding, "has a broken encoding"),
+    "markup": (_markup, "is markup"),
+    "placeholder": (_placeholder, "is a placeholder"),
+    "filler text": (_filler, "is filler text"),
+    "cut off": (_cut_off, "is where the text breaks off"),
+    "no end": (_no_end, "is where the text ends without a mark"),
+    "doubled word": (_doubled_word, "stands twice"),
+    "glued words": (_glued_words, "is two words written as one"),
+    "torn word": (_torn_word, "is a word torn apart"),
+    "capitals": (_capitals, "is part of a passage in capitals"),
+    "hidden character": (_hidden_character, "has a hidden character"),
+    "look-alike letters": (_look_alike, "has letters of two alphabets"),
+    "another language": (_other_language, "is part of a passage in another language"),
+    "long run": (_long_run, "is a very long run without spaces"),
+}
+"""By name, which users read: the rule, and what a sentence says of a word that belongs to such a fault."""

@@ -1,0 +1,99 @@
+"""Each kind of fault by its rule, and what the view makes of how rare it is."""
+
+import numpy as np
+import pytest
+
+from difa import DiFA
+from difa.document import Encoded
+from difa.views.faults import FaultsView
+from difa.views.faults.kinds import KINDS, Text
+from difa.words import split_words
+
+
+def read(text):
+    words = tuple(word.text for word in split_words(text))
+    return Encoded(words, np.zeros((len(words), 0)), np.ones(len(words), dtype=np.int64))
+
+
+def faults_of(text, language="en"):
+    """The faults of a text: kind, words, and what was meant."""
+    words = [word.text for word in split_words(text)]
+    found = {kind: list(find(Text(words, language))) for kind, (find, _) in KINDS.items()}
+    return [(kind, " ".join(words[f.first : f.end]), f.meant) for kind, items in found.items() for f in items]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("It is the authorâ€™s book.", ("broken encoding", "authorâ € ™s", "author’s")),
+        ("We met in a cafÃ© in town.", ("broken encoding", "cafÃ ©", "café")),
+        ("He said � and left.", ("broken encoding", "�", None)),
+        ("One line <br> another line.", ("markup", "< br >", None)),
+        ("Salt &amp; pepper are here.", ("markup", "& amp ;", "&")),
+        ("This is **very** important.", ("markup", "** very **", None)),
+        ("Dear {{first_name}}, welcome.", ("placeholder", "{{ first_name }}", None)),
+        ("You have %s new messages.", ("placeholder", "% s", None)),
+        ("Sent to ${EMAIL} today.", ("placeholder", "$ { EMAIL }", None)),
+        ("Call [INSERT NUMBER] now.", ("placeholder", "[ INSERT NUMBER ]", None)),
+        ("TODO: describe it.", ("placeholder", "TODO", None)),
+        ("It is lorem ipsum dolor sit amet.", ("filler text", "lorem ipsum dolor sit amet", None)),
+        ("This package provides the", ("cut off", "the", None)),
+        ("This package provides tools", ("no end", "tools", None)),
+        ("It is in in the garden.", ("doubled word", "in in", "in")),
+        ("We sell gardenfurniture here.", ("glued words", "gardenfurniture", "garden furniture")),
+        ("He was slipp ed in the rain.", ("torn word", "slipp ed", "slipped")),
+        ("PLEASE ANSWER ME NOW or never.", ("capitals", "PLEASE ANSWER ME NOW", None)),
+        ("The par\u00adcel is here.", ("hidden character", "\u00ad", None)),
+        ("Log in to p\u0430ypal now.", ("look-alike letters", "p\u0430ypal", None)),
+        ("Das ist nicht mein Haus, das ist deins.", ("another language", "Das ist nicht mein Haus , das ist deins", None)),
+        (f"See {'x' * 60} there.", ("long run", "x" * 60, None)),
+    ],
+)
+def test_a_fault_is_found_and_named(text, fault):
+    assert fault in faults_of(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A discount of 5 % is fine, isn’t it? “Yes” – of course…",
+        "The naïve résumé of the café was read twice.",
+        "I know that that is true, and he had had enough.",
+        "See https://example.org/a/very/long/path/to/some/page/that/goes/on for more.",
+        "NASA and ESA met in Paris (France) [today].",
+        "If a < b and b > c, stop. R&D; that is all.",
+    ],
+)
+def test_ordinary_text_has_no_faults(text):
+    assert faults_of(text) == []
+
+
+def test_no_rule_needs_a_language():
+    assert faults_of("gardenfurniture is in in {{place}}.", None) == [
+        ("placeholder", "{{ place }}", None),
+        ("doubled word", "in in", "in"),
+    ]
+    assert faults_of("") == []
+
+
+def test_a_fault_counts_as_far_as_it_is_rare():
+    plain, marked = [read("A plain text.")] * 90, [read("A <br> text.")] * 10
+    rare, common = FaultsView.fit([*plain, *marked[:1]], "en"), FaultsView.fit(marked, "en")
+    (raw,) = rare.raw([read("Another <br> text.")])
+    assert raw.tolist() == pytest.approx([0, *[np.log(92 / 1.5)] * 3, 0, 0])
+    assert common.raw([read("Another <br> text.")])[0].max() < 0.1, "a corpus of HTML has no HTML fault"
+    assert common.name_faults(["<", "br", ">"]) == {}
+    assert rare.name_faults(["A", "<", "br", ">"]) == dict.fromkeys([1, 2, 3], "markup")
+    reasons = rare.explain(read("The authorâ€™s <br>"))
+    assert reasons[1][0].plain == "has a broken encoding: probably 'author’s'"
+    assert reasons[0][0].weight == 0.0
+
+
+@pytest.mark.parametrize("preset", ["fast", "full"])
+def test_a_document_with_a_rare_fault_is_flagged_and_the_fault_is_named(preset, fast_model, model):
+    fitted: DiFA = {"fast": fast_model, "full": model}[preset]
+    (result,) = fitted.score(["Dear {{customer_name}}, thank you for the quick reply to my question."], fpr=0.05)
+    assert result.is_anomaly
+    assert {word.fault for word in result.words if word.is_anomaly} >= {"placeholder"}
+    assert "placeholder: {{" in result.summary
+    assert result.to_dict()["words"][1]["fault"] == "placeholder"
