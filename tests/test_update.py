@@ -15,7 +15,7 @@ from difa.views.critic.counts import CorpusCounts
 from difa.views.critic.statistics import STATISTICS, Statistics
 from difa.views.form import FormView
 from difa.views.language import LanguageView
-from difa.views.neighbour import NeighbourView, crowded
+from difa.views.neighbour import NeighbourView, crowded_rows
 from difa.views.stored_words import unpack
 from difa.views.tone import ToneView
 from difa.words import from_text, from_tokens
@@ -218,9 +218,9 @@ class TestViews:
 
     def test_those_that_leave_have_another_close_by(self):
         rows = np.array([[0.0], [0.1], [5.0], [5.05], [9.0]], dtype=np.float32)
-        assert crowded(rows, 0) == []
-        assert sorted(crowded(rows, 2)) == [0, 2]
-        assert len(set(crowded(rows, 4))) == 4
+        assert crowded_rows(rows, 0) == []
+        assert sorted(crowded_rows(rows, 2)) == [0, 2]
+        assert len(set(crowded_rows(rows, 4))) == 4
 
 
 class TestCommand:

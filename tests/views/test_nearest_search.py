@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from difa.views.neighbour.nearest_search import _LEAST, NearestSearch
+from difa.views.neighbour.nearest_search import LARGE, NearestSearch
 
 
 def compared_one_by_one(bank, vectors):
@@ -25,7 +25,7 @@ def make(rng, kind, count):
 
 @pytest.mark.parametrize("kind", ["all directions alike", "few directions", "flat", "repeated", "far away"])
 def test_the_nearest_row_whatever_the_shape_of_the_bank(rng, kind):
-    bank, vectors = make(rng, kind, _LEAST + 10), make(rng, kind, _LEAST)
+    bank, vectors = make(rng, kind, LARGE + 10), make(rng, kind, LARGE)
     squares, nearest = NearestSearch(bank, threads=2).find(vectors)
     expected, which = compared_one_by_one(bank, vectors)
     assert squares == pytest.approx(expected, rel=1e-12)
@@ -33,7 +33,7 @@ def test_the_nearest_row_whatever_the_shape_of_the_bank(rng, kind):
 
 
 def test_few_and_many_vectors_give_the_same_bits(rng):
-    bank, vectors = make(rng, "few directions", 2 * _LEAST), make(rng, "few directions", _LEAST + 100)
+    bank, vectors = make(rng, "few directions", 2 * LARGE), make(rng, "few directions", LARGE + 100)
     nearest = NearestSearch(bank)
     together, _ = nearest.find(vectors)  # with bounds
     alone, _ = nearest.find(vectors[-50:])  # without

@@ -3,7 +3,7 @@ import pytest
 
 from difa.config import NeighbourConfig
 from difa.document import Encoded
-from difa.views.neighbour import NeighbourView, choose
+from difa.views.neighbour import NeighbourView, choose_rows
 
 
 def document(words, vectors):
@@ -34,11 +34,11 @@ def test_bit_for_bit_the_same_alone_or_in_company(rng):
 
 def test_the_bank_is_bounded_and_shared_between_frequent_and_rare_words(rng):
     words = ["the"] * 810 + [f"rare{number}" for number in range(190)]
-    picked = [words[position] for position in choose(words, 100, rng)]
+    picked = [words[position] for position in choose_rows(words, 100, rng)]
     assert len(picked) == 100
     # By chance "the" would have 81 places; in proportion to c^¾ it has 152 of 342, less than half.
     assert 35 <= picked.count("the") <= 55
-    assert choose(words, 5000, rng).tolist() == list(range(1000))
+    assert choose_rows(words, 5000, rng).tolist() == list(range(1000))
 
 
 def test_a_bank_of_part_of_a_corpus_is_as_dense_as_one_of_all():
@@ -48,6 +48,6 @@ def test_a_bank_of_part_of_a_corpus_is_as_dense_as_one_of_all():
     shares = []
     for corpus in (words, part):
         rng = np.random.default_rng(0)
-        picked = [corpus[position] for position in choose(corpus, 1000, rng)]
+        picked = [corpus[position] for position in choose_rows(corpus, 1000, rng)]
         shares.append(sum(word in ("the", "of") for word in picked) / 1000)
     assert shares[0] == pytest.approx(shares[1], abs=0.05)

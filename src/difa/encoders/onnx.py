@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PAD_TO = 4  # padded lengths are multiples of this: few distinct lengths, few wasted positions
 _CHUNK = 1024  # documents tokenised, run and pooled together
-_LEAST_TOKENS = 256  # smaller batches than this are not split to occupy more threads
+_MIN_TOKENS = 256  # smaller batches than this are not split to occupy more threads
 
 
 class OnnxEncoder:
@@ -114,7 +114,7 @@ class OnnxEncoder:
         for index, sequence in enumerate(sequences):
             by_length[min(-(-len(sequence) // _PAD_TO) * _PAD_TO, self.spec.max_length)].append(index)
         share = sum(length * len(members) for length, members in by_length.items()) // self._runner.threads
-        most = min(self._batch_tokens, max(_LEAST_TOKENS, share))
+        most = min(self._batch_tokens, max(_MIN_TOKENS, share))
         batches = [
             (length, members[start : start + size])
             for length, members in by_length.items()

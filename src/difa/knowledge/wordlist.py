@@ -20,7 +20,7 @@ import msgpack
 
 from difa.errors import ConfigError, MissingExtraError
 
-_LEAST_COVER = 0.5  # share of a corpus' words that a language must know to be its language
+_MIN_COVER = 0.5  # share of a corpus' words that a language must know to be its language
 _CLEAR_COVER = 0.85  # share at which no other language needs to be looked at
 _IN_SMALL_LIST = 5000  # words that the small list of every language has
 _LOOK_AT = 3000  # distinct words that decide
@@ -91,7 +91,7 @@ def find_language(words: Iterable[str]) -> str | None:
     most = counts.most_common(_LOOK_AT)
     if not most:
         return None
-    best, best_cover = None, _LEAST_COVER
+    best, best_cover = None, _MIN_COVER
     for language in _languages():
         cover = _cover(most, language)
         if cover >= best_cover:

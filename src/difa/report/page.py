@@ -15,7 +15,7 @@ from difa.fuse import speak_of
 from difa.report.highlight import excerpt
 from difa.report.html import WORD_STYLE, safe, shaded_text
 from difa.report.sentences import document_sentence
-from difa.report.summary import FlaggedWord, Group, Summary, Worst, value_of
+from difa.report.summary import FlaggedWord, Group, Summary, UnusualDocument, value_of
 
 _WORDS = 15
 _GROUPS = 40
@@ -145,14 +145,14 @@ def _group_row(key: str, group: Group, most: float) -> str:
     )
 
 
-def _worst(worst: Sequence[Worst], names: Sequence[str]) -> str:
+def _worst(worst: Sequence[UnusualDocument], names: Sequence[str]) -> str:
     items = "".join(_document(entry, names) for entry in worst)
     note = "The least likely among normal text first; the same text is shown once."
     title = f"The {len(worst)} most unusual documents" if len(worst) > 1 else "The most unusual document"
     return _section(title, note, f"<ol class='worst'>{items}</ol>")
 
 
-def _document(entry: Worst, names: Sequence[str]) -> str:
+def _document(entry: UnusualDocument, names: Sequence[str]) -> str:
     result = entry.result
     marks = [f"<span class='p'>p = {result.p_value:.2g}</span>", "flagged" if result.is_anomaly else "not flagged"]
     marks += [f"<span class='id'>{safe(_short(result.id))}</span>"] if result.id else []

@@ -55,7 +55,7 @@ class Group:
 
 
 @dataclass
-class Worst:
+class UnusualDocument:
     """One of the most unusual documents, and how often its text occurs."""
 
     result: Result
@@ -73,7 +73,7 @@ class Summary:
     highest_flagged_p: float = 0.0
     histogram: list[int] = field(default_factory=lambda: [0] * BINS)
     """Documents by p-value, in equal steps from 0 to 1."""
-    worst: list[Worst] = field(default_factory=list)
+    worst: list[UnusualDocument] = field(default_factory=list)
     vocabulary: dict[str, FlaggedWord] = field(default_factory=dict)
     views: Counter[str] = field(default_factory=Counter)
     """Flagged words by the view with the most evidence."""
@@ -93,7 +93,7 @@ def summarise(results: Iterable[Result], by: Sequence[str] = (), most: int = 30)
         by: columns by whose values the share flagged is given; `file` and `day` are understood without such a column.
         most: worst documents to keep.
     """
-    summary, worst = Summary(), _WorstDocuments(most)
+    summary, worst = Summary(), _MostUnusual(most)
     grouped: dict[str, dict[str, Group]] = {name: defaultdict(Group) for name in by}
     columns: dict[str, None] = {}
     for result in results:
@@ -157,20 +157,20 @@ def _count(summary: Summary, result: Result) -> None:
             entry.suggestions[word.suggestion] += 1
 
 
-class _WorstDocuments:
+class _MostUnusual:
     """The most unusual documents, each text once."""
 
     def __init__(self, most: int) -> None:
-        self._most, self._kept = most, dict[str, Worst]()
+        self._most, self._kept = most, dict[str, UnusualDocument]()
 
     def add(self, result: Result) -> None:
         if result.text in self._kept:
             self._kept[result.text].times += 1
         elif result.words:
-            self._kept[result.text] = Worst(result)
+            self._kept[result.text] = UnusualDocument(result)
             if len(self._kept) > 4 * self._most:  # cut back now and then
                 self._kept = {entry.result.text: entry for entry in self.sorted()}
 
-    def sorted(self) -> list[Worst]:
+    def sorted(self) -> list[UnusualDocument]:
         order = sorted(self._kept.values(), key=lambda entry: (entry.result.p_value, -entry.result.score))
         return order[: self._most]

@@ -33,7 +33,7 @@ UNITS = (0.99, 0.999)
 """The quantile of normal words that is one unit: of complaint, of praise."""
 _ENDINGS = ("s", "es", "d", "ed", "ing", "ly")  # a word that the lexicon has without one of these is rated like that one
 _STEM = 4  # letters that such a word has at least without it
-_LEAST_UNIT = 1.0  # in normal text without any valence, a word of little still says little
+_MIN_UNIT = 1.0  # in normal text without any valence, a word of little still says little
 _NOT_RATED = ReasonKind("neutral", "neutral, or unknown to the lexicon")
 _RATED = ReasonKind("rated", "a {side} word, {strength:.0%} of the strongest", "is an unusually {side} word", 23)
 _PHRASE = "is"  # stands before each word of the lexicon
@@ -180,7 +180,7 @@ class LexiconView:
         view = cls(_valences() if language == ENGLISH else {}, np.ones(2))
         sides = view._rows.of(word for document in documents for word in document.words)
         units = [np.quantile(sides[:, side], unit) for side, unit in enumerate(UNITS)]
-        return cls(view._valence, np.maximum(units, _LEAST_UNIT))
+        return cls(view._valence, np.maximum(units, _MIN_UNIT))
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray]) -> LexiconView:

@@ -75,7 +75,7 @@ class CriticView:
         """
         rng = np.random.default_rng(seed)
         statistics = Statistics.count(documents, config.vocabulary, config.pairs, language, min_documents)
-        shown = _within([len(document) for document in documents], config.words, rng)
+        shown = _draw_documents([len(document) for document in documents], config.words, rng)
         normal = [documents[index] for index in shown]
         wanted = {*shown, *(pseudo.source for pseudo in pseudos)}
         own = {index: DocumentCounts(documents[index]) for index in wanted}
@@ -167,7 +167,7 @@ class CriticView:
         return Reason(_KINDS[statistic], {}, share)
 
 
-def _within(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list[int]:
+def _draw_documents(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list[int]:
     """Documents, drawn at random, up to a total number of words; at least one."""
     chosen: list[int] = []
     words = 0

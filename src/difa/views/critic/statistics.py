@@ -55,7 +55,7 @@ _SECOND_WORD = 9.0  # what a second word of ordinary frequency costs, in nats
 _REAL_WORD = 2e-6  # words that common are never taken for slips of others by a suggestion
 _FAR = 3.0  # nats by which a suggestion must be more common than an unknown word
 _FARTHER = 5.0  # and than a known one: common misspellings are in the lists too
-_LEAST = -16.0  # log share that a suggestion must have
+_MIN_LOG_SHARE = -16.0  # log share that a suggestion must have
 NEIGHBOURS = 2  # words on each side by which suggestions are compared
 _MEMO = 1 << 14  # words whose suggestions are remembered
 _REAL_JOIN = 1e-7  # rarer words are not what two neighbours are parts of
@@ -210,8 +210,8 @@ class Statistics:
         candidates = {slip: math.log(self._share(slip)) for slip in self._slips_of(folded)}
         if not general and (halves := run_together(folded, self._share)):
             candidates[" ".join(halves)] = sum(math.log(self._share(half)) for half in halves) + _SECOND_WORD
-        least = max(math.log(here) + (_FARTHER if general else _FAR), _LEAST)
-        return {text: candidates[text] for text in sorted(candidates) if candidates[text] > least}
+        lowest = max(math.log(here) + (_FARTHER if general else _FAR), _MIN_LOG_SHARE)
+        return {text: candidates[text] for text in sorted(candidates) if candidates[text] > lowest}
 
     def _slips_of(self, folded: str) -> set[str]:
         return {*known_slips(folded, self._known.language), *self._index.find(folded)}

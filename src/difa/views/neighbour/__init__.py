@@ -55,7 +55,7 @@ class NeighbourView:
         """Choose the bank; words that are rare, as counts know them, go without their names, and numbers without digits."""
         words = [word for document in documents for word in document.words]
         vectors = np.concatenate([document.vectors for document in documents]).astype(np.float32)
-        chosen = choose(words, config.bank, np.random.default_rng(seed)).tolist()
+        chosen = choose_rows(words, config.bank, np.random.default_rng(seed)).tolist()
         return cls._sorted(config, vectors[chosen], _shown([words[index] for index in chosen], rare), threads)
 
     def extended(self, documents: Sequence[Encoded], seen: int, rare: Collection[str] | None = None) -> NeighbourView:
@@ -70,7 +70,7 @@ class NeighbourView:
         share = math.ceil(self.config.bank * len(words) / (seen + len(words)))
         room = max(share, self.config.bank - len(self.bank))
         chosen = [index for index in np.argsort(-squares, kind="stable")[:room].tolist() if squares[index] > 0]
-        leave = set(crowded(self.bank, len(self.bank) + len(chosen) - self.config.bank))
+        leave = set(crowded_rows(self.bank, len(self.bank) + len(chosen) - self.config.bank))
         stay = [index for index in range(len(self.bank)) if index not in leave]
         together = [*(self.words[index] for index in stay), *_shown([words[index] for index in chosen], rare)]
         return self._sorted(self.config, np.concatenate([self.bank[stay], vectors[chosen]]), together, self.threads)
@@ -126,7 +126,7 @@ def _reason(nearest: str, distance: float) -> Reason:
     return Reason(_NEAREST, {"word": nearest, "distance": distance}, 1.0)
 
 
-def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArray:
+def choose_rows(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArray:
     """Positions of at most `size` words: of a word that occurs c times, in proportion to c^¾."""
     if len(words) <= size:
         return np.arange(len(words))
@@ -139,7 +139,7 @@ def choose(words: Sequence[str], size: int, rng: np.random.Generator) -> IntArra
     return np.sort(np.argsort(turn, kind="stable")[:size])
 
 
-def crowded(bank: FloatArray, count: int) -> list[int]:
+def crowded_rows(bank: FloatArray, count: int) -> list[int]:
     """Rows of a bank that are missed the least: those closest to another row, which stays if it can."""
     if count <= 0:
         return []

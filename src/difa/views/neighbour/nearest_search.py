@@ -25,7 +25,7 @@ _PRODUCT = (
 _BLOCK = 256  # vectors compared at once
 _SLICE = 8192  # pairs compared one by one at once: bounds memory where very many are equally near
 _ROUNDING = 1e-5  # relative error of single precision that is allowed for
-_LEAST = 1024  # vectors for which turning the bank pays
+LARGE = 1024  # vectors for which turning the bank pays
 _MANY = 64  # pairs per vector above which bounds help no more
 _NARROW = 3  # bounds look along one axis for this many coordinates
 _ROUNDS = 3
@@ -50,7 +50,7 @@ class NearestSearch:
     def find(self, vectors: FloatArray) -> tuple[FloatArray, IntArray]:
         """Squared distance to the nearest row of the bank, and which it is, the first of equals: (T,) each."""
         vectors = vectors.astype(np.float32, copy=False)
-        tables = [self._turned, self._plain] if len(vectors) >= _LEAST and self._is_large else [self._plain]
+        tables = [self._turned, self._plain] if len(vectors) >= LARGE and self._is_large else [self._plain]
         blocks = [vectors[start : start + _BLOCK] for start in range(0, len(vectors), _BLOCK)]
         found = list(self._runner.each(lambda block: self._search(block, tables), blocks))
         squares = np.concatenate([np.zeros(0), *(squares for squares, _ in found)])
@@ -58,7 +58,7 @@ class NearestSearch:
 
     @property
     def _is_large(self) -> bool:
-        return len(self._bank) >= _LEAST and self._bank.shape[1] >= _MANY
+        return len(self._bank) >= LARGE and self._bank.shape[1] >= _MANY
 
     @cached_property
     def _plain(self) -> _Table:
@@ -107,8 +107,8 @@ class NearestSearch:
         if len(rows) > _MANY * len(block) and len(tables) > 1:
             return self._search(block, tables[1:])
         roughly = self._squares(block, rows, near, np.float32)
-        least = np.minimum.reduceat(roughly, np.searchsorted(rows, np.arange(len(block))))
-        kept = roughly <= (least + doubt)[rows]
+        smallest = np.minimum.reduceat(roughly, np.searchsorted(rows, np.arange(len(block))))
+        kept = roughly <= (smallest + doubt)[rows]
         rows, near = rows[kept], near[kept]
         exact = self._squares(block, rows, near, np.float64)
         order = np.lexsort((near, exact, rows))
