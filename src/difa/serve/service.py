@@ -35,7 +35,7 @@ from difa.serve.counters import Counters
 from difa.serve.models import ServedModel
 from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Kept, ScoreRequest, Verdict
 from difa.serve.settings import Settings
-from difa.serve.tables import read_table
+from difa.serve.uploads import read_table
 from difa.verdict_file import append_verdicts
 from difa.words import from_text, from_tokens
 

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from difa.formats import Entry, Position, read_documents
-from difa.serve import tables
+from difa.serve import uploads
 from tests import HANG
 from tests.serve.conftest import running, wait_until
 
@@ -131,7 +131,7 @@ def test_parquet_that_becomes_too_large_is_refused(plain):
 @pytest.fixture
 def endless(monkeypatch):
     """A reading of a file that ends only if it is given up; events say when it begins and ends."""
-    begun, ended, real = threading.Event(), threading.Event(), tables.read_entries
+    begun, ended, real = threading.Event(), threading.Event(), uploads.read_entries
 
     def read_on(sources):
         if sources[0].name != "endless.txt":
@@ -144,7 +144,7 @@ def endless(monkeypatch):
         finally:
             ended.set()
 
-    monkeypatch.setattr(tables, "read_entries", read_on)
+    monkeypatch.setattr(uploads, "read_entries", read_on)
     return begun, ended
 
 
@@ -195,7 +195,7 @@ def test_a_file_is_gone_when_it_is_read(plain, monkeypatch, tmp_path):
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="files need names here")
 def test_a_file_has_no_name_that_a_killed_service_would_leave(plain, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    seen, place = [], tables.place_source
-    monkeypatch.setattr(tables, "place_source", lambda *asked: seen.append(list(tmp_path.iterdir())) or place(*asked))
+    seen, place = [], uploads.place_source
+    monkeypatch.setattr(uploads, "place_source", lambda *asked: seen.append(list(tmp_path.iterdir())) or place(*asked))
     assert read(plain, CSV, name="a.csv")[0] == 200
     assert seen == [[]]
