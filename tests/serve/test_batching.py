@@ -4,28 +4,28 @@ import asyncio
 import time
 
 from difa.runtime.stopping import check_wanted
-from difa.serve.batching import FairQueue, Item, Lane, Speed
+from difa.serve.batching import FairQueue, Job, Lane
 
 
 def items(owner, *costs):
-    return [Item(f"{owner}{i}", cost, owner, outcome=None) for i, cost in enumerate(costs)]
+    return [Job(f"{owner}{i}", cost, owner=owner) for i, cost in enumerate(costs)]
 
 
 def names(taken):
-    return [item.payload for item in taken]
+    return [job.document for job in taken]
 
 
 def test_owners_take_turns_within_the_budget():
     turns = FairQueue()
     for item in [*items("a", 4, 4, 4), *items("b", 2), *items("c", 3, 3)]:
         turns.add(item)
-    assert (len(turns), turns.cost, turns.owners) == (6, 20, {"a", "b", "c"})
+    assert (len(turns), turns.cost, set(turns.by_owner)) == (6, 20, {"a", "b", "c"})
     assert names(turns.take(9, 10)) == ["a0", "b0", "c0"]
-    assert (len(turns), turns.cost, turns.owners) == (3, 11, {"a", "c"})
+    assert (len(turns), turns.cost, set(turns.by_owner)) == (3, 11, {"a", "c"})
     assert names(turns.take(100, 2)) == ["a1", "c1"]
     assert names(turns.take(1, 10)) == ["a2"]  # dearer than the budget: alone
     assert names(turns.take(100, 10)) == []
-    assert (len(turns), turns.cost, turns.owners) == (0, 0, set())
+    assert (len(turns), turns.cost, set(turns.by_owner)) == (0, 0, set())
 
 
 def test_a_withdrawn_item_is_gone_at_once():
@@ -37,36 +37,36 @@ def test_a_withdrawn_item_is_gone_at_once():
     turns.discard(first)
     assert (len(turns), turns.cost) == (1, 5)
     turns.discard(second)
-    assert turns.owners == set()
+    assert set(turns.by_owner) == set()
 
 
 def lane(work, **options):
     batches = []
-    settings = {"budget": 10, "most": 4, "wait": 0.2, "speed": Speed(0.001), "observe": batches.append} | options
+    settings = {"budget": 10, "most": 4, "wait": 0.2, "pace": 0.001, "observe": lambda *batch: batches.append(batch)} | options
     return Lane("test", work, **settings), batches
 
 
 def test_items_that_arrive_together_share_a_batch():
     async def run():
-        doubling, batches = lane(lambda jobs: [job * 2 for job in jobs])
+        doubling, batches = lane(lambda jobs: [job.document * 2 for job in jobs])
         doubling.start()
-        together = [Item(i, 1, object()) for i in range(3)]
+        together = [Job(i, 1, owner=object()) for i in range(3)]
         for item in together:
             doubling.submit(item)
         outcomes = await asyncio.gather(*(item.outcome for item in together))
         await doubling.stop()
-        return outcomes, [(batch.items, batch.cost) for batch in batches]
+        return outcomes, [batch[:3] for batch in batches]
 
-    assert asyncio.run(run()) == ([0, 2, 4], [(3, 3)])
+    assert asyncio.run(run()) == ([0, 2, 4], [("test", 3, 3)])
 
 
 def test_who_asked_alone_does_not_wait_the_next_time():
     async def run():
-        patient, batches = lane(lambda jobs: jobs, wait=0.05)
+        patient, batches = lane(lambda jobs: [job.document for job in jobs], wait=0.05)
         patient.start()
         for wait in (0.05, 1000.0):
             patient._wait = wait
-            alone = Item(1, 1, object())
+            alone = Job(1, 1, owner=object())
             patient.submit(alone)
             await alone.outcome
         await patient.stop()
@@ -77,27 +77,27 @@ def test_who_asked_alone_does_not_wait_the_next_time():
 
 def test_a_full_batch_does_not_wait():
     async def run():
-        doubling, batches = lane(lambda jobs: jobs, wait=1000.0)
+        doubling, batches = lane(lambda jobs: [job.document for job in jobs], wait=1000.0)
         doubling.start()
-        full = [Item(i, 5, object()) for i in range(2)]
+        full = [Job(i, 5, owner=object()) for i in range(2)]
         for item in full:
             doubling.submit(item)
         await asyncio.gather(*(item.outcome for item in full))
         await doubling.stop()
-        return [batch.cost for batch in batches]
+        return [cost for _, _, cost, _ in batches]
 
     assert asyncio.run(run()) == [10]
 
 
 def test_an_error_reaches_only_its_item_and_the_lane_goes_on():
     async def run():
-        careful, _ = lane(lambda jobs: [ValueError("odd") if job % 2 else job for job in jobs])
+        careful, _ = lane(lambda jobs: [ValueError("odd") if job.document % 2 else job.document for job in jobs])
         careful.start()
-        mixed = [Item(i, 1, object()) for i in range(3)]
+        mixed = [Job(i, 1, owner=object()) for i in range(3)]
         for item in mixed:
             careful.submit(item)
         outcomes = await asyncio.gather(*(item.outcome for item in mixed), return_exceptions=True)
-        later = Item(8, 1, object())
+        later = Job(8, 1, owner=object())
         careful.submit(later)
         outcomes.append(await later.outcome)
         running = careful.is_running
@@ -109,8 +109,8 @@ def test_an_error_reaches_only_its_item_and_the_lane_goes_on():
 
 def test_stopping_gives_up_what_waits():
     async def run():
-        never, _ = lane(lambda jobs: jobs, wait=1000.0)
-        item = Item(1, 1, object())
+        never, _ = lane(lambda jobs: [job.document for job in jobs], wait=1000.0)
+        item = Job(1, 1, owner=object())
         never.submit(item)
         await never.stop()
         return item.outcome.cancelled(), len(never.waiting)
@@ -123,17 +123,17 @@ def test_work_ends_at_its_next_step_when_everybody_has_gone():
         begun, ended = [], []
 
         def work(jobs):
-            begun.append(jobs)
+            begun.append([job.document for job in jobs])
             try:
                 while True:
                     check_wanted()
                     time.sleep(0.001)
             finally:
-                ended.append(jobs)
+                ended.append([job.document for job in jobs])
 
         endless, batches = lane(work, wait=0.0)
         endless.start()
-        first, second = Item(1, 1, "a"), Item(2, 1, "b")
+        first, second = Job(1, 1, owner="a"), Job(2, 1, owner="b")
         for item in (first, second):
             endless.submit(item)
         while not begun:
@@ -142,7 +142,7 @@ def test_work_ends_at_its_next_step_when_everybody_has_gone():
         await asyncio.sleep(0.01)
         assert not ended, "somebody still waits"
         second.outcome.cancel()
-        last = Item(3, 1, "c")
+        last = Job(3, 1, owner="c")
         endless.submit(last)
         while len(ended) < 1:
             await asyncio.sleep(0.001)

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from difa.errors import ConfigError
-from difa.serve.batching import Batch
-from difa.serve.body import SMALL, Reading, Refusal
+from difa.serve.batching import Job, learn_pace
+from difa.serve.body import SMALL, Allowance, Reading, Refusal
 from difa.serve.settings import Settings
 from tests import HANG
 from tests.serve.conftest import running, wait_until
@@ -21,7 +21,7 @@ def test_a_word_without_end_is_a_long_document(slow):
         hostile = pool.submit(client.score, text="STOP " + "." * 20_000)
         assert slow.begun.wait(HANG)
         assert client.score(text="short")[0] == 200  # while the other is at the gate
-        assert len(client.service.models["m"].lanes["long"]._running) == 1
+        assert len(client.service.models["m"].lanes["long"].running) == 1
         slow.gate.set()
         status, answer = hostile.result()
         assert (status, len(answer["results"][0]["words"])) == (200, 2)
@@ -33,7 +33,7 @@ def test_what_nobody_waits_for_ends(slow, corpus):
         assert client.score(text=text)[0] == 504
         assert slow.begun.is_set()
         slow.gate.set()
-        wait_until(lambda: not client.service.models["m"].lanes["long"]._running)
+        wait_until(lambda: not client.service.models["m"].lanes["long"].running)
         assert client.metric('difa_batch_documents_count{lane="long",model="m"}') == 0, "it was not finished"
         assert client.service.models["m"].accepted == 0
 
@@ -69,23 +69,22 @@ def test_a_single_odd_batch_cannot_make_the_service_refuse(fast_model):
     with running({"m": fast_model}) as client:
         lane = client.service.models["m"].lanes["short"]
         for _ in range(3):
-            lane._account(Batch("short", 1, 1, 60.0))
+            lane.pace = learn_pace(lane.pace, 1, 60.0)
         assert client.service.refusal() is None
-        lane._speed.seconds_per_cost = 1000.0
-        lane._running = [type("Item", (), {"cost": 1000, "owner": 1})]
+        lane.pace = 1000.0
+        lane.running = [Job(None, 1000, owner=1)]
         assert client.service.refusal().headers["Retry-After"] == "60", "by then all is answered or dropped"
-        lane._running = []
+        lane.running = []
 
 
-def test_shares_of_an_allowance_are_given_back():
-    reading = Reading(100)
-    with reading.large.share() as first, reading.large.share() as second:
-        first.take(60)
-        second.take(40)
+def test_an_allowance_is_shared_and_given_back():
+    allowance = Allowance(100)
+    with allowance.one():
+        allowance.take(99)
         with pytest.raises(Refusal, match="as much as it can hold"):
-            second.take(1)
-        assert reading.large.held == 100
-    assert reading.large.held == 0
+            allowance.take(1)
+        assert allowance.held == 100
+    assert allowance.held == 99
 
 
 @pytest.mark.parametrize(

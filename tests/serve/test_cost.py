@@ -4,7 +4,7 @@ import pytest
 
 from difa.document import Document
 from difa.encoders import LONGEST_WORD
-from difa.serve.batching import Speed, cost_of
+from difa.serve.batching import cost_of, learn_pace
 from difa.words import from_text, from_tokens
 
 
@@ -57,18 +57,16 @@ def test_an_endless_word_has_a_score(fast_model):
 
 
 def test_one_odd_batch_moves_the_estimate_by_a_fifth():
-    speed = Speed(0.001)
-    speed.add(1, 1000.0)
-    assert speed.estimate(1000) == pytest.approx(1.2)
-    speed.add(1_000_000, 0.0)
-    assert speed.estimate(1000) == pytest.approx(1.2 * 0.9)
+    pace = learn_pace(0.001, 1, 1000.0)
+    assert pace == pytest.approx(0.0012)
+    assert learn_pace(pace, 1_000_000, 0.0) == pytest.approx(0.0012 * 0.9)
 
 
 def test_the_estimate_follows_many_batches():
-    speed = Speed(0.001)
+    pace = 0.001
     for _ in range(100):
-        speed.add(10, 0.1)
-    assert speed.estimate(100) == pytest.approx(1.0)
+        pace = learn_pace(pace, 10, 0.1)
+    assert pace == pytest.approx(0.01)
 
 
 class Words(tuple):

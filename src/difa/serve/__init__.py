@@ -1,8 +1,7 @@
 """A fitted model behind an HTTP address: a JSON interface for programs, a page for people.
 
-`settings` limits and defaults · `server` the process: socket, signals · `protocol` HTTP, slow clients · `app` the routes ·
-`security` key and headers · `service` one request from body to answer · `allowance` and `body` bytes -> strict JSON · `schemas`
-JSON -> a checked request · `cost` what a document costs · `requests` a request -> documents, and results -> JSON · `speed` and
-`batching` documents of many requests -> shared batches · `models` what is served · `metrics` counters · `page/` the page. Needs
-the extra `difa[serve]`.
+In the order of a request: `server` the process: socket, signals · `protocol` HTTP, slow clients · `security` key and headers ·
+`app` the routes · `body` bytes -> strict JSON · `schemas` JSON -> a checked request · `service` one request from its documents to
+the answer · `uploads` files of the page · `models` what is served · `batching` documents of many requests -> shared batches ·
+`counters` for Prometheus · `settings` limits and defaults · `page/` the page. Needs the extra `difa[serve]`.
 """

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request, Security
+from fastapi import FastAPI, Request, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import APIKeyHeader, HTTPBearer
 from starlette.exceptions import HTTPException
@@ -50,6 +51,7 @@ _REFUSALS: dict[int, str] = {
 }
 _POST = (404, 408, 413, 415, 422, 429, 503, 504)
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_FILE = {"requestBody": {"required": True, "content": _BYTES}}
 
 
 def create_app(models: Mapping[str, ServedModel], settings: Settings, counters: Counters) -> FastAPI:
@@ -79,7 +81,7 @@ def create_app(models: Mapping[str, ServedModel], settings: Settings, counters: 
     app.add_middleware(Guard, settings=settings, counters=counters, refusal=service.refusal)
     app.add_exception_handler(HTTPException, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_error)
-    app.include_router(_v1(service, settings))
+    _add_v1(app, service, settings)
     _add_watched(app, service)
     app.add_route("/", _page, include_in_schema=False)
     app.add_route("/static/formula.js", _formula, include_in_schema=False)
@@ -87,39 +89,20 @@ def create_app(models: Mapping[str, ServedModel], settings: Settings, counters: 
     return app
 
 
-def _v1(service: Service, settings: Settings) -> APIRouter:
+def _add_v1(app: FastAPI, service: Service, settings: Settings) -> None:
     """What asks for the key, if there is one."""
-    asks = (401,) if settings.api_key is not None else (421,) if settings.is_loopback else ()
-    v1 = APIRouter(prefix="/v1", responses=_refusals(*asks), dependencies=_KEYS if settings.api_key is not None else [])
-    v1.add_api_route(
-        "/score",
-        service.score,
-        methods=["POST"],
-        summary="Score documents and their words",
-        response_model=ScoreResponse,
-        responses=_refusals(*_POST),
-        route_class_override=JsonRoute,
-    )
-    v1.add_api_route(
-        "/tables",
-        service.table,
-        methods=["POST"],
-        summary="Read the documents of a file: text, JSON lines, CSV, TSV, Parquet, packed or not",
-        response_model=TableResponse,
-        responses=_refusals(*_POST),
-        openapi_extra={"requestBody": {"required": True, "content": _BYTES}},
-    )
-    v1.add_api_route(
-        "/verdicts",
-        service.verdict,
-        methods=["POST"],
-        summary="Keep what a person says of a text and its words",
-        response_model=Kept,
-        responses=_refusals(*_POST),
-        route_class_override=JsonRoute,
-    )
-    v1.add_api_route("/models", service.describe, summary="The models and the limits", response_model=ModelsResponse)
-    return v1
+    has_key = settings.api_key is not None
+    asks = (401,) if has_key else (421,) if settings.is_loopback else ()
+    add = partial(app.router.add_api_route, dependencies=_KEYS if has_key else [])
+    post = partial(add, methods=["POST"], responses=_refusals(*_POST, *asks))
+    words = "Score documents and their words"
+    post("/v1/score", service.score, summary=words, response_model=ScoreResponse, route_class_override=JsonRoute)
+    words = "Read the documents of a file: text, JSON lines, CSV, TSV, Parquet, packed or not"
+    post("/v1/tables", service.table, summary=words, response_model=TableResponse, openapi_extra=_FILE)
+    words = "Keep what a person says of a text and its words"
+    post("/v1/verdicts", service.verdict, summary=words, response_model=Kept, route_class_override=JsonRoute)
+    words = "The models and the limits"
+    add("/v1/models", service.describe, summary=words, response_model=ModelsResponse, responses=_refusals(*asks))
 
 
 def _add_watched(app: FastAPI, service: Service) -> None:

@@ -13,12 +13,15 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from difa.allow import AllowList
 from difa.document import Document, Explanation, Result
 from difa.encoders import LONGEST_WORD
 from difa.runtime.stopping import Abandoned, while_wanted
+
+Outcomes = Sequence[Result | Explanation | Exception]
 
 _LETTERS = 6
 _SPARSE = 40  # characters of a text that count as a word even if they are white space: they are held in memory
@@ -33,110 +36,75 @@ def cost_of(document: Document) -> int:
     characters, up to those that an encoder reads, unless it is made of ASCII letters and digits: then once for six. That is cheap
     to tell, near the truth for ordinary text, and never less than a sixth of the pieces.
     """
-    return max(1, sum(_word_cost(word.text) for word in document.words), len(document.text) // _SPARSE)
+    words = (word.text for word in document.words)
+    pieces = (-(-len(word) // _LETTERS) if word.isascii() and word.isalnum() else len(word) for word in words)
+    return max(1, sum(min(count, LONGEST_WORD) for count in pieces), len(document.text) // _SPARSE)
 
 
-def _word_cost(word: str) -> int:
-    pieces = -(-len(word) // _LETTERS) if word.isascii() and word.isalnum() else len(word)
-    return min(pieces, LONGEST_WORD)
-
-
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Job:
-    """A document, its cost, whether its reasons are wanted, and which words are normal in it."""
+    """A document to score: what it costs, whether its reasons are wanted, which words are normal, and whose it is."""
 
     document: Document
     cost: int
     reasons: bool = False
     allow: AllowList = field(default_factory=AllowList)
+    owner: object = None
+    outcome: asyncio.Future[Result | Explanation] = field(init=False)
+    """Where the result goes, from the moment the job is queued."""
 
-
-@dataclass(eq=False)
-class Item:
-    """A job in a queue: whose it is, and where the outcome goes."""
-
-    payload: Job
-    cost: int
-    owner: object
-    outcome: asyncio.Future[Result | Explanation] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for the outcome."""
+        return not self.outcome.done()
 
 
 class FairQueue:
-    """Waiting items, taken one of each owner in turn; `cost` is their sum."""
+    """Waiting jobs, taken one of each owner in turn; `cost` is their sum."""
 
     def __init__(self) -> None:
         self.cost = 0
-        self._count = 0
-        self._by_owner: OrderedDict[object, deque[Item]] = OrderedDict()
+        self.by_owner: OrderedDict[object, deque[Job]] = OrderedDict()
 
     def __len__(self) -> int:
-        return self._count
+        return sum(map(len, self.by_owner.values()))
 
-    @property
-    def owners(self) -> set[object]:
-        """Who has something waiting."""
-        return set(self._by_owner)
+    def add(self, job: Job) -> None:
+        """Put a job behind the others of its owner."""
+        self.by_owner.setdefault(job.owner, deque()).append(job)
+        self.cost += job.cost
 
-    def add(self, item: Item) -> None:
-        """Put an item behind the others of its owner."""
-        self._by_owner.setdefault(item.owner, deque()).append(item)
-        self._count += 1
-        self.cost += item.cost
+    def discard(self, job: Job) -> None:
+        """Take a job out, if it is still there."""
+        jobs = self.by_owner.get(job.owner, deque())
+        if job in jobs:
+            jobs.remove(job)
+            self._forget(job)
 
-    def discard(self, item: Item) -> None:
-        """Take an item out, if it is still there."""
-        items = self._by_owner.get(item.owner, deque())
-        if item in items:
-            items.remove(item)
-            self._forget(item)
-
-    def take(self, budget: int, most: int) -> list[Item]:
-        """The next items in turn: at most `most`, and no more than `budget` together unless the first alone is."""
-        taken: list[Item] = []
+    def take(self, budget: int, most: int) -> list[Job]:
+        """The next jobs in turn: at most `most`, and no more than `budget` together unless the first alone is."""
+        taken: list[Job] = []
         spent = 0
-        while self._by_owner and len(taken) < most:
-            owner, items = next(iter(self._by_owner.items()))
-            if taken and spent + items[0].cost > budget:
+        while self.by_owner and len(taken) < most:
+            owner, jobs = next(iter(self.by_owner.items()))
+            if taken and spent + jobs[0].cost > budget:
                 break
-            item = items.popleft()
-            taken.append(item)
-            spent += item.cost
-            self._by_owner.move_to_end(owner)
-            self._forget(item)
+            taken.append(jobs.popleft())
+            spent += taken[-1].cost
+            self.by_owner.move_to_end(owner)
+            self._forget(taken[-1])
         return taken
 
-    def _forget(self, item: Item) -> None:
-        self._count -= 1
-        self.cost -= item.cost
-        if not self._by_owner[item.owner]:
-            del self._by_owner[item.owner]
+    def _forget(self, job: Job) -> None:
+        self.cost -= job.cost
+        if not self.by_owner[job.owner]:
+            del self.by_owner[job.owner]
 
 
-@dataclass(frozen=True)
-class Batch:
-    """What one batch was, for those who count."""
-
-    lane: str
-    items: int
-    cost: int
-    seconds: float
-
-
-class Speed:
-    """Seconds per cost, as recent batches had it. One odd batch moves the estimate by a fifth at most."""
-
-    def __init__(self, seconds_per_cost: float) -> None:
-        self.seconds_per_cost = seconds_per_cost
-
-    def add(self, cost: int, seconds: float) -> None:
-        """Learn from a batch."""
-        known = self.seconds_per_cost
-        latest = min(max(seconds / max(1, cost), known / _ODD), known * _ODD)
-        self.seconds_per_cost = _MEMORY * known + (1 - _MEMORY) * latest
-
-    def estimate(self, cost: int) -> float:
-        """Seconds that work of this cost will take."""
-        return cost * self.seconds_per_cost
+def learn_pace(known: float, cost: int, seconds: float) -> float:
+    """Seconds per word, after a batch took so long. One odd batch moves the estimate by a fifth at most."""
+    latest = min(max(seconds / max(1, cost), known / _ODD), known * _ODD)
+    return _MEMORY * known + (1 - _MEMORY) * latest
 
 
 class Lane:
@@ -144,31 +112,29 @@ class Lane:
 
     Args:
         name: for the thread and the counters.
-        work: takes the payloads of a batch, returns one outcome or exception per payload; runs in the lane's thread.
-        budget: cost of a batch at most; an item above it runs alone.
-        most: items of a batch at most.
+        work: takes the jobs of a batch, returns one outcome or exception per job; runs in the lane's thread.
+        budget: cost of a batch at most; a job above it runs alone.
+        most: jobs of a batch at most.
         wait: seconds that an idle lane waits for more documents, unless the last wait brought none.
-        speed: what is known of its speed; it learns from every batch.
-        observe: called on the event loop after each batch.
+        pace: seconds per word at first; it learns from every batch.
+        observe: called on the event loop after each batch, with its jobs, cost and seconds.
     """
 
     def __init__(
         self,
         name: str,
-        work: Callable[[Sequence[Job]], Sequence[Result | Explanation | Exception]],
+        work: Callable[[Sequence[Job]], Outcomes],
         *,
         budget: int,
         most: int,
         wait: float,
-        speed: Speed,
-        observe: Callable[[Batch], None],
+        pace: float,
+        observe: Callable[[str, int, int, float], None],
     ) -> None:
-        self.name = name
-        self.waiting = FairQueue()
-        self._running: list[Item] = []
-        self._had_company = True
+        self.name, self.pace, self.waiting = name, pace, FairQueue()
+        self.running: list[Job] = []
         self._work, self._budget, self._most, self._wait, self._observe = work, budget, most, wait, observe
-        self._speed, self._is_stopping = speed, False
+        self._had_company, self._is_stopping = True, False
         self._arrived, self._enough = asyncio.Event(), asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"difa-{name}")
         self._task: asyncio.Task[None] | None = None
@@ -180,8 +146,8 @@ class Lane:
     async def stop(self) -> None:
         """Give up what waits, let the batch under way end at its next step, and end the thread."""
         self._is_stopping = True
-        for item in self.waiting.take(self.waiting.cost, len(self.waiting)):
-            item.outcome.cancel()
+        for job in self.waiting.take(self.waiting.cost, len(self.waiting)):
+            job.outcome.cancel()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -195,17 +161,18 @@ class Lane:
     @property
     def owners(self) -> int:
         """How many have something here, waiting or under way."""
-        return len(self.waiting.owners | {item.owner for item in self._running})
+        return len({*self.waiting.by_owner, *(job.owner for job in self.running)})
 
     @property
     def seconds_left(self) -> float:
-        """How long the work that is there will take, by the speed of recent batches."""
-        return self._speed.estimate(self.waiting.cost + sum(item.cost for item in self._running))
+        """How long the work that is there will take, by the pace of recent batches."""
+        return self.pace * (self.waiting.cost + sum(job.cost for job in self.running))
 
-    def submit(self, item: Item) -> None:
-        """Queue an item; cancelling its outcome takes it out again, as long as it has not begun."""
-        self.waiting.add(item)
-        item.outcome.add_done_callback(lambda outcome: self.waiting.discard(item) if outcome.cancelled() else None)
+    def submit(self, job: Job) -> None:
+        """Queue a job; cancelling its outcome takes it out again, as long as it has not begun."""
+        job.outcome = asyncio.get_running_loop().create_future()
+        job.outcome.add_done_callback(lambda outcome: self.waiting.discard(job) if outcome.cancelled() else None)
+        self.waiting.add(job)
         self._arrived.set()
         if self.waiting.cost >= self._budget or len(self.waiting) >= self._most:
             self._enough.set()
@@ -215,33 +182,31 @@ class Lane:
         while True:
             if not self.waiting:
                 await self._wait_for_company()
-            self._running = items = self.waiting.take(self._budget, self._most)
-            if not items:
+            self.running = jobs = self.waiting.take(self._budget, self._most)
+            if not jobs:
                 continue
-            self._had_company = len(items) > 1
+            self._had_company = len(jobs) > 1
             started = time.perf_counter()
-            outcomes = await loop.run_in_executor(self._thread, self._work_while_wanted, items)
-            self._running = []
+            outcomes = await loop.run_in_executor(self._thread, self._work_while_wanted, jobs)
+            self.running = []
             if outcomes is None:
                 continue
-            self._account(Batch(self.name, len(items), sum(item.cost for item in items), time.perf_counter() - started))
-            for item, outcome in zip(items, outcomes, strict=True):
-                if item.outcome.done():
+            cost, seconds = sum(job.cost for job in jobs), time.perf_counter() - started
+            self.pace = learn_pace(self.pace, cost, seconds)
+            self._observe(self.name, len(jobs), cost, seconds)
+            for job, outcome in zip(jobs, outcomes, strict=True):
+                if not job.is_wanted:
                     continue
                 if isinstance(outcome, Exception):
-                    item.outcome.set_exception(outcome)
+                    job.outcome.set_exception(outcome)
                 else:
-                    item.outcome.set_result(outcome)
+                    job.outcome.set_result(outcome)
 
-    def _work_while_wanted(self, items: Sequence[Item]) -> Sequence[Result | Explanation | Exception] | None:
+    def _work_while_wanted(self, jobs: Sequence[Job]) -> Outcomes | None:
         """The outcomes, or None where everybody who asked has gone."""
-
-        def is_wanted() -> bool:
-            return not self._is_stopping and not all(item.outcome.done() for item in items)
-
         try:
-            with while_wanted(is_wanted):
-                return self._work([item.payload for item in items])
+            with while_wanted(lambda: not self._is_stopping and any(job.is_wanted for job in jobs)):
+                return self._work(jobs)
         except Abandoned:
             return None
 
@@ -251,12 +216,6 @@ class Lane:
         await self._arrived.wait()
         # Someone who asks alone need not wait for others who do not come.
         if self._wait and self._had_company and not self._enough.is_set():
-            try:
+            with suppress(TimeoutError):
                 async with asyncio.timeout(self._wait):
                     await self._enough.wait()
-            except TimeoutError:
-                pass
-
-    def _account(self, batch: Batch) -> None:
-        self._speed.add(batch.cost, batch.seconds)
-        self._observe(batch)

@@ -36,39 +36,26 @@ class Refusal(HTTPException):
 
 
 class Allowance:
-    """So many bytes at a time, shared by all who read: a client that sends slowly holds what it has sent."""
+    """So much at a time, shared by all requests: a client that sends slowly holds what it has sent."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.held = limit, 0
 
-    @contextmanager
-    def share(self) -> Iterator[Share]:
-        """A part of it, given back when the block ends."""
-        share = Share(self)
-        try:
-            yield share
-        finally:
-            share.give_back()
-
-
-class Share:
-    """What one request holds of an allowance."""
-
-    def __init__(self, allowance: Allowance) -> None:
-        self._allowance, self.held = allowance, 0
-
     def take(self, count: int) -> None:
-        """Hold so many bytes more; refuses if there is no room for them."""
-        if self._allowance.held + count > self._allowance.limit:
+        """Hold so much more; refuses if there is no room for it."""
+        if self.held + count > self.limit:
             line = "the service is reading as much as it can hold: try again in 1 s"
             raise Refusal(429, line, {**_CLOSE, "Retry-After": "1"})
-        self._allowance.held += count
         self.held += count
 
-    def give_back(self) -> None:
-        """Hold nothing any more."""
-        self._allowance.held -= self.held
-        self.held = 0
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Hold one until the block ends."""
+        self.take(1)
+        try:
+            yield
+        finally:
+            self.held -= 1
 
 
 class Reading:
@@ -84,12 +71,17 @@ class Reading:
 
 
 class JsonRequest(Request):
-    """A request whose body is read and parsed within the limits, and held by a share until somebody gives that back."""
+    """A request whose body is read and parsed within the limits, and counts in an allowance until somebody gives that back."""
 
-    def __init__(self, request: Request, settings: Settings, share: Share) -> None:
+    def __init__(self, request: Request, settings: Settings, allowance: Allowance) -> None:
         super().__init__(request.scope, request.receive)
-        self.settings, self.share = settings, share
+        self.settings, self._allowance, self.held = settings, allowance, 0
         self._parsed: Any = None
+
+    def give_back(self) -> None:
+        """Hold nothing any more."""
+        self._allowance.held -= self.held
+        self.held = 0
 
     async def body(self) -> bytes:
         """Read and parse; refuses whatever is not JSON within the limits."""
@@ -125,7 +117,8 @@ class JsonRequest(Request):
             async for chunk in self.stream():
                 if len(content) + len(chunk) > limit:
                     raise _too_large(limit)
-                self.share.take(len(chunk))
+                self._allowance.take(len(chunk))
+                self.held += len(chunk)
                 content += chunk
         except ClientDisconnect:
             raise Refusal(499, "the client went away") from None
@@ -141,8 +134,12 @@ class JsonRoute(APIRoute):
 
         async def handle_within_limits(request: Request) -> Response:
             service = request.app.state.service
-            with service.reading.of(request.headers.get("content-length")).share() as share:
-                return await handle(JsonRequest(request, service.settings, share))
+            allowance = service.reading.of(request.headers.get("content-length"))
+            within_limits = JsonRequest(request, service.settings, allowance)
+            try:
+                return await handle(within_limits)
+            finally:
+                within_limits.give_back()
 
         return handle_within_limits
 

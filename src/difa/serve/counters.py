@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from difa.serve.batching import Batch
-
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -33,11 +31,11 @@ class Counters:
         """Report a queue's length whenever the counters are read."""
         self.queue.labels(model, lane).set_function(length)
 
-    def observe_batch(self, model: str, batch: Batch) -> None:
+    def observe_batch(self, model: str, lane: str, documents: int, words: int, seconds: float) -> None:
         """Count a batch."""
-        self.documents.labels(model, batch.lane).observe(batch.items)
-        self.batch_words.labels(model, batch.lane).observe(batch.cost)
-        self.batch_seconds.labels(model, batch.lane).observe(batch.seconds)
+        self.documents.labels(model, lane).observe(documents)
+        self.batch_words.labels(model, lane).observe(words)
+        self.batch_seconds.labels(model, lane).observe(seconds)
 
     def observe_request(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.report.highlight import visible
 from difa.runtime.stopping import Abandoned
-from difa.serve.batching import Item, Job, Lane, Speed, cost_of
+from difa.serve.batching import Job, Lane, Outcomes, cost_of
 from difa.serve.body import Refusal
 from difa.serve.counters import Counters
 from difa.serve.settings import Settings
@@ -60,8 +61,8 @@ class ServedModel:
                 budget=self.settings.batch_words,
                 most=count,
                 wait=self.settings.batch_wait if count > 1 else 0.0,
-                speed=Speed(self._pace),
-                observe=lambda batch: self._counters.observe_batch(self.name, batch),
+                pace=self._pace,
+                observe=partial(self._counters.observe_batch, self.name),
             )
             self._counters.watch_queue(self.name, name, lane.waiting.__len__)
             self.lanes[name] = lane
@@ -78,29 +79,20 @@ class ServedModel:
         return bool(self.lanes) and all(lane.is_running for lane in self.lanes.values())
 
     @contextmanager
-    def submitted(self, jobs: Sequence[Job]) -> Iterator[list[Item]]:
+    def submitted(self, jobs: Sequence[Job]) -> Iterator[None]:
         """Queue the jobs of one request, all of them or, where the queue is full, none; they count until the block ends."""
-        items = self._submit(jobs)
-        cost = sum(job.cost for job in jobs)
+        owner, cost = object(), sum(job.cost for job in jobs)
+        lanes = ["long" if job.cost > self.settings.long_words else "reasons" if job.reasons else "short" for job in jobs]
+        if refusal := self.refusal(set(lanes), cost):
+            raise refusal
+        for lane, job in zip(lanes, jobs, strict=True):
+            job.owner = owner
+            self.lanes[lane].submit(job)
         self.accepted += cost
         try:
-            yield items
+            yield
         finally:
             self.accepted -= cost
-
-    def _submit(self, jobs: Sequence[Job]) -> list[Item]:
-        owner = object()
-        pairs = [(self._lane(job), Item(job, job.cost, owner)) for job in jobs]
-        if refusal := self.refusal({lane.name for lane, _ in pairs}, sum(job.cost for job in jobs)):
-            raise refusal
-        for lane, item in pairs:
-            lane.submit(item)
-        return [item for _, item in pairs]
-
-    def _lane(self, job: Job) -> Lane:
-        if job.cost > self.settings.long_words:
-            return self.lanes["long"]
-        return self.lanes["reasons" if job.reasons else "short"]
 
     def refusal(self, lanes: Iterable[str] = ("short",), cost: int = 1) -> Refusal | None:
         """What to answer where one of these lanes, or the memory, has no room for work of this cost."""
@@ -112,7 +104,7 @@ class ServedModel:
                 return Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
         return None
 
-    def _work(self, jobs: Sequence[Job]) -> Sequence[Result | Explanation | Exception]:
+    def _work(self, jobs: Sequence[Job]) -> Outcomes:
         """Results without flags: batches mix requests of different rates, and each request flags its own."""
         if not any(job.reasons for job in jobs):
             try:

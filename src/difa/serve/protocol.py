@@ -23,29 +23,6 @@ _NO_HTTP = "expected an HTTP request, got something else: check what is sent"
 _TOO_LARGE = f"expected at most {MOST_HEADERS} bytes of address and headers, got more: send fewer or shorter ones"
 
 
-class Timer:
-    """Something that happens after a while, unless it is called off."""
-
-    def __init__(self) -> None:
-        self._handle: asyncio.TimerHandle | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it was started and not called off."""
-        return self._handle is not None
-
-    def start(self, seconds: float, action: Callable[[], None]) -> None:
-        """Start it, or start it again."""
-        self.cancel()
-        self._handle = asyncio.get_running_loop().call_later(seconds, action)
-
-    def cancel(self) -> None:
-        """Call it off, if it was started."""
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
-
-
 class PatientProtocol(HttpToolsProtocol):
     """Uvicorn's protocol, with bounds on the time and size of headers and on the time that output may wait."""
 
@@ -57,7 +34,7 @@ class PatientProtocol(HttpToolsProtocol):
     _unparsed = 0  # bytes at most of one that is not
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._reading, self._writing, self._discarding = Timer(), Timer(), Timer()
+        self._timers: dict[str, asyncio.TimerHandle] = {}
         self._socket = transport
         super().connection_made(cast(asyncio.Transport, _Closing(self, transport)))
         self._expect_headers()
@@ -73,9 +50,9 @@ class PatientProtocol(HttpToolsProtocol):
                 self._socket.abort()
         if self.transport.is_closing():
             return
-        was_reading = self._reading.is_running
+        was_reading = "headers" in self._timers
         super().data_received(data)
-        if was_reading and self._reading.is_running and not self.transport.is_closing():
+        if was_reading and "headers" in self._timers and not self.transport.is_closing():
             self._unparsed += len(data)
             if self._unparsed > MOST_HEADERS:
                 self.send_400_response("")
@@ -89,12 +66,12 @@ class PatientProtocol(HttpToolsProtocol):
         self._count(len(name) + len(value) + 4)
 
     def on_headers_complete(self) -> None:
-        self._reading.cancel()
+        self._cancel("headers")
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         if self._discardable is not None:  # all is read: the connection can be used again
-            self._discarding.cancel()
+            self._cancel("rest")
             self._discardable = None
         super().on_message_complete()
 
@@ -111,7 +88,7 @@ class PatientProtocol(HttpToolsProtocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        self._reading.cancel()
+        self._cancel("headers")
         self._discard()
         self._socket.write_eof()
         self.flow.resume_reading()
@@ -125,7 +102,7 @@ class PatientProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Called for whatever the parser, or a callback of ours, refuses; uvicorn's own message is plain text."""
-        self._reading.cancel()
+        self._cancel("headers")
         if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
             is_too_large = max(self._parsed, self._unparsed) > MOST_HEADERS
             self.transport.write(_refusal(431, _TOO_LARGE) if is_too_large else _refusal(400, _NO_HTTP))
@@ -133,26 +110,33 @@ class PatientProtocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._writing.start(self.patience, self.transport.abort)
+        self._expect("output", self._socket.abort)
 
     def resume_writing(self) -> None:
-        self._writing.cancel()
+        self._cancel("output")
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._reading.cancel()
-        self._writing.cancel()
-        self._discarding.cancel()
+        for what in list(self._timers):
+            self._cancel(what)
         super().connection_lost(exc)
+
+    def _expect(self, what: str, otherwise: Callable[[], None]) -> None:
+        self._cancel(what)
+        self._timers[what] = self.loop.call_later(self.patience, otherwise)
+
+    def _cancel(self, what: str) -> None:
+        if what in self._timers:
+            self._timers.pop(what).cancel()
 
     def _discard(self) -> None:
         if self._discardable is None:
             self._discardable = MOST_DISCARDED
-            self._discarding.start(self.patience, self._socket.close)
+            self._expect("rest", self._socket.close)
 
     def _expect_headers(self) -> None:
         self._parsed = self._unparsed = 0
-        self._reading.start(self.patience, self.transport.abort)
+        self._expect("headers", self._socket.abort)
 
     def _count(self, size: int) -> None:
         self._parsed += size

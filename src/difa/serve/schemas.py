@@ -15,6 +15,7 @@ from pydantic.config import JsonDict
 from difa.formats.lines import kind_of
 
 TIME = "%Y-%m-%dT%H:%M:%SZ"
+_AT = "2026-11-17T22:00:00Z"
 
 _WORDS = {"type": "array", "items": {"type": "string"}}
 _RECORD = {
@@ -37,39 +38,30 @@ _WANTED = {"": "a JSON object", "name": "the name of the file"}
 
 Rate = Annotated[float | None, Field(default=None, gt=0, lt=1)]
 
+_LIST = ["Where is my order?", ["My", "parcel", "is", "wet"], {"id": "m-17", "text": "Thank you 👍"}]
+_REASONS = {"text": "Your order was h4ck3d", "return_reasons": True, "allow": ["LK-48213", "h4ck3d"]}
+_STRANGE = "Is the wpdlkrt garden bench in stock?"
+_ODD = {"text": _STRANGE, "verdict": "odd", "spans": [[7, 14]], "model": "support", "at": _AT}
+
 SCORE_EXAMPLES: dict[str, Any] = {
-    "one text": {"value": {"text": "Is the wpdlkrt garden bench in stock?", "fpr": 0.05}},
+    "one text": {"value": {"text": _STRANGE, "fpr": 0.05}},
     "a list": {
         "summary": "strings, word lists and objects, mixed",
-        "value": {
-            "texts": ["Where is my order?", ["My", "parcel", "is", "wet"], {"id": "m-17", "text": "Thank you 👍"}],
-            "fdr": 0.1,
-            "return_words": False,
-        },
+        "value": {"texts": _LIST, "fdr": 0.1, "return_words": False},
     },
-    "reasons": {
-        "summary": "why, in words, and two words that are normal",
-        "value": {"text": "Your order was h4ck3d", "return_reasons": True, "allow": ["LK-48213", "h4ck3d"]},
-    },
+    "reasons": {"summary": "why, in words, and two words that are normal", "value": _REASONS},
 }
-
-
 VERDICT_EXAMPLES: dict[str, Any] = {
-    "a word": {
-        "summary": "the person calls one word odd",
-        "value": {
-            "text": "Is the wpdlkrt garden bench in stock?",
-            "verdict": "odd",
-            "spans": [[7, 14]],
-            "model": "support",
-            "at": "2026-11-17T22:00:00Z",
-        },
-    },
+    "a word": {"summary": "the person calls one word odd", "value": _ODD},
     "a false alarm": {"value": {"text": "Thank you, Louise!", "verdict": "normal"}},
 }
 
 
-class _Body(BaseModel):
+class _Shape(BaseModel):
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class _Body(_Shape):
     """The body of a request: an object with known keys alone."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -89,26 +81,26 @@ class ScoreRequest(_Body):
 
     model_config = ConfigDict(json_schema_extra=_ONE_INPUT_AND_ONE_RATE)
 
-    text: Annotated[str | None, Field(description="One document as a string.")] = None
-    tokens: Annotated[list[str] | None, Field(description="One document as a list of words, scored one by one.")] = None
-    texts: Annotated[
-        list[Annotated[Any, WithJsonSchema(_DOCUMENT)]] | None,
-        Field(description="Several documents. One that cannot be scored gets an `error` in its place."),
-    ] = None
-    model: Annotated[str | None, Field(description="A name from /v1/models; the first model without it.")] = None
-    fpr: Annotated[Rate, Field(description="Flag this share of normal documents, and words, at most.")] = None
-    fdr: Annotated[
-        Rate, Field(description="Instead: at most this share of the flagged documents, and words, of this request may be normal.")
-    ] = None
-    return_words: Annotated[bool, Field(description="Whether results list their words.")] = True
-    return_evidence: Annotated[
-        bool, Field(description="Whether documents carry the evidence of each trait, and words that of each view.")
-    ] = True
-    return_reasons: Annotated[bool, Field(description="Whether words carry the reasons, in words; slower.")] = False
-    allow: Annotated[
-        list[str],
-        Field(max_length=10_000, description="Words, and phrases, that are normal, in capitals or not: scored as if not there."),
-    ] = Field(default_factory=list)
+    text: str | None = None
+    """One document as a string."""
+    tokens: list[str] | None = None
+    """One document as a list of words, scored one by one."""
+    texts: list[Annotated[Any, WithJsonSchema(_DOCUMENT)]] | None = None
+    """Several documents. One that cannot be scored gets an `error` in its place."""
+    model: str | None = None
+    """A name from /v1/models; the first model without it."""
+    fpr: Rate = None
+    """Flag this share of normal documents, and words, at most."""
+    fdr: Rate = None
+    """Instead: at most this share of the flagged documents, and words, of this request may be normal."""
+    return_words: bool = True
+    """Whether results list their words."""
+    return_evidence: bool = True
+    """Whether documents carry the evidence of each trait, and words that of each view."""
+    return_reasons: bool = False
+    """Whether words carry the reasons, in words; slower."""
+    allow: list[str] = Field(default_factory=list, max_length=10_000)
+    """Words, and phrases, that are normal, in capitals or not: scored as if not there."""
 
     @model_validator(mode="after")
     def _one_input_and_one_rate(self) -> ScoreRequest:
@@ -123,18 +115,16 @@ class ScoreRequest(_Body):
 class Verdict(_Body):
     """What a person says of a text, as it is sent and as it is kept."""
 
-    text: Annotated[str, Field(description="The text that was judged.")]
-    verdict: Annotated[Literal["odd", "normal"], Field(description="What the person says of the text as a whole.")]
-    spans: Annotated[
-        list[Annotated[list[int], WithJsonSchema(_SPAN)]],
-        Field(description="Start and end of each word that the person calls odd; left out where no word was judged."),
-    ] = Field(default_factory=list)
-    model: Annotated[str, Field(description="The model that flagged it.")] = ""
-    at: Annotated[
-        str | None,
-        Field(description="When, in UTC; the present time without it."),
-        WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-11-17T22:00:00Z"]}),
-    ] = None
+    text: str
+    """The text that was judged."""
+    verdict: Literal["odd", "normal"]
+    """What the person says of the text as a whole."""
+    spans: list[Annotated[list[int], WithJsonSchema(_SPAN)]] = Field(default_factory=list)
+    """Start and end of each word that the person calls odd; left out where no word was judged."""
+    model: str = ""
+    """The model that flagged it."""
+    at: Annotated[str | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [_AT]})] = None
+    """When, in UTC; the present time without it."""
 
     @model_validator(mode="after")
     def _spans_in_the_text(self) -> Verdict:
@@ -151,34 +141,31 @@ class Verdict(_Body):
 
     @model_validator(mode="after")
     def _time_and_name(self) -> Verdict:
-        if not _is_time(self.at):
-            raise ValueError("at: expected a time such as 2026-11-17T22:00:00Z, got something else")
+        try:
+            is_time = self.at is None or datetime.strptime(self.at, TIME).strftime(TIME) == self.at
+        except ValueError:
+            is_time = False
+        if not is_time:
+            raise ValueError(f"at: expected a time such as {_AT}, got something else")
         if any("\ud800" <= character <= "\udfff" for character in self.model):
             raise ValueError("model: expected a name in Unicode, got half a character")
         return self
 
 
-def _is_time(at: str | None) -> bool:
-    try:
-        return at is None or datetime.strptime(at, TIME).strftime(TIME) == at
-    except ValueError:
-        return False
-
-
-class Kept(BaseModel):
+class Kept(_Shape):
     """A verdict is on disk."""
 
     status: Literal["kept"] = "kept"
 
 
-class Reason(BaseModel):
+class Reason(_Shape):
     """A reason for a view's evidence, and its share of it."""
 
     text: str
     weight: float
 
 
-class Word(BaseModel):
+class Word(_Shape):
     """One scored word; offsets count Unicode code points."""
 
     text: str
@@ -187,14 +174,17 @@ class Word(BaseModel):
     score: float
     p_value: float
     is_anomaly: bool
-    suggestion: Annotated[str | None, Field(description="What the word may have been meant to be.")] = None
+    suggestion: str | None = None
+    """What the word may have been meant to be."""
     evidence: dict[str, float] | None = None
-    allowed: Annotated[bool | None, Field(description="True for a word that the request or the model allows.")] = None
+    allowed: bool | None = None
+    """True for a word that the request or the model allows."""
     reasons: dict[str, list[Reason]] | None = None
-    sentence: Annotated[str | None, Field(description="With reasons: what is unusual about the word, in plain words.")] = None
+    sentence: str | None = None
+    """With reasons: what is unusual about the word, in plain words."""
 
 
-class ScoredDocument(BaseModel):
+class ScoredDocument(_Shape):
     """One scored document, with the fields of the command line's JSON."""
 
     id: str | None
@@ -202,20 +192,22 @@ class ScoredDocument(BaseModel):
     score: float
     p_value: float
     is_anomaly: bool
-    summary: Annotated[str, Field(description="What a flagged document is flagged for; empty if it is not flagged.")]
+    summary: str
+    """What a flagged document is flagged for; empty if it is not flagged."""
     evidence: dict[str, float] | None = None
     words: list[Word] | None = None
-    sentence: Annotated[str | None, Field(description="With reasons: the first thing to say of the document.")] = None
+    sentence: str | None = None
+    """With reasons: the first thing to say of the document."""
 
 
-class Failed(BaseModel):
+class Failed(_Shape):
     """A document of a list that could not be scored."""
 
     id: str | None
     error: str
 
 
-class ScoreResponse(BaseModel):
+class ScoreResponse(_Shape):
     """One result per document, in their order, and the rate by which flags were set."""
 
     model: str
@@ -224,39 +216,42 @@ class ScoreResponse(BaseModel):
     results: list[ScoredDocument | Failed]
 
 
-class ReadDocument(BaseModel):
+class ReadDocument(_Shape):
     """A document of a file: a line, a row, or a task; an entry of `texts` once `columns` is taken out."""
 
     id: str
     text: str
-    tokens: Annotated[list[str] | None, Field(description="Its words, where the file lists them.")] = None
-    columns: Annotated[dict[str, Any] | None, Field(description="The other cells of its row.")] = None
+    tokens: list[str] | None = None
+    """Its words, where the file lists them."""
+    columns: dict[str, Any] | None = None
+    """The other cells of its row."""
 
 
-class TableResponse(BaseModel):
+class TableResponse(_Shape):
     """What a file holds. Without a text column there are no documents: name one of the columns, and ask again."""
 
-    columns: Annotated[list[str], Field(description="Of a table, in order; none for text and JSON lines.")]
+    columns: list[str]
+    """Of a table, in order; none for text and JSON lines."""
     text_column: str | None
     id_column: str | None
     documents: list[ReadDocument | Failed]
 
 
-class Histogram(BaseModel):
+class Histogram(_Shape):
     """How many normal documents scored between one edge and the next."""
 
     edges: list[float]
     counts: list[int]
 
 
-class Threshold(BaseModel):
+class Threshold(_Shape):
     """The document score above which a document is flagged at a false-alarm rate."""
 
     rate: float
     score: float
 
 
-class Model(BaseModel):
+class Model(_Shape):
     """A model that is served."""
 
     name: str
@@ -264,20 +259,16 @@ class Model(BaseModel):
     fdr: float | None
     views: list[str]
     normal_documents: int
-    learned_from: Annotated[
-        str | None,
-        Field(description="How much new text and how many verdicts it learned from beside normal documents, in words."),
-    ]
-    learned: Annotated[
-        list[str],
-        Field(description="What stands out in the new text, one sentence each; empty for a model fitted without a feed."),
-    ]
+    learned_from: str | None
+    """How much new text and how many verdicts it learned from beside normal documents, in words."""
+    learned: list[str]
+    """What stands out in the new text, one sentence each; empty for a model fitted without a feed."""
     least_p_value: float
     histogram: Histogram
     thresholds: list[Threshold]
 
 
-class RequestLimits(BaseModel):
+class RequestLimits(_Shape):
     """What a request may hold."""
 
     body_bytes: int
@@ -287,15 +278,16 @@ class RequestLimits(BaseModel):
     words: int
 
 
-class ModelsResponse(BaseModel):
+class ModelsResponse(_Shape):
     """The models, the default one first, the limits, and whether verdicts are kept."""
 
     models: list[Model]
     limits: RequestLimits
-    takes_verdicts: Annotated[bool, Field(description="Whether POST /v1/verdicts keeps what people say.")]
+    takes_verdicts: bool
+    """Whether POST /v1/verdicts keeps what people say."""
 
 
-class Problem(BaseModel):
+class Problem(_Shape):
     """Why a request was refused: what was expected, what came, what to do."""
 
     error: str

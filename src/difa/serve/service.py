@@ -29,13 +29,13 @@ from difa.formats.lines import kind_of, parse_record
 from difa.formats.tables import Columns
 from difa.report.highlight import unusual_words
 from difa.report.sentences import document_sentence, word_sentence
-from difa.serve.batching import Item, Job, cost_of
+from difa.serve.batching import Job, cost_of
 from difa.serve.body import Allowance, JsonRequest, Reading, Refusal, off_loop, until_gone
 from difa.serve.counters import Counters
 from difa.serve.models import ServedModel
 from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Kept, ScoreRequest, Verdict
 from difa.serve.settings import Settings
-from difa.serve.tables import read_table
+from difa.serve.uploads import read_table
 from difa.verdict_file import append_verdicts
 from difa.words import from_text, from_tokens
 
@@ -83,8 +83,7 @@ class Service:
         if self.is_draining:
             return _shutting_down()
         if path == "/v1/verdicts" and self.settings.verdicts is None:
-            line = "this service keeps no verdicts: it was started without a file for them"
-            return Refusal(404, line, {"Connection": "close"})
+            return _keeps_no_verdicts()
         refusals = [model.refusal() for model in self.models.values()] if path == "/v1/score" else [None]
         return None if None in refusals else refusals[0]
 
@@ -99,15 +98,16 @@ class Service:
     async def score(
         self, request: JsonRequest, asked: Annotated[ScoreRequest, Body(openapi_examples=SCORE_EXAMPLES)]
     ) -> Response:
-        """Documents -> outcomes -> answer."""
+        """Scores, p-values and flags of documents and their words."""
         model = self.model(asked.model)
         if refusal := self.refusal():  # reading may have taken a while
             raise refusal
-        jobs = await off_loop(request.share.held, jobs_of, asked, self.settings)
-        request.share.give_back()
-        with model.submitted([job for job in jobs if isinstance(job, Job)]) as items:
-            done = iter(await _wait(request, items, self.settings.timeout))
-            outcomes = [job if isinstance(job, Failure) else _outcome(next(done)) for job in jobs]
+        jobs = await off_loop(request.held, jobs_of, asked, self.settings)
+        request.give_back()
+        queued = [job for job in jobs if isinstance(job, Job)]
+        with model.submitted(queued):
+            await _wait(request, queued, self.settings.timeout)
+            outcomes = [_outcome(job) if isinstance(job, Job) else job for job in jobs]
             words = sum(len(_result(outcome).words) for outcome in outcomes if not isinstance(outcome, Failure))
             self.counters.words.labels(model.name).inc(words)
             rule = model.model.rule(asked.fpr, asked.fdr, warn=False)
@@ -121,26 +121,26 @@ class Service:
         text_column: Annotated[str, Query(description="Of a table; guessed without it.")] = "",
         id_column: Annotated[str, Query(description="Of a table; `id` without it.")] = "",
     ) -> Response:
-        """A file -> its documents."""
-        with self._files.share() as share:
-            share.take(1)
+        """The columns and the documents of a file."""
+        with self._files.one():
             columns = Columns(text=text_column or None, id=id_column or None)
             return Response(await read_table(request, name, columns, self.settings), media_type="application/json")
 
     async def verdict(
         self, request: JsonRequest, verdict: Annotated[Verdict, Body(openapi_examples=VERDICT_EXAMPLES)]
     ) -> Response:
-        """What a person says -> a line of the file."""
-        job = await off_loop(request.share.held, _job, verdict.text, self.settings, False, AllowList())
+        """Appends a verdict to the file that was named when the service was started."""
+        if (path := self.settings.verdicts) is None:
+            raise _keeps_no_verdicts()
+        job = await off_loop(request.held, _job, verdict.text, self.settings, False, AllowList())
         if isinstance(job, Failure):  # verdicts are about texts that were scored
             raise Refusal(job.status, job.line)
-        with self._verdicts.share() as waiting:
-            waiting.take(1)
-            await _keep(self.settings.verdicts or Path(), verdict, self.settings.timeout)
+        with self._verdicts.one():
+            await _keep(path, verdict, self.settings.timeout)
         return JSONResponse(Kept().model_dump())
 
     async def describe(self) -> Response:
-        """What is served, and within which limits."""
+        """What is served, within which limits, and whether verdicts are kept."""
         settings = self.settings
         limits = {
             "body_bytes": settings.max_body,
@@ -289,23 +289,26 @@ def _shutting_down() -> Refusal:
     return Refusal(503, "the service is shutting down: ask another one", {"Connection": "close", "Retry-After": "1"})
 
 
-async def _wait(request: Request, items: list[Item], timeout: float) -> list[Item]:
-    """Until all items are done; what has not begun is withdrawn when the time is up or the client has gone."""
+def _keeps_no_verdicts() -> Refusal:
+    return Refusal(404, "this service keeps no verdicts: it was started without a file for them", {"Connection": "close"})
+
+
+async def _wait(request: Request, jobs: Sequence[Job], timeout: float) -> None:
+    """Until all jobs are done; what has not begun is withdrawn when the time is up or the client has gone."""
     gone = asyncio.create_task(until_gone(request))
-    done = asyncio.gather(*(item.outcome for item in items), return_exceptions=True)
+    done = asyncio.gather(*(job.outcome for job in jobs), return_exceptions=True)
     try:
         async with asyncio.timeout(timeout):
             await asyncio.wait((done, gone), return_when=asyncio.FIRST_COMPLETED)
         if not done.done():
             raise Refusal(499, "the client went away")
-        return items
     except TimeoutError:
         line = f"expected to be done within {timeout:g} s, but the work is not: send less at a time, or try again later"
         raise Refusal(504, line, {"Retry-After": "1"}) from None
     finally:
         gone.cancel()
-        for item in items:
-            item.outcome.cancel()  # no effect on what is done
+        for job in jobs:
+            job.outcome.cancel()  # no effect on what is done
         with suppress(asyncio.CancelledError):
             await done
 
@@ -314,14 +317,14 @@ def _result(outcome: Result | Explanation) -> Result:
     return outcome.result if isinstance(outcome, Explanation) else outcome
 
 
-def _outcome(item: Item) -> Outcome:
-    if item.outcome.cancelled():
+def _outcome(job: Job) -> Outcome:
+    if job.outcome.cancelled():
         raise _shutting_down()
-    error = item.outcome.exception()
+    error = job.outcome.exception()
     if error is None:
-        return item.outcome.result()
+        return job.outcome.result()
     if isinstance(error, DifaError):
-        return Failure(str(error), item.payload.document.id)
+        return Failure(str(error), job.document.id)
     # The type only: a message may quote the text.
-    _log.error("a document of %d words could not be scored: %s", len(item.payload.document.words), type(error).__name__)
-    return Failure("the document could not be scored: the service has logged why", item.payload.document.id)
+    _log.error("a document of %d words could not be scored: %s", len(job.document.words), type(error).__name__)
+    return Failure("the document could not be scored: the service has logged why", job.document.id)
