@@ -23,6 +23,8 @@ GRID_NOTE = "best by test AUROC, as the TokenCore authors"
 METRICS = ["auroc", "ap", "fpr95"]
 _CHOICES = ["library default", VALIDATION_NOTE, GRID_NOTE]
 """How the settings of a row were chosen."""
+_COLUMNS = ["set", "form", "seed", "model_seed", "method", "settings", "level", "part", "pooling", *METRICS]
+"""What a frame without figures has, too."""
 _RULES = ["", "learned", "own", "max", "mean"]
 """Pooling rules, in the order of the tables."""
 LEGEND = (
@@ -42,8 +44,8 @@ def figures_frame(records: Sequence[Record]) -> Frame:
     """A row per figure: what it is of, its values, and the AUROC that its settings have on validation data."""
     import pandas
 
-    frame = pandas.DataFrame([_row(record, figure) for record in records for figure in record["figures"]])
-    return frame.astype({"model_seed": "Int64"}) if len(frame) else frame
+    rows = [_row(record, figure) for record in records for figure in record["figures"]]
+    return pandas.DataFrame(rows or None, columns=None if rows else _COLUMNS).astype({"model_seed": "Int64"})
 
 
 def _row(record: Record, figure: Record) -> Record:
