@@ -122,6 +122,15 @@ def unique(values: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
+def grouped(records: Sequence[Record], *keys: str) -> dict[tuple[Any, ...], list[Record]]:
+    """Records by some of their entries or settings, in order of appearance."""
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        key = tuple(record[name] if name in record else record["settings"].get(name) for name in keys)
+        groups.setdefault(key, []).append(record)
+    return groups
+
+
 def pick(record: Record, level: str, rule: str | None, part: str = "") -> Record | None:
     """One figure of a record."""
     wanted = (level, rule, part)
@@ -219,8 +228,7 @@ def table_markdown(records: Sequence[Record], *, details: bool = True) -> str:
         details: whether intervals, flags and reasons follow.
     """
     parts = ["# Comparison", "", LEGEND, ""]
-    for form in unique(record["form"] for record in records):
-        mine = [record for record in records if record["form"] == form]
+    for (form,), mine in grouped(records, "form").items():
         single = [record for record in of_split(mine) if record["seed"] == PUBLISHED_SEED]
         several = [record for record in of_split(mine) if record["seed"] != PUBLISHED_SEED]
         varied = [record for record in mine if record.get("model_seed") is not None]
@@ -231,8 +239,7 @@ def table_markdown(records: Sequence[Record], *, details: bool = True) -> str:
         for group in _kinds_of_sets(several):
             spread = ": mean ± sd" if len({record["seed"] for record in group}) > 1 else ""
             parts += _section(group, form, seeds_of(group) + spread)
-        for seed in unique(record["seed"] for record in varied):
-            models = [record for record in varied if record["seed"] == seed]
+        for (seed,), models in grouped(varied, "seed").items():
             parts += _section(models, form, f"seed {seed}, {seeds_of(models, 'model_seed')}: mean ± sd")
     if details:
         parts += [*alarms(records), *reasons(records)]
