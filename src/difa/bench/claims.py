@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from difa.bench import published
-from difa.bench.examples import PAPERS_OWN
+from difa.bench.examples import PAPER, PAPERS_OWN
 from difa.bench.methods import label_of
 from difa.bench.store import Record
 from difa.bench.tables import PUBLISHED_SEED, markdown, own_rule, pick, short, unique
@@ -61,13 +61,13 @@ def claims_markdown(records: Mapping[str, Records]) -> str:
         if not _judged(claim, groups.get(first)):
             first = ("clean", PUBLISHED_SEED, None)
         verdict = _judged(claim, groups.get(first))
-        used = groups.get(first, [])
+        used = groups[first] if verdict else []
         rows.append(
             {
                 "claim": claim.said,
                 "reproduced if": claim.rule,
                 "verdict": "not measured" if verdict is None else "**reproduced**" if verdict.holds else "**not reproduced**",
-                "figures": f"{verdict.figures} ({first[0]} form)" if verdict else "",
+                "figures": f"{verdict.figures} ({first[0]} form){_by_models(claim, groups)}" if verdict else "",
                 "holds elsewhere": _elsewhere(claim, {key: group for key, group in groups.items() if key != first}),
                 "measured by": "; ".join(unique(f"`{r['asked_by']}`, {r['measured']}" for r in used if r.get("asked_by"))),
             }
@@ -85,6 +85,24 @@ def _groups(records: Records) -> dict[Key, list[Record]]:
         if record["set"] in published.SETS:
             groups.setdefault((record["form"], record["seed"], record.get("model_seed")), []).append(record)
     return groups
+
+
+def _by_models(claim: Claim, groups: Mapping[Key, Records]) -> str:
+    """The same figures as means over the models of the published split."""
+    keys = [key for key in groups if key[:2] == ("original", PUBLISHED_SEED) and key[2] is not None]
+    by_set: dict[str, list[Record]] = {}
+    for record in (record for key in keys for record in groups[key] if record["method"] == OURS):
+        by_set.setdefault(record["set"], []).append(record)
+    means = [
+        models[0] | {"figures": [_mean_figure(figures) for figures in zip(*(r["figures"] for r in models), strict=True)]}
+        for models in by_set.values()
+    ]
+    verdict = _judged(claim, means)
+    return f"; by the mean of {len(keys)} models {verdict.figures}" if verdict else ""
+
+
+def _mean_figure(figures: Sequence[Record]) -> Record:
+    return figures[0] | {metric: sum(each[metric] for each in figures) / len(figures) for metric in ("auroc", "ap")}
 
 
 def _judged(claim: Claim, group: Records | None) -> Verdict | None:
@@ -246,10 +264,9 @@ def _examples(records: Records) -> Verdict | None:
     highest = {name: max(document["words"], key=lambda word: word["score"]) for name, document in shown}
     if not highest:
         return None
-    figures = ", ".join(
-        f"{name.capitalize()} “{word['text']}” ({'marked' if word['marked'] else 'not marked'})" for name, word in highest.items()
-    )
-    return Verdict(all(word["marked"] for word in highest.values()), f"highest word: {figures}")
+    figures = ", ".join(f"{name.capitalize()} “{word['text']}”" for name, word in highest.items())
+    holds = all(PAPER[name][-1].lower() in word["text"].lower() for name, word in highest.items())
+    return Verdict(holds, f"highest word: {figures}")
 
 
 CLAIMS = (
@@ -292,5 +309,10 @@ CLAIMS = (
         "efficiency",
         _efficiency,
     ),
-    Claim("Localises the anomalous words", "the highest word of the paper's examples is a marked one", "examples", _examples),
+    Claim(
+        "Localises the anomalous words",
+        "the highest word of each example of the paper is the one it names, “issues”, “Tastless”, “oeidjhksiwewiwj”",
+        "examples",
+        _examples,
+    ),
 )

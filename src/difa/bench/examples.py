@@ -25,7 +25,7 @@ from difa.document import Document, Result
 from difa.report.html import WORD_STYLE, safe, shaded_text
 
 PAPER = {"grammar": ("social", "issues"), "review": ("Tastless",), "spam": ("oeidjhksiwewiwj",)}
-"""Words by which the examples of the paper's figure are found."""
+"""Words by which the examples of the paper's figure are found; the last is the one that it says scores highest."""
 PAPERS_OWN = "the paper's example"
 _MOST_WORDS = 60  # longer documents fill a page without showing more
 _LINE = 92  # characters of a line in the picture

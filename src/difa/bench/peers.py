@@ -45,8 +45,7 @@ def library() -> Any:
 
 def run_peer(peer: Peer, halves: Split, seed: int, bench: Workbench) -> Scores | str:
     """Scores of a peer, or the reason why there are none."""
-    _quieten()
-    with warnings.catch_warnings(action="ignore"):  # about words cut off, which get the lowest score, and its own machinery
+    with quiet():
         return peer.run(library(), halves, seed, bench)
 
 
@@ -56,11 +55,12 @@ def fingerprint(bench: Workbench) -> str:
     return fingerprint_of(parts, ["pytextad", "torch", "transformers"], encoder=bench.encoder_key)
 
 
-def _quieten() -> None:
-    """Keep the bars of the library that reads its encoders off the terminal."""
+def quiet() -> warnings.catch_warnings[None]:
+    """Silence about words that are cut off, which get the lowest score, about the peer's machinery, and from bars."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()
+    return warnings.catch_warnings(action="ignore")
 
 
 def _embedder(pytextad: Any, bench: Workbench) -> Any:
@@ -69,7 +69,8 @@ def _embedder(pytextad: Any, bench: Workbench) -> Any:
     return pytextad.TokenEmbedder(str(source.folder), layer=source.layer, max_length=most, word_pooling="max", device="cpu")
 
 
-def _tokens(documents: Sequence[Document]) -> list[list[str]]:
+def tokens_of(documents: Sequence[Document]) -> list[list[str]]:
+    """Documents as lists of words."""
     return [[word.text for word in document.words] for document in documents]
 
 
@@ -92,11 +93,16 @@ def _timed(words_and_documents: Callable[[], Any], fit: Callable[[], Any]) -> Sc
     return Scores(words, pooled, fit_seconds=fitted - started, score_seconds=done - fitted)
 
 
+def token_detector(detector: str, bench: Workbench, seed: int) -> Any:
+    """A peer that scores words, on the run's encoder and layer."""
+    pytextad = library()
+    return pytextad.TokenDetector(getattr(pytextad, detector)(), embedder=_embedder(pytextad, bench), random_state=seed)
+
+
 def _on_words(detector: str) -> Callable[[Any, Split, int, Workbench], Scores | str]:
     def run(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:
-        embedder = _embedder(pytextad, bench)
-        model = pytextad.TokenDetector(getattr(pytextad, detector)(), embedder=embedder, random_state=seed)
-        return _timed(lambda: (model.token_scores(_tokens(halves.test)), None), lambda: model.fit(_tokens(halves.training)))
+        model = token_detector(detector, bench, seed)
+        return _timed(lambda: (model.token_scores(tokens_of(halves.test)), None), lambda: model.fit(tokens_of(halves.training)))
 
     return run
 
@@ -105,10 +111,10 @@ def _cvdd(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores |
     embedder, model = _embedder(pytextad, bench), pytextad.CVDD(random_state=seed, device="cpu")
 
     def fit() -> None:
-        model.fit([vectors for vectors in embedder.transform(_tokens(halves.training))[0] if len(vectors)])
+        model.fit([vectors for vectors in embedder.transform(tokens_of(halves.training))[0] if len(vectors)])
 
     def score() -> tuple[list[FloatArray], FloatArray]:
-        test, owners = embedder.transform(_tokens(halves.test))
+        test, owners = embedder.transform(tokens_of(halves.test))
         full = [index for index, vectors in enumerate(test) if len(vectors)]
         documents, words = np.full(len(test), np.nan), [np.full(len(document.words), np.nan) for document in halves.test]
         documents[full] = model.decision_function([test[index] for index in full])
@@ -121,12 +127,12 @@ def _cvdd(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores |
 
 def _date(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:
     source = find(EncoderConfig(name=bench.encoder_name, layer=bench.layer))
-    model, test = pytextad.DATE(tokenizer=str(source.folder), random_state=seed, device="cpu"), _tokens(halves.test)
+    model, test = pytextad.DATE(tokenizer=str(source.folder), random_state=seed, device="cpu"), tokens_of(halves.test)
 
     def score() -> tuple[list[FloatArray], FloatArray]:
         return model.token_scores(test), np.asarray(model.decision_function(test), dtype=np.float64)
 
-    return _timed(score, lambda: model.fit(_tokens(halves.training)))
+    return _timed(score, lambda: model.fit(tokens_of(halves.training)))
 
 
 def _fate(pytextad: Any, halves: Split, seed: int, bench: Workbench) -> Scores | str:

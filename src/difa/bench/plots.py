@@ -16,7 +16,7 @@ import numpy as np
 from difa.bench.methods import DIFA, label_of
 from difa.bench.metrics import RATE
 from difa.bench.store import Record
-from difa.bench.tables import PUBLISHED_SEED, methods_of, of_split, own_rule, pick, seeds_of, sets_of, title_of, unique
+from difa.bench.tables import PUBLISHED_SEED, grouped, methods_of, of_split, own_rule, pick, seeds_of, sets_of, title_of, unique
 from difa.bench.tables_feed import VARIANTS, Read, flagged, mean_of, part_of, set_names
 from difa.bench.tables_feed import figure as read_figure
 from difa.bench.tables_studies import cost_of
@@ -75,12 +75,11 @@ def colour_of(method: str) -> str:
 def draw_efficiency(records: Sequence[Record], path: Path) -> None:
     """Word AUROC against time to score, time to fit and memory; the line joins what nothing else beats in both."""
     axes_of = (("score_ms", "scoring 1,000 words, ms"), ("fit_seconds", "fitting, s"), ("peak_mib", "peak memory, MiB"))
-    sets = list(dict.fromkeys((record["set"], record["form"]) for record in records))
+    sets = grouped(records, "set", "form")
     with figure(13.5, 4.3 * len(sets), path) as drawn:
         grid = drawn.subplots(len(sets), 3, squeeze=False)
-        for row, (name, form) in zip(grid, sets, strict=True):
-            mine = [record for record in records if (record["set"], record["form"]) == (name, form)]
-            costs = {m: _cost(mine, m) for m in dict.fromkeys(record["method"] for record in mine)}
+        for row, ((name, form), mine) in zip(grid, sets.items(), strict=True):
+            costs = {method: _cost(own) for (method,), own in grouped(mine, "method").items()}
             for axes, (key, label) in zip(row, axes_of, strict=True):
                 _scatter(axes, {m: (cost[key], cost["word"]) for m, cost in costs.items()})
                 axes.set(xlabel=label, ylabel="word AUROC", title=f"{name.capitalize()}, {form} form")
@@ -89,8 +88,8 @@ def draw_efficiency(records: Sequence[Record], path: Path) -> None:
                 _name_points(axes, drawn)
 
 
-def _cost(records: Sequence[Record], method: str) -> dict[str, float]:
-    cost = cost_of([record for record in records if record["method"] == method])
+def _cost(records: Sequence[Record]) -> dict[str, float]:
+    cost = cost_of(records)
     quickest = 1e-3  # what takes less is as good as nothing, and would stretch the axis
     scoring = 1e6 * cost["score_seconds"] / cost["test_words"]
     return cost | {"score_ms": scoring, "fit_seconds": max(cost["fit_seconds"], quickest)}
@@ -145,25 +144,20 @@ def _name_points(axes: Any, drawn: Any) -> None:
 def draw_contamination(records: Sequence[Record], path: Path) -> None:
     """Document AUROC as more of the training data is spoilt: a panel for each form and way."""
     titles = {"noise": "noise on training word vectors", "anomalies": "real anomalies in training"}
-    points = {
-        (r["form"], r["settings"]["kind"]): [
-            (each["method"], 100 * each["settings"]["share"], each["figures"][0]["auroc"])
-            for each in records
-            if (each["form"], each["settings"]["kind"]) == (r["form"], r["settings"]["kind"])
+    panels = {
+        f"{form.capitalize()} form: {titles[kind]}": [
+            (r["method"], 100 * r["settings"]["share"], r["figures"][0]["auroc"]) for r in mine
         ]
-        for r in records
+        for (form, kind), mine in grouped(records, "form", "kind").items()
     }
-    panels = {f"{form.capitalize()} form: {titles[kind]}": found for (form, kind), found in points.items()}
     _panels_of_lines(panels, "share spoilt, %", path)
 
 
 def draw_sparsity(records: Sequence[Record], path: Path) -> None:
     """Document AUROC by the number of anomalous words in an anomalous document: a panel for each form."""
     panels = {
-        f"{form.capitalize()} form": [
-            (r["method"], float(each["part"]), each["auroc"]) for r in records if r["form"] == form for each in r["figures"]
-        ]
-        for form in unique(record["form"] for record in records)
+        f"{form.capitalize()} form": [(r["method"], float(each["part"]), each["auroc"]) for r in mine for each in r["figures"]]
+        for (form,), mine in grouped(records, "form").items()
     }
     _panels_of_lines(panels, "anomalous words per document", path)
 
@@ -215,8 +209,8 @@ _METRICS = {"auroc": ("AUROC", "o", 0.14), "ap": ("average precision", "D", -0.1
 def draw_table(records: Sequence[Record], path: Path) -> None:
     """A picture `<path>-<form>` for each form."""
     shown = [record for record in of_split(records) if record["figures"] and not record["settings"]]
-    for form in unique(record["form"] for record in shown):
-        _draw_form(most_telling([record for record in shown if record["form"] == form]), path.with_name(f"{path.name}-{form}"))
+    for (form,), mine in grouped(shown, "form").items():
+        _draw_form(most_telling(mine), path.with_name(f"{path.name}-{form}"))
 
 
 def most_telling(records: Sequence[Record]) -> list[Record]:

@@ -130,6 +130,7 @@ def section_of(command: str, form: str | None, records: dict[str, list[Record]])
     if command in _FROM_TABLE:
         lines = _FROM_TABLE[command](mine, form or "all")
         body = "\n".join(line for line in lines if not line.startswith("## ") or command == "parts")
+        mine = [r for r in mine if r["method"] in DIFA] if command in ("alarms", "parts", "presets", "published") else mine
     else:
         body = "\n".join(_WRITERS[command](mine).splitlines()[1:])
     body = re.sub(r"^## ", "### ", body, flags=re.MULTILINE).strip()  # the page has its own headings

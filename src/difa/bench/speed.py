@@ -68,7 +68,7 @@ def run_speed(run: Run, documents: int = 200, rounds: int = 3, many: int = 0) ->
 
 
 def _task(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) -> Task:
-    parts = ["bench/speed.py", "bench/speed_workloads.py", "formats", "cli", "engines"]
+    parts = ["bench/speed.py", "bench/speed_workloads.py", "bench/peers.py", "formats", "cli", "engines"]
     key = fingerprint_of(parts, ["pytextad", "torch"], method=run.bench.fingerprint("difa-full"), cores=core_count())
     cell = run.cell("speed", dataset, seed, "difa-full", settings, key)
     return Task(cell, partial(_compute, run, dataset, seed, settings))
@@ -101,7 +101,7 @@ def _compute(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) ->
             "score": partial(score_and_write, model, documents, out),
             "encoder": partial(encoder.encode, documents),
             "matrix": matrix_limit(encoder, options.encoder, subwords, threads),
-            "peer": peer(halves, documents, encoder, options.encoder, seed),
+            "peer": peer(halves, documents, run.bench, seed),
             "fast": partial(score_file, fast, folder / "fast", swarm, folder / "fast.jsonl"),
             "counting": partial(count_words, swarm),
         }

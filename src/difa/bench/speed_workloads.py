@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from difa.bench.methods import quiet_rates
+from difa.bench import peers
+from difa.bench.methods import Workbench, quiet_rates
 from difa.bench.split import Split
 from difa.config import EncoderConfig
 from difa.document import Document, Encoded, FloatArray, IntArray, Reason
@@ -166,27 +167,19 @@ def matrix_limit(encoder: Encoder, name: str, subwords: int, threads: int) -> Wo
     return best
 
 
-def peer(halves: Split, documents: Sequence[Document], encoder: Encoder, name: str, seed: int) -> Workload | None:
+def peer(halves: Split, documents: Sequence[Document], bench: Workbench, seed: int) -> Workload | None:
     """PyTextAD's TokenCore on the same encoder and layer, fitted, ready to score; None where it is not installed."""
     from importlib.util import find_spec
 
     if find_spec("pytextad") is None:
         return None
-    import warnings
-
-    import pytextad
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    source, most = find(EncoderConfig(name=name, layer=encoder.spec.layer)), min(512, encoder.spec.max_length)
-    embedder = pytextad.TokenEmbedder(str(source.folder), layer=source.layer, max_length=most, word_pooling="max", device="cpu")
-    model = pytextad.TokenDetector(pytextad.TokenCore(), embedder=embedder, random_state=seed)
-    tokens = [[word.text for word in document.words] for document in documents]
-    with warnings.catch_warnings(action="ignore"):
-        model.fit([[word.text for word in document.words] for document in halves.training])
+    model = peers.token_detector("TokenCore", bench, seed)
+    tokens = peers.tokens_of(documents)
+    with peers.quiet():
+        model.fit(peers.tokens_of(halves.training))
 
     def score() -> None:
-        with warnings.catch_warnings(action="ignore"):
+        with peers.quiet():
             model.token_scores(tokens)
 
     return score

@@ -23,6 +23,8 @@ GRID_NOTE = "best by test AUROC, as the TokenCore authors"
 METRICS = ["auroc", "ap", "fpr95"]
 _CHOICES = ["library default", VALIDATION_NOTE, GRID_NOTE]
 """How the settings of a row were chosen."""
+_COLUMNS = ["set", "form", "seed", "model_seed", "method", "settings", "level", "part", "pooling", *METRICS]
+"""What a frame without figures has, too."""
 _RULES = ["", "learned", "own", "max", "mean"]
 """Pooling rules, in the order of the tables."""
 LEGEND = (
@@ -42,8 +44,8 @@ def figures_frame(records: Sequence[Record]) -> Frame:
     """A row per figure: what it is of, its values, and the AUROC that its settings have on validation data."""
     import pandas
 
-    frame = pandas.DataFrame([_row(record, figure) for record in records for figure in record["figures"]])
-    return frame.astype({"model_seed": "Int64"}) if len(frame) else frame
+    rows = [_row(record, figure) for record in records for figure in record["figures"]]
+    return pandas.DataFrame(rows or None, columns=None if rows else _COLUMNS).astype({"model_seed": "Int64"})
 
 
 def _row(record: Record, figure: Record) -> Record:
@@ -118,6 +120,15 @@ def short(value: float) -> str:
 def unique(values: Iterable[Any]) -> list[Any]:
     """The values without repetition, in order."""
     return list(dict.fromkeys(values))
+
+
+def grouped(records: Sequence[Record], *keys: str) -> dict[tuple[Any, ...], list[Record]]:
+    """Records by some of their entries or settings, in order of appearance."""
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        key = tuple(record[name] if name in record else record["settings"].get(name) for name in keys)
+        groups.setdefault(key, []).append(record)
+    return groups
 
 
 def pick(record: Record, level: str, rule: str | None, part: str = "") -> Record | None:
@@ -217,8 +228,7 @@ def table_markdown(records: Sequence[Record], *, details: bool = True) -> str:
         details: whether intervals, flags and reasons follow.
     """
     parts = ["# Comparison", "", LEGEND, ""]
-    for form in unique(record["form"] for record in records):
-        mine = [record for record in records if record["form"] == form]
+    for (form,), mine in grouped(records, "form").items():
         single = [record for record in of_split(mine) if record["seed"] == PUBLISHED_SEED]
         several = [record for record in of_split(mine) if record["seed"] != PUBLISHED_SEED]
         varied = [record for record in mine if record.get("model_seed") is not None]
@@ -229,8 +239,7 @@ def table_markdown(records: Sequence[Record], *, details: bool = True) -> str:
         for group in _kinds_of_sets(several):
             spread = ": mean ± sd" if len({record["seed"] for record in group}) > 1 else ""
             parts += _section(group, form, seeds_of(group) + spread)
-        for seed in unique(record["seed"] for record in varied):
-            models = [record for record in varied if record["seed"] == seed]
+        for (seed,), models in grouped(varied, "seed").items():
             parts += _section(models, form, f"seed {seed}, {seeds_of(models, 'model_seed')}: mean ± sd")
     if details:
         parts += [*alarms(records), *reasons(records)]

@@ -14,6 +14,7 @@ from difa.bench.tables import (
     PUBLISHED_SEED,
     Frame,
     figures_frame,
+    grouped,
     markdown,
     methods_of,
     own_rule,
@@ -40,8 +41,7 @@ def ablation_markdown(records: Sequence[Record]) -> str:
     import pandas
 
     parts = ["# Ablation", "", ENTRIES, ""]
-    for method, judge, form in unique((r["method"], r["settings"]["judge"], r["form"]) for r in records):
-        mine = [r for r in records if (r["method"], r["settings"]["judge"], r["form"]) == (method, judge, form)]
+    for (method, judge, form), mine in grouped(records, "method", "judge", "form").items():
         named = [r | {"figures": [f | {"label": _part_label(r, f)} for f in r["figures"]]} for r in mine]
         frame = figures_frame(named).dropna(subset=["label"])
         beside = (method, judge, form, seeds_of(mine)) == ("difa-paper", "labels", "original", f"seed {PUBLISHED_SEED}")
@@ -87,36 +87,27 @@ def parts_markdown(records: Sequence[Record]) -> str:
     import pandas
 
     lines = ["# Parts", "", ENTRIES, ""]
-    for method in (name for name in methods_of(records) if name in DIFA):
-        for form in unique(record["form"] for record in records if record["method"] == method):
-            mine = [r for r in records if (r["method"], r["form"]) == (method, form)]
-            for group in _by_split(mine):
-                frame = figures_frame(group)
-                frame["label"] = [_part_name(*names) for names in zip(frame.part, frame.pooling, strict=True)]
-                beside = (method, form) == ("difa-paper", "original") and group[0]["seed"] == PUBLISHED_SEED
-                lines += [f"## {label_of(method)}, {form} form, {_seeds(group)}", ""]
-                for level in ("word", "document"):
-                    shown = frame[frame.level == level]
-                    shown = shown.sort_values("label", key=lambda names: names.str.startswith("**"), kind="stable")
-                    shown = pandas.concat([shown, published_ablation(level)]) if beside else shown
-                    lines += [f"**{level.capitalize()}s**", "", *by_set(shown, sets_of(group)), ""]
+    ours = [record for record in records if record["method"] in DIFA and not record["settings"]]
+    named = [record | {"split": _split_of(record)} for name in methods_of(ours) for record in ours if record["method"] == name]
+    for (method, form, split), group in grouped(named, "method", "form", "split").items():
+        frame = figures_frame(group)
+        frame["label"] = [_part_name(*names) for names in zip(frame.part, frame.pooling, strict=True)]
+        beside = (method, form) == ("difa-paper", "original") and split != "others"
+        models = f", {seeds_of(group, 'model_seed')}" if split.startswith("models") else ""
+        lines += [f"## {label_of(method)}, {form} form, {seeds_of(group)}{models}", ""]
+        for level in ("word", "document"):
+            shown = frame[frame.level == level]
+            shown = shown.sort_values("label", key=lambda names: names.str.startswith("**"), kind="stable")
+            shown = pandas.concat([shown, published_ablation(level)]) if beside else shown
+            lines += [f"**{level.capitalize()}s**", "", *by_set(shown, sets_of(group)), ""]
     return "\n".join(lines)
 
 
-def _by_split(records: Sequence[Record]) -> list[list[Record]]:
-    """Records of the published split, of the others, and of several models on one split."""
-    groups: dict[str, list[Record]] = {}
-    for record in records:
-        if not record["settings"]:
-            varied = record.get("model_seed") is not None
-            kind = f"models {record['seed']}" if varied else "published" if record["seed"] == PUBLISHED_SEED else "others"
-            groups.setdefault(kind, []).append(record)
-    return list(groups.values())
-
-
-def _seeds(group: Sequence[Record]) -> str:
-    models = "" if group[0].get("model_seed") is None else f", {seeds_of(group, 'model_seed')}"
-    return seeds_of(group) + models
+def _split_of(record: Record) -> str:
+    """The published split, the others together, or several models on one split."""
+    if record.get("model_seed") is not None:
+        return f"models {record['seed']}"
+    return "published" if record["seed"] == PUBLISHED_SEED else "others"
 
 
 def _part_name(part: str, pooling: str) -> str:
@@ -148,11 +139,9 @@ def efficiency_markdown(records: Sequence[Record]) -> str:
         "memory is the peak of the process, libraries included."
     )
     parts = ["# Efficiency", "", about, ""]
-    for name, form in unique((record["set"], record["form"]) for record in records):
-        mine = [record for record in records if (record["set"], record["form"]) == (name, form)]
+    for (name, form), mine in grouped(records, "set", "form").items():
         words = f"{mine[0]['training_words']} words to fit on, {mine[0]['test_words']} to score, {mine[0]['cores']} cores"
-        costs = {method: cost_of([r for r in mine if r["method"] == method]) for method in unique(r["method"] for r in mine)}
-        rows = [_cost_row(method, cost) for method, cost in costs.items()]
+        rows = [_cost_row(method, cost_of(own)) for (method,), own in grouped(mine, "method").items()]
         parts += [f"## {name.capitalize()}, {form} form: {words}", "", *markdown(rows), ""]
     return "\n".join(parts)
 
@@ -183,8 +172,7 @@ def cost_of(records: Sequence[Record]) -> dict[str, float]:
 def contamination_markdown(records: Sequence[Record]) -> str:
     """Document figures by share, a table per set and way."""
     parts = ["# Contamination", "", f"Document {ENTRIES}", ""]
-    for name, form, kind in unique((r["set"], r["form"], r["settings"]["kind"]) for r in records):
-        mine = [r for r in records if (r["set"], r["form"], r["settings"]["kind"]) == (name, form, kind)]
+    for (name, form, kind), mine in grouped(records, "set", "form", "kind").items():
         marked = [r | {"figures": [f | {"column": r["settings"]["share"]} for f in r["figures"]]} for r in mine]
         parts += [f"## {name.capitalize()}, {form} form: {SPOILT[kind]}", ""]
         parts += [*_by_column(marked, lambda share: f"{share:.0%}"), ""]
@@ -194,8 +182,7 @@ def contamination_markdown(records: Sequence[Record]) -> str:
 def sparsity_markdown(records: Sequence[Record]) -> str:
     """Document figures by the number of anomalous words, a table per set."""
     parts = ["# Sparsity", "", f"Document {ENTRIES}", ""]
-    for name, form in unique((record["set"], record["form"]) for record in records):
-        mine = [record for record in records if (record["set"], record["form"]) == (name, form)]
+    for (name, form), mine in grouped(records, "set", "form").items():
         marked = [r | {"figures": [f | {"column": int(f["part"])} for f in r["figures"]]} for r in mine]
         parts += [f"## {name.capitalize()}, {form} form: so many anomalous words per anomalous document", ""]
         parts += [*_by_column(marked, lambda count: f"{count} word{'s' * (count > 1)}"), ""]
