@@ -79,6 +79,7 @@ __all__ = [
 
 Preset = Literal["full", "fast", "paper"]
 _OLD_KEYS = {("calibration", "trim"): "leave_out_outliers"}  # names that older model folders and scripts have
+_GONE_KEYS = {"semantic": {"epochs", "min_steps", "max_steps"}}  # of older model folders: how long a view was trained
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ class Config:
             return replace(
                 config,
                 views=ViewsConfig(names=PAPER_VIEWS),
+                form=replace(config.form, letters="number"),
                 calibration=replace(config.calibration, reference="in-sample", leave_out_outliers=False),
                 perturb=replace(config.perturb, kinds=PAPER_KINDS, documents=600, per_document=3, excerpt=0),
                 fusion=replace(config.fusion, rule="gates"),
@@ -152,9 +154,13 @@ class Config:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Config:
-        """Settings from plain values; unknown stages and keys are errors."""
+        """Settings from plain values, as a model folder has them; unknown stages and keys are errors."""
         known = {stage.name: stage.default_factory for stage in fields(cls)}
         _refuse_unknown("stage", values, known)
+        for name in _GONE_KEYS.keys() & values.keys():
+            if isinstance(values[name], Mapping):
+                kept = {key: value for key, value in values[name].items() if key not in _GONE_KEYS[name]}
+                values = {**values, name: kept}
         stages = {name: stage_from_dict(known[name], name, value) for name, value in values.items()}
         return cls(**stages)
 

@@ -50,6 +50,8 @@ class Lesson:
     config: Config
     seed: int
     encoder: Encoder
+    progress: Callable[[float], None] = lambda share: None
+    """Called by views that learn for long, with the share that is done."""
 
     def without(self, left_out: Sequence[bool]) -> Lesson:
         """The same without some of the documents, and without what was made of them."""

@@ -32,6 +32,7 @@ SURFACE = (
     "share of vowels among letters",
     "longest run of consonants",
 )
+_LETTERS = SURFACE.index("share of letters")
 _VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœ")
 _TINY = 1e-9
 
@@ -50,7 +51,7 @@ class FormView:
     @classmethod
     def fit(cls, documents: Sequence[Encoded], config: FormConfig) -> FormView:
         """Mean and covariance of the normal words' descriptors."""
-        descriptors = describe(documents, config.window)
+        descriptors = describe(documents, config)
         mean = np.zeros(descriptors.shape[1])
         present = ~np.isnan(descriptors)
         known = present.any(axis=0)
@@ -82,13 +83,13 @@ class FormView:
         """Mahalanobis distances."""
         if not documents:
             return []
-        standard = self._standardise(describe(documents, self.config.window))
+        standard = self._standardise(describe(documents, self.config))
         squared = np.einsum("ti,ti->t", np.einsum("ti,ij->tj", standard, self.precision), standard)
         return split_by(map(len, documents), np.sqrt(np.maximum(squared, 0.0)))
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """The descriptor entries that deviate most, in words."""
-        descriptors = describe([document], self.config.window)
+        descriptors = describe([document], self.config)
         standard = self._standardise(descriptors)
         # x·(Px) splits the squared distance over the entries.
         shares = np.maximum(standard * (standard @ self.precision), 0.0)
@@ -114,6 +115,8 @@ class FormView:
 
     def _phrase(self, entry: int, value: float, deviation: float) -> str:
         name = (SURFACE + CONTEXT)[entry]
+        if entry == _LETTERS:
+            name = f"{self.config.letters} of letters"
         return (
             f"{'high' if deviation > 0 else 'low'} {name}: {value:.3g}, normal {self.mean[entry]:.2g} ± {self.scale[entry]:.2g}"
         )
@@ -124,12 +127,15 @@ def _invert(correlation: FloatArray, shrinkage: float) -> FloatArray:
     return np.linalg.inv((1 - shrinkage) * correlation + shrinkage * np.eye(len(correlation)))
 
 
-def describe(documents: Sequence[Encoded], window: int) -> FloatArray:
+def describe(documents: Sequence[Encoded], config: FormConfig) -> FloatArray:
     """The descriptors of all words: (T, 16), or (T, 10) without vectors; NaN where an entry does not exist."""
     surface = _SURFACES.of(word for document in documents for word in document.words)
+    if config.letters == "number":
+        surface = surface.copy()
+        surface[:, _LETTERS] *= surface[:, 0]  # a share times the length
     if not any(document.vectors.shape[1] for document in documents):
         return surface
-    return np.concatenate([surface, describe_context([document.vectors for document in documents], window)], axis=1)
+    return np.concatenate([surface, describe_context([document.vectors for document in documents], config.window)], axis=1)
 
 
 def describe_surface(word: str) -> tuple[float, ...]:
