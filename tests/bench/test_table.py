@@ -8,6 +8,7 @@ from difa.bench import published
 from difa.bench.render import document_rows, pick, short
 from difa.bench.render_table import table_markdown
 from difa.bench.split import split
+from difa.bench.spread import run_spread
 from difa.bench.table import run_table
 from difa.cli import app
 from difa.errors import ConfigError
@@ -120,6 +121,18 @@ def test_several_seeds_give_mean_and_deviation(start):
 
 
 @pytest.mark.filterwarnings("ignore:max_samples")  # the set is smaller than the grid's largest sample
+def test_the_spread_over_seeds_of_the_model_keeps_the_split(start):
+    run = start(draws=0)
+    records = run_spread(run, ("iforest",), (0, 1, 2))
+    assert [record["settings"] for record in records] == [{"model_seed": seed} for seed in (0, 1, 2)]
+    assert len({pick(record, "word", None)["auroc"] for record in records}) == 3, "each seed is another forest"
+    alone = run_table(run, ("iforest",))
+    assert {record["seed"] for record in records} == {record["seed"] for record in alone}
+    text = (run.store.folder / "spread.md").read_text(encoding="utf-8")
+    assert "seeds 0, 1, 2 of the model: mean ± sd" in text
+    assert " ± " in next(line for line in text.splitlines() if line.startswith("| iForest"))
+
+
 def test_the_grid_is_searched_and_its_choice_declared(start):
     records = run_table(start(), ("iforest",), grid=True)
     assert [record["settings"].get("max_samples") for record in records] == [None, 16, 32, 64, 128, 256, 512]

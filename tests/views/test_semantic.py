@@ -90,7 +90,7 @@ def test_nothing_is_learned_from_held_out_documents(documents, monkeypatch):
 
 
 def course_of(monkeypatch, course, rounds=20):
-    """The learning rate of each round if the loss on held-out documents takes a given course, and which round's weights are kept."""
+    """The learning rate of each round if the loss on held-out documents takes a given course, and whose weights are kept."""
     rates, given, module = [], iter(course), torch.nn.Linear(1, 1)
 
     def step(optimiser, loss, rate):

@@ -141,7 +141,7 @@ def load_records(folder: Path, command: str) -> list[Record]:
     return records
 
 
-COMMANDS = ("table", "ablation", "efficiency", "contamination", "sparsity", "feed")
+COMMANDS = ("table", "spread", "ablation", "efficiency", "contamination", "sparsity", "feed")
 
 
 def write_text(path: Path, text: str) -> None:

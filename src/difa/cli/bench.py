@@ -149,6 +149,18 @@ def table(
     run_table(context.obj, _names(methods), grid=grid, with_peers=peers)
 
 
+@command("spread.md", examples=("--forms original --methods difa-paper", "--sets grammar --model-seeds 0,1,2"), forms="original")
+def spread(
+    context: typer.Context,
+    methods: Methods = "difa-paper",
+    model_seeds: Annotated[str, typer.Option(help="Seeds of the methods, separated by commas.")] = "0,1,2,3,4",
+) -> None:
+    """Measure how much figures vary with the seed of the model, on one split."""
+    from difa.bench.spread import run_spread
+
+    run_spread(context.obj, _names(methods), _numbers(model_seeds))
+
+
 @command(
     "ablation.md",
     examples=("--sets review --out bench", "--judge pseudo --sets review,grammar", "--preset paper --forms original"),

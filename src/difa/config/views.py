@@ -69,9 +69,9 @@ class FormConfig:
     """Share of the identity mixed into the correlation matrix, so that collinear entries stay invertible. The same in all
     presets; the paper has none."""
     letters: Letters = "share"
-    """Whether letters count as a share of the word's characters, or by their `number`, as in the preset `paper`. Shares of letters,
-    digits and punctuation sum to one in normal words, so Σ is singular, and the shrinkage decides what a space in a word is worth.
-    The paper asks for letters, not for their share. The other presets keep it: fusion and rates were settled with it."""
+    """Whether letters count as a share of the word's characters, or by their `number`, as in the preset `paper`. Shares of
+    letters, digits and punctuation sum to one in normal words: Σ is singular, and the shrinkage decides what a space in a word
+    is worth. The paper asks for letters, not for their share. The other presets were settled with the share and keep it."""
     min_scale: float = 1e-2
     """Least standard deviation of an entry, so that one that is constant in normal text counts, but not without bound."""
 
@@ -100,11 +100,11 @@ class SemanticConfig:
     held_out: float = 0.1
     """Share of the normal documents by which training sees that it may end: nothing is learned from them."""
     plateau: float = 0.05
-    """A round of 100 steps has brought nothing if it lowers the loss on held-out documents by less than this share. The rate is then
-    divided by four; at the third such round training ends, with the best weights so far. Encoder and teacher first, then the
-    student: the same rule for both."""
+    """A round of 100 steps has brought nothing if it lowers the loss on held-out documents by less than this share. The rate is
+    then divided by four; at the third such round training ends, with the best weights so far. Encoder and teacher first, then
+    the student: the same rule for both."""
     teacher_rounds: int = 16
-    """Rounds of encoder and teacher at most. A bound of time: Spam's 37,000 words are fitted within three minutes on two cores."""
+    """Rounds of encoder and teacher at most: a bound of time, so that Spam's 37,000 words take minutes, not hours."""
     student_rounds: int = 12
     """Rounds of the student at most."""
     batch_words: int = 128
