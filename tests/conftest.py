@@ -166,7 +166,7 @@ def encoder():
 
 
 QUICK = {
-    "semantic": {"min_steps": 3, "max_steps": 10, "student_rounds": 1, "window": 32},
+    "semantic": {"teacher_rounds": 1, "student_rounds": 1, "window": 32},
     "perturb": {"documents": 60},
     "learn": {"steps": 20},
 }

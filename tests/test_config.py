@@ -18,7 +18,7 @@ def test_the_paper_preset_is_the_papers():
     assert paper["perturb"]["kinds"] == ("form", "semantic", "mixed")
     assert (paper["fusion"]["rule"], paper["fusion"]["hidden"], paper["fusion"]["agreement"]) == ("gates", 8, True)
     assert paper["document"] == {"rule": "mixture"}
-    differing = {"views", "calibration", "perturb", "fusion", "document"}
+    differing = {"views", "form", "calibration", "perturb", "fusion", "document"}
     assert {name for name in full if full[name] != paper[name]} == differing
 
 
@@ -33,7 +33,7 @@ def test_the_paper_preset_is_the_papers():
         (lambda: FormConfig(shrinkage=2), "FormConfig.shrinkage: expected a number above 0 and at most 0.99, got 2"),
         (lambda: FusionConfig(agreement="False"), "agreement: expected true or false, got 'False'"),
         (lambda: SemanticConfig(learning_rate=float("nan")), "learning_rate"),
-        (lambda: SemanticConfig(min_steps=9, max_steps=8), "at most max_steps"),
+        (lambda: SemanticConfig(held_out=0.6), "held_out: expected a number above 0 and at most 0.5, got 0.6"),
         (lambda: SemanticConfig(layers=True), "layers"),
         (lambda: SemanticConfig(student_rounds=0), "student_rounds: expected a whole number of at least 1, got 0"),
         (lambda: SemanticConfig(plateau=-0.1), "plateau: expected a number of at least 0 and at most 1, got -0.1"),
@@ -60,9 +60,3 @@ def test_a_setting_may_go_by_the_name_it_had():
     assert not Config.from_dict({"calibration": {"trim": False}}).calibration.leave_out_outliers
     assert not Config().changed({"calibration": {"trim": False}}).calibration.leave_out_outliers
     assert Config().to_dict()["calibration"]["leave_out_outliers"]
-
-
-def test_older_model_folders_may_have_stages_that_were_removed():
-    assert Config.from_dict({"collocation": {"pairs": 500000}, "form": {"window": 3}}) == Config(form=FormConfig(window=3))
-    with pytest.raises(ConfigError, match="unknown stage 'collocation'"):
-        Config().changed({"collocation": {"pairs": 5}})

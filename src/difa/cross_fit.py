@@ -8,8 +8,9 @@ stay comparable.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from difa.runtime.threads import core_count
 from difa.views import TrainingData, View, fit_view, prepare_views, view_kind
 
 T = TypeVar("T")
+_REPORT_SECONDS = 0.3
 Report = Callable[[str, float], None]
 """Called with the name of the stage under way and the share of it that is done."""
 
@@ -91,16 +93,21 @@ def _fit_side_by_side(
     names = whole.config.views.names
     joins = {name: join for name in names if (join := view_kind(name).join)}
 
-    def fit_views(lesson: TrainingData) -> dict[str, View]:
-        return {name: fit_view(name, lesson) for name in names if lesson is not whole or name not in joins}
+    def fit_views(lesson: TrainingData, progress: Callable[[float], None]) -> dict[str, View]:
+        heard = replace(lesson, progress=progress)
+        views = {name: fit_view(name, heard) for name in names if lesson is not whole or name not in joins}
+        progress(1.0)
+        return views
 
     report("learn normal text", 0.0)
     prepare_views(whole)
     lessons = [*parts, whole]
+    shares = [0.0] * len(lessons)
     with ThreadPoolExecutor(min(len(lessons), whole.config.encoder.threads or core_count())) as pool:
-        futures = [pool.submit(fit_views, lesson) for lesson in lessons]
-        for done, _ in enumerate(as_completed(futures), 1):
-            report("learn normal text", done / len(futures))
+        futures = [pool.submit(fit_views, lesson, partial(shares.__setitem__, at)) for at, lesson in enumerate(lessons)]
+        while wait(futures, _REPORT_SECONDS).not_done:  # only this thread reports
+            report("learn normal text", sum(shares) / len(shares))
+    report("learn normal text", 1.0)
     *of_parts, of_whole = (future.result() for future in futures)
     of_whole |= {name: join(whole, [views[name] for views in of_parts]) for name, join in joins.items()}
     in_order = [tuple(views[name] for name in names) for views in (*of_parts, of_whole)]

@@ -56,7 +56,7 @@ class DiFA(Feedback, OnHub, Parameters):
         cache: folder for word vectors, shared between fits and scorings.
         threads: threads of the encoder; None uses all cores.
         max_words: maximum words to fit on; a larger corpus is sampled uniformly by documents.
-        stages: settings of single stages, as in `Config`: `{"semantic": {"epochs": 3}}`.
+        stages: settings of single stages, as in `Config`: `{"semantic": {"teacher_rounds": 3}}`.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ def test_fit_writes_a_model_and_shows_progress(tiny_folder, corpus, tmp_path):
         *("fit", normal, "--out", tmp_path / "m", "--encoder", tiny_folder, "--layer", 2, "--seed", 3),
         *("--set", "learn.steps=20", "--set", 'views.names=["semantic", "form"]', "--set", "calibration.reference=unseen"),
         *("--set", "perturb.documents=60"),
-        *("--set", "semantic.min_steps=3", "--set", "semantic.max_steps=10", "--set", "semantic.student_rounds=1"),
+        *("--set", "semantic.teacher_rounds=1", "--set", "semantic.student_rounds=1"),
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout == ""

@@ -63,7 +63,7 @@ def encoded(words, rng):
 def test_mahalanobis_by_hand(rng):
     documents = [encoded(["one", "Two2", "three,", "f", "!", "sixsix"], rng) for _ in range(5)]
     view = FormView.fit(documents, FormConfig(shrinkage=1e-9, min_scale=1e-9))
-    rows = describe(documents, 2)
+    rows = describe(documents, FormConfig())
     mean = np.nanmean(rows, axis=0)
     centred = np.where(np.isnan(rows), 0, rows - mean)
     covariance = centred.T @ centred / len(rows)

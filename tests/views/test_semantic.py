@@ -7,11 +7,11 @@ from difa.document import Encoded
 from difa.views.semantic import SemanticView
 from difa.views.semantic import train as training
 from difa.views.semantic.network import SemanticNetwork, attention_bias
-from difa.views.semantic.train import STUDENT_ROUND, teacher_steps, to_graph, train, train_network
+from difa.views.semantic.train import ROUND, to_graph, train, train_network
 
 pytestmark = pytest.mark.slow  # trains and exports networks
 
-CONFIG = SemanticConfig(window=16, min_steps=5, max_steps=40, heads=4, batch_words=64, student_rounds=2)
+CONFIG = SemanticConfig(window=16, teacher_rounds=2, heads=4, batch_words=32, student_rounds=2)
 
 
 @pytest.fixture(scope="module")
@@ -74,44 +74,52 @@ def test_the_student_step_leaves_encoder_and_teacher_alone(documents, monkeypatc
     assert kept == {"same": True, "moved": True}
 
 
-@pytest.mark.parametrize(
-    ("batches", "steps"),
-    [(2, 30), (8, 48), (10, 60), (50, 60), (90, 90), (5000, 5000)],
-    ids=["least", "six passes", "cap", "cap above a pass", "one pass", "one pass of many"],
-)
-def test_the_teacher_makes_at_least_one_pass(batches, steps):
-    assert teacher_steps(batches, SemanticConfig()) == steps
+def test_nothing_is_learned_from_held_out_documents(documents, monkeypatch):
+    """All other documents are read; those by which training sees that it may end have no part in a step."""
+    read, held = [], []
 
+    def spy(network, pieces, held_pieces, *rest):
+        read.extend(pieces)
+        held.extend(held_pieces)
 
-def test_every_training_document_is_seen(documents, monkeypatch):
-    """Few steps allowed, many batches: all words are read all the same."""
-    read, pad = [], training._pad
-    monkeypatch.setattr(training, "_pad", lambda batch: (read.extend(batch), pad(batch))[1])
+    monkeypatch.setattr(training, "_train_teacher", spy)
     monkeypatch.setattr(training, "_train_student", lambda *rest: None)
-    few = SemanticConfig(**(CONFIG.__dict__ | {"min_steps": 1, "max_steps": 1, "batch_words": 16}))
-    train_network(documents, few, seed=0)
-    assert sorted(map(len, read)) == sorted(map(len, documents))
+    train_network(documents, SemanticConfig(**(CONFIG.__dict__ | {"held_out": 0.25})), seed=0)
+    assert sorted(map(len, [*read, *held])) == sorted(map(len, documents))
+    assert len(held) == 10
 
 
-def rates_of(documents, monkeypatch, course, **changes):
-    """The learning rate of each round if the student's discrepancy takes a given course."""
-    rates, given = [], iter(course)
-    monkeypatch.setattr(training, "_discrepancy", lambda *rest: next(given))
-    monkeypatch.setattr(training, "_train_teacher", lambda *rest: None)
-    monkeypatch.setattr(training, "_step", lambda optimiser, loss, rate: rates.append(rate))
-    train_network(documents, SemanticConfig(**(CONFIG.__dict__ | {"learning_rate": 0.16} | changes)), seed=0)
-    assert all(len(set(rates[at : at + STUDENT_ROUND])) == 1 for at in range(0, len(rates), STUDENT_ROUND))
-    return [round(rate, 6) for rate in rates[::STUDENT_ROUND]]
+def course_of(monkeypatch, course, rounds=20):
+    """The learning rate of each round if the loss on held-out documents takes a given course, and whose weights are kept."""
+    rates, given, module = [], iter(course), torch.nn.Linear(1, 1)
+
+    def step(optimiser, loss, rate):
+        rates.append(rate)
+        with torch.no_grad():
+            module.bias.fill_(-(-len(rates) // ROUND))
+
+    monkeypatch.setattr(training, "_step", step)
+    monkeypatch.setattr(training, "WARM", 1)
+    config = SemanticConfig(learning_rate=0.16, plateau=0.1)
+    reported = []
+    training._train_to_plateau(module, lambda: None, lambda: torch.tensor(next(given)), config, rounds, reported.append)
+    assert all(len(set(rates[at : at + ROUND])) == 1 for at in range(0, len(rates), ROUND))
+    assert reported[-1] == 1
+    assert reported == sorted(reported)
+    return [round(rate, 6) for rate in rates[::ROUND]], int(module.bias.item())
 
 
-def test_the_student_learns_to_a_plateau(documents, monkeypatch):
+def test_training_ends_when_the_held_out_loss_no_longer_falls(monkeypatch):
     course = [2.0, 1.0, 0.5, 0.49, 0.3, 0.31, 0.29, 0.1]
-    assert rates_of(documents, monkeypatch, course, student_rounds=20) == [0.16, 0.16, 0.16, 0.04, 0.04, 0.01]
-    assert rates_of(documents, monkeypatch, [2.0, 2.5, 3.0, 4.0], student_rounds=20) == [0.16, 0.04, 0.01], "nor gets worse"
+    assert course_of(monkeypatch, course) == ([0.16, 0.16, 0.16, 0.16, 0.04, 0.04, 0.01], 7)
 
 
-def test_the_plateau_is_bounded(documents, monkeypatch):
-    assert len(rates_of(documents, monkeypatch, [0.5**at for at in range(9)], student_rounds=4)) == 4
+def test_the_best_weights_are_kept(monkeypatch):
+    assert course_of(monkeypatch, [2.0, 1.0, 2.5, 3.0, 4.0]) == ([0.16, 0.16, 0.16, 0.04, 0.01], 2)
+
+
+def test_training_is_bounded(monkeypatch):
+    assert len(course_of(monkeypatch, [0.5**at for at in range(9)], rounds=4)[0]) == 4
 
 
 def test_same_seed_same_graph_bit_for_bit(documents):

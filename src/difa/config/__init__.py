@@ -77,7 +77,6 @@ __all__ = [
 
 Preset = Literal["full", "fast", "paper"]
 _OLD_KEYS = {("calibration", "trim"): "leave_out_outliers"}  # names that older model folders and scripts have
-_REMOVED_STAGES = {"collocation"}  # stages that older model folders have, and nothing reads any more
 
 
 @dataclass(frozen=True)
@@ -125,6 +124,7 @@ class Config:
             return replace(
                 config,
                 views=ViewsConfig(names=PAPER_VIEWS),
+                form=replace(config.form, letters="number"),
                 calibration=replace(config.calibration, reference="in-sample", leave_out_outliers=False),
                 perturb=replace(config.perturb, kinds=PAPER_KINDS, documents=600, per_document=3, excerpt=0),
                 fusion=replace(config.fusion, rule="gates"),
@@ -150,9 +150,8 @@ class Config:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Config:
-        """Settings from plain values; unknown stages and keys are errors."""
+        """Settings from plain values, as a model folder has them; unknown stages and keys are errors."""
         known = {stage.name: stage.default_factory for stage in fields(cls)}
-        values = {name: value for name, value in values.items() if name not in _REMOVED_STAGES}
         _refuse_unknown("stage", values, known)
         stages = {name: stage_from_dict(known[name], name, value) for name, value in values.items()}
         return cls(**stages)

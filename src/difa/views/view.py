@@ -67,6 +67,8 @@ class TrainingData:
     config: Config
     seed: int
     encoder: Encoder
+    progress: Callable[[float], None] = lambda share: None
+    """Called by views that learn for long, with the share that is done."""
 
     def without(self, left_out: Sequence[bool]) -> TrainingData:
         """The same without some of the documents, and without what was made of them."""

@@ -40,9 +40,8 @@ class FaultsView:
 
     def extended(self, documents: Sequence[Encoded]) -> FaultsView:
         """The same with further documents."""
-        has = [[bool(found) for found in self._find(document).values()] for document in documents]
-        more = [*np.sum(has, axis=0, dtype=np.int64).tolist(), len(documents)] if has else [0] * len(self.counts)
-        return FaultsView(self.language, self.counts + np.array(more, dtype=np.int64))
+        has = [[*(bool(found) for found in self._find(document).values()), True] for document in documents]
+        return FaultsView(self.language, self.counts + np.array(has, dtype=np.int64).reshape(-1, len(self.counts)).sum(axis=0))
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """The rarity of the rarest fault that a word belongs to, 0 without one."""

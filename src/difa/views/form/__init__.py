@@ -52,7 +52,8 @@ def _kind(name: str) -> ReasonKind:
     return ReasonKind(name, f"{name}: {{value:.3g}}, normal {{mean:.2g}} ± {{scale:.2g}}", plain, _RANKS.get(plain, 70))
 
 
-_KINDS = {name: _kind(name) for entry in (*SURFACE, *CONTEXT) for name in (f"high {entry}", f"low {entry}")}
+_KINDS = {name: _kind(name) for entry in (*SURFACE, *CONTEXT, "number of letters") for name in (f"high {entry}", f"low {entry}")}
+_LETTERS = SURFACE.index("share of letters")
 _VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœ")
 _TINY = 1e-9
 
@@ -71,7 +72,7 @@ class FormView:
     @classmethod
     def fit(cls, documents: Sequence[Encoded], config: FormConfig) -> FormView:
         """Mean and covariance of the normal words' descriptors."""
-        descriptors = describe(documents, config.window)
+        descriptors = describe(documents, config)
         mean = np.zeros(descriptors.shape[1])
         present = ~np.isnan(descriptors)
         known = present.any(axis=0)
@@ -103,13 +104,13 @@ class FormView:
         """Mahalanobis distances."""
         if not documents:
             return []
-        standard = self._standardise(describe(documents, self.config.window))
+        standard = self._standardise(describe(documents, self.config))
         squared = np.einsum("ti,ti->t", np.einsum("ti,ij->tj", standard, self.precision), standard)
         return split_by(map(len, documents), np.sqrt(np.maximum(squared, 0.0)))
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """The descriptor entries that deviate most, in words."""
-        descriptors = describe([document], self.config.window)
+        descriptors = describe([document], self.config)
         standard = self._standardise(descriptors)
         # x·(Px) splits the squared distance over the entries.
         shares = np.maximum(standard * (standard @ self.precision), 0.0)
@@ -134,7 +135,8 @@ class FormView:
         return np.where(np.isnan(descriptors), 0.0, descriptors - self.mean) / self.scale
 
     def _reason(self, entry: int, value: float, deviation: float, share: float) -> Reason:
-        kind = _KINDS[f"{'high' if deviation > 0 else 'low'} {(SURFACE + CONTEXT)[entry]}"]
+        name = f"{self.config.letters} of letters" if entry == _LETTERS else (SURFACE + CONTEXT)[entry]
+        kind = _KINDS[f"{'high' if deviation > 0 else 'low'} {name}"]
         values = {"value": float(value), "mean": float(self.mean[entry]), "scale": float(self.scale[entry])}
         return Reason(kind, values, share)
 
@@ -144,12 +146,15 @@ def _invert(correlation: FloatArray, shrinkage: float) -> FloatArray:
     return np.linalg.inv((1 - shrinkage) * correlation + shrinkage * np.eye(len(correlation)))
 
 
-def describe(documents: Sequence[Encoded], window: int) -> FloatArray:
+def describe(documents: Sequence[Encoded], config: FormConfig) -> FloatArray:
     """The descriptors of all words: (T, 16), or (T, 10) without vectors; NaN where an entry does not exist."""
     surface = _SURFACES.of(word for document in documents for word in document.words)
+    if config.letters == "number":
+        surface = surface.copy()
+        surface[:, _LETTERS] *= surface[:, 0]  # a share times the length
     if not any(document.vectors.shape[1] for document in documents):
         return surface
-    return np.concatenate([surface, describe_context([document.vectors for document in documents], window)], axis=1)
+    return np.concatenate([surface, describe_context([document.vectors for document in documents], config.window)], axis=1)
 
 
 def describe_surface(word: str) -> tuple[float, ...]:

@@ -108,7 +108,8 @@ def _fit(lesson: TrainingData) -> View:
     from difa.views.semantic.train import train
 
     config = lesson.config
-    return SemanticView(train(lesson.documents, config.semantic, lesson.seed), config.semantic, config.encoder.threads)
+    graph = train(lesson.documents, config.semantic, lesson.seed, lesson.progress)
+    return SemanticView(graph, config.semantic, config.encoder.threads)
 
 
 VIEW = ViewKind(

@@ -29,9 +29,7 @@ class Block(nn.Module):
         self.widen = nn.Linear(width, width)
         self.narrow = nn.Linear(width, width)
         self.last_norm = nn.LayerNorm(width)
-        for layer in (self.attended, self.narrow):  # start near the identity
-            nn.init.normal_(layer.weight, std=0.02)
-            nn.init.zeros_(layer.bias)
+        _start_near_identity(self.attended, self.narrow)
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:  # (B, T, d), (B, 1, 1, T)
         batch, length, width = x.shape
@@ -43,17 +41,25 @@ class Block(nn.Module):
         return self.last_norm(x + self.narrow(torch.relu(self.widen(x))))  # type: ignore[no-any-return]
 
 
+def _start_near_identity(*layers: nn.Linear) -> None:
+    """Let what is added to a word be little at first: a network that had to learn the identity could not from few words."""
+    for layer in layers:
+        nn.init.normal_(layer.weight, std=0.02)
+        nn.init.zeros_(layer.bias)
+
+
 class Student(nn.Module):
-    """g_S: an MLP, so that it sees each word's code alone."""
+    """g_S: an MLP, so that it sees each word's code alone; the second half of a teacher's block."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.widen = nn.Linear(width, width)
         self.narrow = nn.Linear(width, width)
         self.norm = nn.LayerNorm(width)
+        _start_near_identity(self.narrow)
 
     def forward(self, z: Tensor) -> Tensor:
-        return self.norm(self.narrow(torch.relu(self.widen(z))))  # type: ignore[no-any-return]
+        return self.norm(z + self.narrow(torch.relu(self.widen(z))))  # type: ignore[no-any-return]
 
 
 class SemanticNetwork(nn.Module):

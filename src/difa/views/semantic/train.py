@@ -1,25 +1,23 @@
 """Normal vectors -> a trained semantic network, as an ONNX graph.
 
-Two steps, as in the paper: f and g_T learn to reconstruct normal vectors, each at least once; then both are frozen and g_S
-learns to imitate g_T until it has reached a plateau. The architecture is exported once and kept in the cache folder; a
-training only fills in its weights.
+Two steps, as in the paper: f and g_T learn to reconstruct normal vectors; then both are frozen and g_S learns to imitate g_T.
+Both steps end by one rule, which looks at normal text alone: when the loss on held-out normal documents no longer falls. The
+architecture is exported once and kept in the cache folder; a training only fills in its weights.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
-from itertools import chain
 
 import numpy as np
 import torch
 from numpy.random import Generator
-from torch import Tensor
+from torch import Tensor, nn
 
 from difa.atomic import fresh_file
 from difa.config import SemanticConfig
@@ -30,21 +28,32 @@ from difa.runtime.threads import one_torch_thread
 from difa.runtime.windows import plan_windows
 from difa.views.semantic.network import SemanticNetwork, attention_bias
 
-STUDENT_ROUND = 100
-"""Steps of the student between two looks at how far it still is from the teacher."""
+ROUND = 100
+"""Steps between two looks at the held-out documents."""
 PLATEAUS = 3
-"""Rounds without progress after which the student has learned; after each of them but the last it goes on more slowly."""
+"""Rounds without progress after which training ends; after each of them but the last it goes on more slowly."""
 SLOWER = 4
-"""What its rate is divided by then: at the first rate the distance stops falling at the noise of the steps."""
+"""What the rate is divided by then: at the first rate the loss stops falling at the noise of the steps."""
+WARM = 100
+"""Steps in which the rate rises from 0: the first ones of Adam know little of the gradients' size."""
+MEMORY = (0.9, 0.95)
+"""Decay of Adam's means: with its usual .999 single batches throw the network back, which looks like a plateau."""
+_HELD_BATCH = 2048  # words per batch where nothing is learned
 _ONE_AT_A_TIME = threading.Lock()  # torch's random state belongs to all threads
 
+Progress = Callable[[float], None]
+"""Called with the share of the work that is done."""
+Batch = tuple[Tensor, Tensor]  # vectors (B, T, d), mask (B, T)
 
-def train(documents: Sequence[Encoded], config: SemanticConfig, seed: int) -> bytes:
+
+def train(documents: Sequence[Encoded], config: SemanticConfig, seed: int, progress: Progress = lambda share: None) -> bytes:
     """Train on normal documents and return the network as an ONNX graph."""
-    return to_graph(train_network(documents, config, seed), config)
+    return to_graph(train_network(documents, config, seed, progress), config)
 
 
-def train_network(documents: Sequence[Encoded], config: SemanticConfig, seed: int) -> SemanticNetwork:
+def train_network(
+    documents: Sequence[Encoded], config: SemanticConfig, seed: int, progress: Progress = lambda share: None
+) -> SemanticNetwork:
     """The two training steps; the same seed and documents give the same network, bit for bit."""
     words = np.concatenate([document.vectors for document in documents]).astype(np.float64)
     mean = words.mean(axis=0)
@@ -52,76 +61,113 @@ def train_network(documents: Sequence[Encoded], config: SemanticConfig, seed: in
     with _ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = SemanticNetwork(torch.tensor(mean, dtype=torch.float32), scale, config)
-    pieces = [
-        document.vectors[window.start : window.end]
-        for document in documents
-        for window in plan_windows(len(document), config.window)
-    ]
     rng = np.random.default_rng(seed)
+    order = rng.permutation(len(documents)).tolist()
+    held_count = max(1, round(config.held_out * len(documents)))
+    held, pieces = (
+        [
+            documents[index].vectors[window.start : window.end]
+            for index in part
+            for window in plan_windows(len(documents[index]), config.window)
+        ]
+        for part in (order[:held_count], order[held_count:])
+    )
     with one_torch_thread():
-        _train_teacher(network, pieces, config, rng)
-        _train_student(network, pieces, config, rng)
+        _train_teacher(network, pieces, held, config, rng, lambda share: progress(0.8 * share))
+        _train_student(network, pieces, held, config, rng, lambda share: progress(0.8 + 0.2 * share))
     return network.eval()
 
 
-def teacher_steps(batches: int, config: SemanticConfig) -> int:
-    """Steps of the teacher, given the batches of one pass: `epochs` passes within the bounds, but at least one whole pass."""
-    return max(batches, min(config.epochs * batches, config.max_steps), config.min_steps)
-
-
-def _train_teacher(network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, rng: Generator) -> None:
+def _train_teacher(
+    network: SemanticNetwork,
+    pieces: Sequence[FloatArray],
+    held: Sequence[FloatArray],
+    config: SemanticConfig,
+    rng: Generator,
+    progress: Progress,
+) -> None:
     """Let f and g_T learn to reconstruct normal vectors."""
-    parameters = [*network.encoder.parameters(), *network.teacher.parameters()]
-    first = list(_batches(pieces, config.batch_words, rng))
-    batches = chain(first, _endless_batches(pieces, config.batch_words, rng))
-    steps = teacher_steps(len(first), config)
-    warm = max(1, steps // 10)
+    batches = _endless_batches(pieces, config.batch_words, rng)
+    held_batches = [_pad(batch) for batch in _batches(held, _HELD_BATCH, rng)]
 
-    def loss() -> Tensor:
-        vectors, mask = _pad(next(batches))
+    def errors(batch: Batch) -> Tensor:
+        vectors, mask = batch
         x, bias = network.standardise(vectors), attention_bias(mask)
-        return network.distance(network.decode(network.encode(x, bias), bias), x)[mask > 0].mean()
+        return network.distance(network.decode(network.encode(x, bias), bias), x)[mask > 0]
 
-    optimiser = torch.optim.AdamW(parameters, lr=config.learning_rate)
-    for step in range(steps):
-        share = min(1.0, (step + 1) / warm) * 0.5 * (1 + math.cos(math.pi * step / steps))
-        _step(optimiser, loss(), share * config.learning_rate)
-    for parameter in parameters:
-        parameter.requires_grad_(False)
+    modules = nn.ModuleList([network.encoder, network.teacher])
+    _train_to_plateau(
+        modules,
+        lambda: errors(_pad(next(batches))).mean(),
+        lambda: torch.cat([errors(batch) for batch in held_batches]).mean(),
+        config,
+        config.teacher_rounds,
+        progress,
+    )
+    modules.requires_grad_(False)
 
 
-def _train_student(network: SemanticNetwork, pieces: Sequence[FloatArray], config: SemanticConfig, rng: Generator) -> None:
-    """Let g_S learn to imitate the frozen g_T, until slower steps do not bring the two closer either.
+def _train_student(
+    network: SemanticNetwork,
+    pieces: Sequence[FloatArray],
+    held: Sequence[FloatArray],
+    config: SemanticConfig,
+    rng: Generator,
+    progress: Progress,
+) -> None:
+    """Let g_S learn to imitate the frozen g_T. It sees words one by one, so their codes are computed once."""
 
-    It sees words one by one, so their codes are computed once. After each round the discrepancy is measured on all of them.
-    """
-    codes, targets = [], []
-    with torch.no_grad():
-        for batch in _batches(pieces, 4 * config.batch_words, rng):
+    def codes(some: Sequence[FloatArray]) -> tuple[Tensor, Tensor]:
+        pairs = []
+        for batch in _batches(some, _HELD_BATCH, rng):
             vectors, mask = _pad(batch)
             bias = attention_bias(mask)
             z = network.encode(network.standardise(vectors), bias)
-            codes.append(z[mask > 0])
-            targets.append(network.decode(z, bias)[mask > 0])
-    code, target = torch.cat(codes), torch.cat(targets)
-    optimiser = torch.optim.AdamW(network.student.parameters(), lr=config.learning_rate)
-    best, plateaus = _discrepancy(network, code, target), 0
-    for _ in range(config.student_rounds):
-        rate = config.learning_rate / SLOWER**plateaus
-        for _ in range(STUDENT_ROUND):
-            picked = torch.from_numpy(rng.integers(len(code), size=config.batch_words))
-            _step(optimiser, network.distance(network.student(code[picked]), target[picked]).mean(), rate)
-        found = _discrepancy(network, code, target)
+            pairs.append((z[mask > 0], network.decode(z, bias)[mask > 0]))
+        return torch.cat([code for code, _ in pairs]), torch.cat([target for _, target in pairs])
+
+    with torch.no_grad():
+        (code, target), (held_code, held_target) = codes(pieces), codes(held)
+
+    def loss() -> Tensor:
+        picked = torch.from_numpy(rng.integers(len(code), size=config.student_batch_words))
+        return network.distance(network.student(code[picked]), target[picked]).mean()
+
+    _train_to_plateau(
+        network.student,
+        loss,
+        lambda: network.distance(network.student(held_code), held_target).mean(),
+        config,
+        config.student_rounds,
+        progress,
+    )
+
+
+def _train_to_plateau(
+    module: nn.Module,
+    loss: Callable[[], Tensor],
+    held_loss: Callable[[], Tensor],
+    config: SemanticConfig,
+    rounds: int,
+    progress: Progress,
+) -> None:
+    """Train until slower steps do not lower the loss on held-out documents either; the best weights are kept."""
+    optimiser = torch.optim.AdamW(module.parameters(), lr=config.learning_rate, betas=MEMORY)
+    best, plateaus, weights = float("inf"), 0, module.state_dict()
+    for number in range(rounds):
+        for step in range(ROUND):
+            warm = min(1.0, (number * ROUND + step + 1) / WARM)
+            _step(optimiser, loss(), warm * config.learning_rate / SLOWER**plateaus)
+        with torch.no_grad():
+            found = float(held_loss())
         plateaus += found > (1 - config.plateau) * best
-        best = min(best, found)
+        if found < best:
+            best, weights = found, {name: tensor.clone() for name, tensor in module.state_dict().items()}
+        progress((number + 1) / rounds)
         if plateaus == PLATEAUS:
             break
-
-
-def _discrepancy(network: SemanticNetwork, code: Tensor, target: Tensor) -> float:
-    """Mean distance of student and teacher over all words."""
-    with torch.no_grad():
-        return float(network.distance(network.student(code), target).mean())
+    module.load_state_dict(weights)
+    progress(1.0)
 
 
 def _step(optimiser: torch.optim.Optimizer, loss: Tensor, rate: float) -> None:
@@ -179,7 +225,7 @@ def architecture(width: int, config: SemanticConfig) -> bytes:
 
     torch's exporter must not run beside other work of torch: call this before fitting in several threads.
     """
-    shape = {"width": width, "torch": torch.__version__, "version": 1, **asdict(config)}
+    shape = {"width": width, "torch": torch.__version__, "version": 2, **asdict(config)}
     key = hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
     path = cache_folder() / f"semantic-{key}.onnx"
     try:
