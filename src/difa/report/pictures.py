@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from difa.errors import InputError, MissingExtraError
+from difa.formats.replaceable import SOFTWARE
 from difa.report.summary import BINS, Summary
 
 _ACCENT, _CALM, _INK = "#d9480f", "#c3cad6", "#344054"
@@ -71,5 +72,5 @@ def _axes(figure: Any) -> Any:
 
 
 def _save(figure: Any, path: Path) -> Path:
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=150, metadata=SOFTWARE)
     return path
