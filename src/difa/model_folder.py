@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from difa.atomic import fresh_text, restore
+from difa.atomic import fresh_text, restore, unfinished
 from difa.document import FloatArray
 from difa.errors import InputError, ModelError
 
@@ -156,13 +156,19 @@ def is_model(folder: Path) -> bool:
 
 def check_place(folder: Path) -> None:
     """Refuse a folder that cannot be written, or where something other than an older model lies, before any work is done."""
-    if folder.exists() and not is_model(folder) and (not folder.is_dir() or any(folder.iterdir())):
+    if os.path.exists(folder) and not is_model(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise ModelError(
             f"{folder}: expected a new folder, an empty one or an older model, found other files: choose another folder"
         )
     existing = next(parent for parent in folder.absolute().parents if parent.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise ModelError(f"{folder}: expected a folder that can be written, but {existing} cannot: choose another folder")
+    try:
+        trial = existing / unfinished(folder).name
+        trial.mkdir()
+        trial.rmdir()
+    except OSError as error:
+        raise ModelError(
+            f"{folder}: expected a folder that can be written, but {existing} cannot ({error.strerror}): choose another folder"
+        ) from None
 
 
 def reason_of(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -9,6 +10,8 @@ from typer.testing import CliRunner
 from difa import DiFA
 from difa.cli import app
 from difa.errors import DifaError
+from tests.commands import here
+from tests.conftest import SUPPORT
 
 
 @pytest.fixture
@@ -58,7 +61,10 @@ def test_nightly_runs_share_a_state(saved, corpus, tmp_path):
     state.write_text("{}")
     with pytest.raises(DifaError, match="expected the state of a monitor"):
         run("monitor", saved, today, "--state", state)
-    assert run("monitor", saved, today, "--state", state, "--reset", "--quiet").exit_code == 0
+    with pytest.raises(DifaError, match="expected a new file, or one that difa wrote"):
+        run("monitor", saved, today, "--state", state, "--reset")
+    for more in ("--force", "--quiet"):
+        assert run("monitor", saved, today, "--state", state, "--reset", more).exit_code == 0
     assert json.loads(state.read_text())["documents"] == 50
 
 
@@ -131,3 +137,43 @@ def test_nothing_is_written_over_what_is_read(saved, feed, tmp_path, command):
     with pytest.raises(DifaError, match="expected another file than those that are read"):
         run(*(word.format(model=saved, feed=feed, scores=scores) for word in command))
     assert (feed.read_bytes(), scores.read_bytes()) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("score", "{model}", "{feed}", "--out", "{mine}"),
+        ("find", str(SUPPORT / "normal.txt"), "{feed}", "--preset", "fast", "--out", "{mine}"),
+        ("find", str(SUPPORT / "normal.txt"), "{feed}", "--preset", "fast", "--report", "{mine}"),
+        ("monitor", "{model}", "{feed}", "--by", "day", "--prometheus", "{mine}"),
+        ("report", "{scores}", "--out", "{mine}"),
+        ("report", "{scores}", "--out", "{scores}.html", "--png", "{folder}"),
+        ("export", "label-studio", "{scores}", "--out", "{mine}"),
+        ("export", "label-studio", "{scores}", "--out", "{scores}.json", "--config", "{mine}"),
+    ],
+)
+def test_a_file_of_somebody_else_is_replaced_by_force_only(saved, feed, tmp_path, command):
+    scores, mine = tmp_path / "scores.jsonl", tmp_path / "mine.csv"
+    mine.write_text("id,body\n1,mine\n")
+    (tmp_path / "views.png").write_text("mine")
+    assert run("score", saved, feed, "--quiet", "--out", scores).exit_code == 0
+    names = {"model": saved, "feed": feed, "scores": scores, "mine": mine, "folder": tmp_path}
+    words = [word.format(**names) for word in command]
+    with pytest.raises(DifaError, match="expected a new file, or one that difa wrote, found another"):
+        run(*words)
+    assert (mine.read_text(), (tmp_path / "views.png").read_text()) == ("id,body\n1,mine\n", "mine")
+    for more in ("--force", "--quiet"):  # then it is ours
+        done = here(*words, more)
+        assert done.returncode == int(command[0] == "monitor"), done.stderr
+    assert mine.read_text() != "id,body\n1,mine\n" or (tmp_path / "views.png").read_bytes() != b"mine"
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder in which nobody can make one")
+@pytest.mark.parametrize("out", ["/proc/model", "x" * 250, "nowhere/" + "x" * 250])
+def test_fit_looks_where_the_model_goes_before_it_learns(feed, monkeypatch, tmp_path, out):
+    monkeypatch.setattr("difa.estimator.DiFA.fit", lambda *_, **__: pytest.fail("fitted"))
+    monkeypatch.chdir(tmp_path)
+    before = list(tmp_path.iterdir())
+    with pytest.raises(DifaError, match=r"expected a folder that can be written, but .* cannot"):
+        run("fit", feed, "--preset", "fast", "--out", out)
+    assert list(tmp_path.iterdir()) == before

@@ -37,7 +37,7 @@ def test_a_link_stays_and_its_file_is_replaced(folder, source, expected, tmp_pat
     (tmp_path / "there" / "old.jsonl").write_text("old")
     link = tmp_path / "out.jsonl"
     link.symlink_to("there/old.jsonl")
-    assert here("score", folder, source, "--out", link).returncode == 0
+    assert here("score", folder, source, "--out", link, "--force").returncode == 0
     assert link.is_symlink()
     assert (tmp_path / "there" / "old.jsonl").read_text() == expected
     assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["old.jsonl"]

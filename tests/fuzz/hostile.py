@@ -182,12 +182,20 @@ def _parquet(rng: random.Random) -> bytes:
     import pyarrow as pa
     from pyarrow import parquet
 
+    from tests.formats.parquets import write_encrypted
+
+    buffer = io.BytesIO()
+    if rng.random() < 0.1:
+        write_encrypted(buffer, rng.choice(("text", "other")), plaintext_footer=rng.random() < 0.8)
+        return buffer.getvalue()
     count = rng.randrange(4)
     kinds = [text(rng), None, 3, 2.5]
     columns = {"text": [rng.choice((text(rng), None)) for _ in range(count)], "id": [rng.choice(kinds[:2]) for _ in range(count)]}
     if rng.random() < 0.3:
         columns["text"] = [rng.randrange(9) for _ in range(count)]
-    buffer = io.BytesIO()
+    if rng.random() < 0.3:
+        kind = rng.choice((pa.timestamp("us"), pa.timestamp("ms", "UTC"), pa.timestamp("us", "No/Zone"), pa.duration("s")))
+        columns["when"] = pa.array([rng.randrange(-(2**62), 2**62) for _ in range(count)], pa.int64()).view(kind)
     parquet.write_table(pa.table(columns), buffer)
     return buffer.getvalue()
 

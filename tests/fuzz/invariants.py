@@ -163,6 +163,7 @@ def _check_message(error: DifaError) -> None:
     assert message.strip(), "an error without a word"
     assert len(message) < MOST_MESSAGE, "an error as long as its input"
     assert "Traceback" not in message
+    assert "crashed (exit code" not in message, "a traceback in the process that reads"
 
 
 class _Markup(HTMLParser):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import Quiet, say
+from difa.cli.options import Force, Quiet, say
 
 if TYPE_CHECKING:
     from difa.document import Result
@@ -32,17 +32,20 @@ def label_studio(
     config: Annotated[Path | None, typer.Option(help="File for the labelling configuration (XML).")] = None,
     model_version: Annotated[str | None, typer.Option(help="Model version to show. Default: the version of difa.")] = None,
     only_flagged: Annotated[bool, typer.Option("--only-flagged", help="Leave out documents that are not flagged.")] = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Write tasks for Label Studio, with the flagged words already marked."""
     from difa import __version__
     from difa.atomic import check_apart, fresh_text
     from difa.formats.labelstudio_export import CONFIGURATION, write_tasks
+    from difa.formats.replaceable import check_replaceable
     from difa.formats.results import read_results, result_files
     from difa.report.sentences import word_sentence
 
     for written in filter(None, (out, config)):
         check_apart(written, result_files(scores))
+        check_replaceable(written, force)
     chosen = [0]
 
     def results() -> Iterator[Result]:

@@ -11,6 +11,7 @@ import typer
 from difa.cli.fit import PresetName, preset_of
 from difa.cli.options import (
     Cache,
+    Force,
     InputFormat,
     Quiet,
     SkipBad,
@@ -61,6 +62,7 @@ def find(
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Find the new documents that do not belong among the normal ones. Learns from both, needs no labels."""
@@ -69,10 +71,14 @@ def find(
     from difa.errors import InputError
     from difa.estimator import DiFA
     from difa.formats.table_output import format_of
+    from difa.persist import check_place
 
     columns = columns_of(text_column, None, input_format)
     known, sources = (find_inputs([name], columns_for([name], columns), quiet, skip_bad) for name in (normal, new))
-    _check_places(out, report, keep, [*known, *sources])
+    for written in filter(None, (out, report)):
+        _check_file(written, [*known, *sources], force)
+    if keep is not None:
+        check_place(keep)
     form = format_of(out, format) if out is not None else "jsonl"
     documents = list(stream_sources(sources, skip_bad))
     if not any(document.words for document in documents):
@@ -94,19 +100,16 @@ def find(
             say(f"{what} written to {place}", quiet)
 
 
-def _check_places(out: Path | None, report: Path | None, keep: Path | None, sources: Sequence[Source]) -> None:
-    """Refuse to write over what is read, or where nothing can be written, before any work is done."""
+def _check_file(place: Path, sources: Sequence[Source], force: bool) -> None:
+    """Refuse to write over what is read or is not ours, or where nothing can be written, before any work is done."""
     from difa.atomic import check_apart
     from difa.errors import InputError
-    from difa.persist import check_place
+    from difa.formats.replaceable import check_replaceable
 
-    for place in (out, report):
-        if place is not None:
-            check_apart(place, [source.path for source in sources if not source.is_stdin])
-            if place.is_dir() or not place.absolute().parent.is_dir():
-                raise InputError(f"{place}: expected a file in a folder that exists: choose another place")
-    if keep is not None:
-        check_place(keep)
+    check_apart(place, [source.path for source in sources if not source.is_stdin])
+    check_replaceable(place, force)
+    if place.is_dir() or not place.absolute().parent.is_dir():
+        raise InputError(f"{place}: expected a file in a folder that exists: choose another place")
 
 
 def _show(model: DiFA, documents: Sequence[Document], results: Sequence[Result], chosen: Sequence[int]) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from difa.cli.options import (
     Cache,
+    Force,
     Fpr,
     IdColumn,
     InputFormat,
@@ -60,6 +61,7 @@ def monitor(
     cache: Cache = None,
     threads: Threads = None,
     skip_bad: SkipBad = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Check whether a feed is still like the normal text; exit code 1 on alarm."""
@@ -67,6 +69,7 @@ def monitor(
     from difa.calibrate import check_rate
     from difa.errors import InputError
     from difa.estimator import DiFA
+    from difa.formats.replaceable import check_replaceable
     from difa.monitor import Monitor
     from difa.monitor.state import read_state, write_state
     from difa.monitor.text import prometheus as figures
@@ -77,6 +80,7 @@ def monitor(
         if not path.absolute().parent.is_dir():
             raise InputError(f"{path}: expected a file in a folder that exists, found no such folder: make it first")
         check_apart(path, [source.name for source in sources if not source.is_stdin])
+        check_replaceable(path, force or (path == state and not reset))  # a state that goes on is looked at when it is read
     fitted = DiFA.load(model, cache=cache, threads=threads)
     known = read_state(state, fitted.detector_, alarm) if state is not None and not reset else None
     watcher = Monitor(fitted, fpr=fpr, false_alarm=alarm, state=known)

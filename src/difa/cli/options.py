@@ -47,6 +47,7 @@ Allow = Annotated[
         help="A word or phrase to treat as normal in this run, or a file with one per line; can be repeated.",
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace files of the same name that difa did not write.")]
 Cache = Annotated[Path | None, typer.Option(help="Folder that stores word vectors between runs.")]
 Threads = Annotated[int | None, typer.Option(help="Number of threads. Default: all cores.")]
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from difa.cli.options import Quiet, say
+from difa.cli.options import Force, Quiet, say
 
 EXAMPLES = """Examples:
 
@@ -28,15 +28,18 @@ def report(
     ] = None,
     title: Annotated[str, typer.Option(help="Title of the report.")] = "What stands out",
     most: Annotated[int, typer.Option(help="Number of unusual documents to show.", min=1)] = 30,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a report on scored documents: one HTML file to send to others."""
     from difa.atomic import check_apart, fresh_text
+    from difa.formats.replaceable import check_replaceable
     from difa.formats.results import read_results, result_files
     from difa.report.page import report_html
     from difa.report.summary import summarise
 
     check_apart(out, result_files(scores))
+    check_replaceable(out, force)
     summary = summarise(read_results(scores), by or (), most)
     with fresh_text(out) as file:
         file.write(report_html(summary, title, scores))

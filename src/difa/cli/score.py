@@ -73,7 +73,7 @@ def score(
         int | None, typer.Option(help="Write files of this many documents into the folder given by --out.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue where the same command was interrupted.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace what an earlier run left at --out.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is at --out, whoever wrote it.")] = False,
     screen: Annotated[
         float | None,
         typer.Option(help="Let --screen-model read everything, and MODEL only documents with at most this p-value."),

@@ -30,6 +30,7 @@ from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Position, read_entries
 from difa.formats.packed import is_packed
+from difa.formats.replaceable import check_replaceable
 from difa.formats.shape import Shape
 from difa.formats.sources import Source, find_sources
 from difa.formats.table_output import Publisher, format_of
@@ -253,6 +254,7 @@ def _check(job: Job, sources: Sequence[Source]) -> None:
         raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
     if job.out is not None:
         check_apart(job.out, [source.name for source in sources if not source.is_stdin])
+        check_replaceable(job.out, job.force)
     if job.screen is not None and job.fdr is not None:
         raise ConfigError("expected fpr beside a screen, got fdr: p-values of two models are not ranked together")
     if job.top is not None and (job.shard_size or job.resume):

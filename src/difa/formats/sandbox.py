@@ -43,7 +43,7 @@ def read_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[Any]:
 
 
 def lines_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[bytes]:
-    """The lines of a reader, from a child that is used again if all went well; within a child the reader is simply called."""
+    """The lines of a reader, from a child that is used again if it said all; within a child the reader is simply called."""
     if _is_child:
         yield from map(str.encode, reader(*arguments))
         return
@@ -51,6 +51,9 @@ def lines_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[bytes]:
     try:
         yield from ask(child, label, reader, *arguments)
         is_done = True
+    except InputError as error:
+        is_done = child.poll() is None and not isinstance(error, TooLargeError)
+        raise
     finally:
         stop(child if not is_done else _idle.pop(os.getpid(), None))
         if is_done:

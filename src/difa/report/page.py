@@ -11,6 +11,7 @@ from pathlib import Path
 
 from difa import __version__
 from difa.document import Result
+from difa.formats.replaceable import GENERATOR
 from difa.fuse import speak_of
 from difa.report.highlight import excerpt
 from difa.report.html import WORD_STYLE, safe, shaded_text
@@ -42,7 +43,7 @@ def report_html(summary: Summary, title: str, sources: Sequence[str] = (), learn
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"{GENERATOR}<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{safe(title)}</title><style>{style}</style></head><body><main>{''.join(body)}</main></body></html>\n"
     )
 

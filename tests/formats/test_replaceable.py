@@ -1,0 +1,76 @@
+"""Only what DiFA wrote is written over."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from difa.report.pictures import write_pictures
+
+from difa.engines.local import Job, Silent, score_inputs
+from difa.errors import ConfigError
+from difa.formats.labelstudio_export import CONFIGURATION, write_tasks
+from difa.formats.replaceable import check_replaceable
+from difa.formats.results import read_results
+from difa.monitor.state import State, write_state
+from difa.report.page import report_html
+from difa.report.summary import summarise
+
+OTHERS = {
+    "a.txt": "one text\n",
+    "a.csv": "id,text,score\n1,one,2\n",
+    "a.jsonl": '{"id": "1", "text": "one"}\n{"id": "2", "text": "two", "p_value": 1}\n',
+    "a.json": '[\n{"text": "a"}\n]\n',
+    "a.html": "<!doctype html><title>DiFA</title>",
+    "a.parquet": "PAR1",
+    "a.jsonl.gz": "not packed",
+    "a.prom": "# HELP node_cpu_seconds_total Seconds\n",
+    "a.xml": CONFIGURATION.replace("red", "blue") + " ",
+    "wide.csv": "a" * 200_000,
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_files_stay(tmp_path, name):
+    (tmp_path / name).write_text(OTHERS[name])
+    with pytest.raises(ConfigError, match="expected a new file, or one that difa wrote, found another: choose another name"):
+        check_replaceable(tmp_path / name)
+    check_replaceable(tmp_path / name, force=True)
+    check_replaceable(tmp_path / f"new-{name}")
+
+
+@pytest.fixture(scope="module")
+def written(fast_model, tmp_path_factory):
+    """A folder with everything that DiFA writes."""
+    folder = tmp_path_factory.mktemp("written")
+    fast_model.save(folder / "model")
+    (folder / "in").mkdir()
+    (folder / "in" / "a.csv").write_text("text,score,when\nWhere is my order?,3,now\nxkcdqwrt order,4,then\n")
+    for name in ("a.jsonl", "a.jsonl.gz", "a.csv", "a.tsv", "a.csv.gz", "a.parquet"):
+        score_inputs(fast_model, Job(folder / "model", [str(folder / "in" / "a.csv")], folder / name), Silent())
+    results = list(read_results([folder / "a.jsonl"]))
+    (folder / "a.json").write_text("".join(write_tasks(results, "1", lambda word: "odd")))
+    (folder / "none.json").write_text("".join(write_tasks([], "1", lambda word: "odd")))
+    (folder / "a.html").write_text(report_html(summarise(results, (), 3), "Title"))
+    write_pictures(summarise(results, (), 3), folder)
+    write_state(folder / "state.json", State("model", 0.05))
+    (folder / "a.xml").write_text(CONFIGURATION)
+    (folder / "empty.csv").write_text("")
+    return folder
+
+
+def test_our_own_files_are_written_over(written):
+    files = [path for path in written.iterdir() if path.is_file()]
+    assert {path.suffix for path in files} == {".jsonl", ".gz", ".csv", ".tsv", ".parquet", ".json", ".html", ".png", ".xml"}
+    for path in files:
+        check_replaceable(path)
+
+
+def test_a_run_refuses_another_file_unless_forced(fast_model, written, tmp_path):
+    (tmp_path / "mine.csv").write_text("id,text\n1,mine\n")
+    job = Job(written / "model", [str(written / "in" / "a.csv")], tmp_path / "mine.csv")
+    with pytest.raises(ConfigError, match=r"mine\.csv: expected a new file, or one that difa wrote"):
+        score_inputs(fast_model, job, Silent())
+    assert (tmp_path / "mine.csv").read_text() == "id,text\n1,mine\n"
+    for again in (replace(job, force=True), job):
+        assert score_inputs(fast_model, again, Silent()).documents == 2
+    assert json.dumps((tmp_path / "mine.csv").read_text()).count("\\n") == 3
