@@ -10,6 +10,7 @@ pytest.importorskip("pyarrow", reason="the extra ray is not installed")
 import pyarrow as pa
 from pyarrow import parquet
 
+from difa.document import columns_of
 from difa.engines.ray import storage
 from difa.engines.ray.plan import count_lines, find_files, piece_size, plan
 from difa.engines.ray.read import read_piece
@@ -128,8 +129,8 @@ def test_pieces_are_small_enough_for_all_workers_and_never_large(tmp_path):
 def test_output_is_marked_when_complete(tmp_path, prefix):
     place = tmp_path / "out"
     output = OutputFolder.prepare(f"{prefix}{place}")
-    with part_writer(output.staging, 0, "jsonl") as write:
-        write([])
+    with part_writer(output.staging, 0, "jsonl"):
+        pass
     assert output.missing([part_name(0, "jsonl"), part_name(1, "jsonl")]) == ["part-000001.jsonl"]
     assert not (place / SUCCESS).exists()
     output.finish({"documents": 0})
@@ -162,8 +163,8 @@ def test_settings_of_an_address_stay_at_its_end():
 def test_parquet_parts_hold_what_the_json_holds(quick_model, tmp_path, corpus):
     results = quick_model.score(corpus[:5])
     with part_writer(str(tmp_path), 3, "parquet") as write:
-        write(results[:2])
-        write(results[2:])
+        for part in columns_of(results[:2]) + columns_of(results[2:]):
+            write(part)
     (file,) = tmp_path.iterdir()
     rows = parquet.read_table(file).to_pylist(maps_as_pydicts="strict")
     assert [row.pop("flagged_words") for row in rows] == [[w.text for w in r.words if w.is_anomaly] for r in results]
@@ -200,7 +201,8 @@ def test_parts_of_a_table_have_its_columns(quick_model, tmp_path):
     documents = list(read_documents([str(source)], [], Columns("body")))
     for form in ("csv", "parquet"):
         with part_writer(str(tmp_path), 0, form, Shape.of([file.table])) as write:
-            write(quick_model.score(documents))
+            for part in columns_of(quick_model.score(documents)):
+                write(part)
     table = parquet.read_table(tmp_path / "part-000000.parquet")
     assert table["n"].to_pylist() == ["1", "2", "4", "5"]
     assert table["id"].to_pylist() == ["x", f"{source}:4", "z", "w"]
@@ -212,8 +214,8 @@ def test_an_interrupted_output_goes_on_with_what_is_complete(tmp_path):
     first = OutputFolder.prepare(place, asked)
     first.begin(77)
     for index in range(2):
-        with part_writer(first.staging, index, "jsonl") as write:
-            write([])
+        with part_writer(first.staging, index, "jsonl"):
+            pass
     write_notice(first.staging, 0, {"documents": 3})
     with pytest.raises(InputError, match="an interrupted run left its parts there: resume goes on, force starts anew"):
         OutputFolder.prepare(place, asked)

@@ -21,20 +21,21 @@ from difa.cascade import Cascade
 from difa.decide import Cutoff, Rule
 from difa.document import Scored, columns_of
 from difa.engines.budget import Top
-from difa.engines.chunks import ReadAhead, ReadChunk, read_chunks
-from difa.engines.output import Output
+from difa.engines.chunks import ReadAhead, ReadChunk, cut_shards, read_chunks
+from difa.engines.output import Output, Pack
 from difa.engines.output_files import Layout, State
 from difa.engines.processes import Workers, start_workers
 from difa.engines.sinks import Shown, Sink, open_stream
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Position, read_entries
+from difa.formats.columns import pack_columns, read_columns
 from difa.formats.packed import is_packed
 from difa.formats.shape import Shape
 from difa.formats.sources import Source, find_sources
 from difa.formats.table_output import Publisher, format_of
 from difa.formats.tables import Columns
-from difa.formats.write import json_lines, read_lines
+from difa.formats.write import json_lines
 from difa.scratch import scratch_folder
 
 
@@ -118,7 +119,7 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Scored], N
             return run.score_best(Shown(show), Layout.file(folder / "results").spool())
     if cascade is not None or (job.top is not None and rule.name == "fpr"):  # they need results, and workers make lines
         return run.score_to_files(job.out)
-    with start_workers(model, rule if rule.name == "fpr" else None, size) as workers:
+    with start_workers(model, *run.first_pass(), size) as workers:
         return replace(run, workers=workers).score_to_files(job.out)
 
 
@@ -154,10 +155,22 @@ class _Run:
     def repeatable(self) -> bool:
         return not any(source.is_stdin for source in self.sources)
 
-    def output(self, layout: Layout, publish: Publisher | None = None) -> Output:
+    @property
+    def format(self) -> str:
+        return self.job.format or "jsonl" if self.job.shard_size else format_of(self.job.out, self.job.format)
+
+    @property
+    def publisher(self) -> Publisher:
+        return Publisher(self.format, Shape.of([source.table for source in self.sources]))
+
+    def first_pass(self) -> tuple[Rule | None, Pack]:
+        """The rule of flags that are set at once, and what documents append to the first file that they are written to."""
+        return (self.rule, self.publisher.block) if self.rule.name == "fpr" else (None, pack_columns)
+
+    def output(self, layout: Layout, pack: Pack = pack_columns, publish: Publisher | None = None) -> Output:
         asked, resume, force = self._asked(), self.job.resume, self.job.force
         notes = self.repeatable and self.job.top is None  # the most unusual are known at the end only
-        return Output(layout, asked, resume=resume, force=force, notes=notes, publish=publish)
+        return Output(layout, asked, resume=resume, force=force, notes=notes, pack=pack, publish=publish)
 
     def score_best(self, sink: Sink, spooled: Layout) -> State:
         """Score everything into a sink, or with `top` only the most unusual; the state counts all."""
@@ -170,9 +183,8 @@ class _Run:
 
     def score_to_files(self, out: Path) -> State:
         """Score everything into a file, or into shards."""
-        form = self.job.format or "jsonl" if self.job.shard_size else format_of(out, self.job.format)
-        layout = Layout.shards(out, self.job.shard_size, form) if self.job.shard_size else Layout.file(out)
-        with self.output(layout, Publisher(form, Shape.of([source.table for source in self.sources]))) as output:
+        layout = Layout.shards(out, self.job.shard_size, self.format) if self.job.shard_size else Layout.file(out)
+        with self.output(layout, self.publisher.block, self.publisher) as output:
             outcome: State = output.state
             if not output.state.complete:
                 outcome = self.score_best(output, layout.spool())
@@ -190,10 +202,11 @@ class _Run:
                 self._score_into(spool, None)
                 spool.finish()
             results = spooled.final(0)
-            cutoff = Cutoff.of(map(Scored.of, read_lines(results)), self.rule)
-            for result in read_lines(results, sink.state.documents):
-                sink.write(cutoff.flag(Scored.of(result)))
-                sink.note(Position(0, sink.state.documents))
+            cutoff = Cutoff.of(read_columns(results), self.rule)
+            for scored in read_columns(results, sink.state.documents):
+                for part in cut_shards(cutoff.flag(scored), sink.shard_size, sink.state.documents):
+                    sink.write(part)
+                    sink.note(Position(0, sink.state.documents))
             sink.state.skipped, sink.state.empty = spool.state.skipped, spool.state.empty
         return sink.state
 
@@ -216,8 +229,8 @@ class _Run:
                 yield chunk
             return
         if self.workers is not None and isinstance(sink, Output):
-            for chunk, lines in self.workers.score(chunks):
-                sink.append(lines)
+            for chunk, block in self.workers.score(chunks):
+                sink.append(block)
                 yield chunk
             return
         with closing(self.model.score_chunks(chunks, chunks.ready)) as scored:

@@ -15,7 +15,6 @@ from difa.document import Scored
 from difa.engines.ray.storage import below, is_address, locate
 from difa.formats.shape import Shape
 from difa.formats.table_output import Publisher
-from difa.formats.write import json_lines
 from difa.scratch import scratch_folder
 
 Write = Callable[[Scored], object]
@@ -35,10 +34,11 @@ def part_writer(folder: str, index: int, format: str, shape: Shape | None = None
         written = location if is_address(folder) else str(stack.enter_context(fresh_file(Path(location))))
         system, path = locate(written)
         stream = stack.enter_context(system.open_output_stream(path))
+        publish = Publisher(format, shape or Shape(("id", "text")))
         if format == "jsonl":
-            yield lambda scored: stream.write(json_lines(scored))
+            yield lambda scored: stream.write(publish.block(scored))
             return
-        lines = stack.enter_context(scratch_folder()) / "lines"
-        with lines.open("wb") as file:
-            yield lambda scored: file.write(json_lines(scored))
-        Publisher(format, shape or Shape(("id", "text"))).convert(lines, Path(name), stream)
+        part = stack.enter_context(scratch_folder()) / "part"
+        with part.open("wb") as file:
+            yield lambda scored: file.write(publish.block(scored))
+        publish.convert(part, Path(name), stream)
