@@ -1,5 +1,6 @@
 """Pieces without Ray: whatever the cuts, the documents are those that the local engine reads."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from difa.engines.ray.storage import SUCCESS, OutputFolder, below, write_notice
 from difa.engines.ray.write import part_name, part_writer
 from difa.errors import InputError
 from difa.formats import read_documents
+from difa.formats.packed import packed
 from difa.formats.shape import Shape
 from difa.formats.tables import Columns
 
@@ -186,6 +188,25 @@ def test_rows_of_a_table_are_those_of_the_local_engine(tmp_path, size):
     assert in_pieces == bad
     assert len(bad) == 1
     assert len(pieces) > 2 or size > 10
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_packed_file_is_one_piece_of_what_the_local_engine_reads(tmp_path, ending):
+    for name, content, columns in (("a.jsonl", JSON, None), ("a.csv", TABLE, Columns("body"))):
+        source = tmp_path / f"{name}{ending}"
+        with source.open("wb") as raw, packed(source, raw) as file:
+            file.write(content.encode())
+        bad, in_pieces = [], []
+        expected = list(read_documents([str(source)], bad, columns))
+        files = find_files([str(source)], columns)
+        (piece,) = cut(1, files)
+        assert list(read_piece(piece, in_pieces, files[0].table)) == expected
+        assert in_pieces == bad
+        assert bad
+    (tmp_path / "a.csv.gz").unlink(missing_ok=True)
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"text" * 1000)[:20])
+    with pytest.raises(InputError, match="a worker cannot read it"):
+        [list(read_piece(piece)) for piece in pieces_of(1, tmp_path / "b.txt.gz")]
 
 
 def test_columns_need_a_table(tmp_path):

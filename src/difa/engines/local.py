@@ -105,12 +105,10 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Scored], N
     if job.out is not None and is_stream(job.out):
         return _score_to_stream(model, job, watch, job.out)
     sources = find_sources(job.inputs, job.columns, job.skip_bad)
-    _check(job, sources)
+    _check_places(job, sources)
     model = model.allowing(job.allow)
-    rule = model.rule(job.fpr, job.fdr)  # an impossible rate is refused before anything is read
+    rule = check_job(job, model)
     cascade = Cascade(model, DiFA.load(job.screen, threads=model.threads), job.screen_rate) if job.screen else None
-    if cascade is not None:
-        cascade.score([], fpr=job.fpr)  # as is one that the screen does not allow
     run = _Run(model, job, rule, sources, watch, cascade)
     size = sum(source.size for source in sources) if run.repeatable else None
     watch.begin(size)
@@ -257,15 +255,10 @@ def _checksum(model: Path) -> str:
     return sha256((model / "config.json").read_bytes()).hexdigest()
 
 
-def _check(job: Job, sources: Sequence[Source]) -> None:
-    if job.out is None and (job.shard_size or job.resume or job.force):
-        raise ConfigError("shard_size, resume and force are about files: give a file or folder, out, as well")
+def check_job(job: Job, model: DiFA) -> Rule:
+    """The rule in force; what cannot be done is refused before anything is read."""
     if job.shard_size is not None and job.shard_size < 1:
         raise ConfigError(f"shard size: expected a whole number of at least 1, got {job.shard_size}")
-    if job.out is not None and not job.shard_size and job.out.is_dir():
-        raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
-    if job.out is not None:
-        check_apart(job.out, [source.name for source in sources if not source.is_stdin])
     if job.screen is not None and job.fdr is not None:
         raise ConfigError("expected fpr beside a screen, got fdr: p-values of two models are not ranked together")
     if job.top is not None and (job.shard_size or job.resume):
@@ -274,5 +267,18 @@ def _check(job: Job, sources: Sequence[Source]) -> None:
         raise ConfigError(f"top: expected a whole number of at least 1, got {job.top}")
     if job.resume and job.force:
         raise ConfigError("expected one of resume and force, got both")
+    rule = model.rule(job.fpr, job.fdr)
+    if job.screen is not None:
+        Cascade(model, model, job.screen_rate).rate_in_force(job.fpr)
+    return rule
+
+
+def _check_places(job: Job, sources: Sequence[Source]) -> None:
+    if job.out is None and (job.shard_size or job.resume or job.force):
+        raise ConfigError("shard_size, resume and force are about files: give a file or folder, out, as well")
+    if job.out is not None and not job.shard_size and job.out.is_dir():
+        raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
+    if job.out is not None:
+        check_apart(job.out, [source.name for source in sources if not source.is_stdin])
     if job.resume and any(source.is_stdin for source in sources):
         raise InputError("resume: expected files, got standard input, which cannot be read again: put it into a file first")

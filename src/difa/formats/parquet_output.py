@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from difa.document import FloatArray, Scored
-from difa.formats.columns import read_columns
+from difa.formats.columns import column_kinds, read_columns
 from difa.formats.packed import arrow
 from difa.formats.shape import Shape, flagged_words
 
@@ -93,25 +92,21 @@ def _maps(names: Sequence[str], values: FloatArray) -> Any:
 def _typed(part: Path, shape: Shape) -> tuple[Shape, dict[str, Any]]:
     """All columns with their types: as in the input where it had some, otherwise by the values."""
     pa = arrow("Parquet")
-    kinds: dict[str, set[type]] = defaultdict(set)
-    columns = dict.fromkeys(shape.columns)
-    for document in chain.from_iterable(scored.documents for scored in read_columns(part)):
-        columns.update(dict.fromkeys(document.columns))
-        for name, value in document.columns.items():
-            kinds[name].add(str if isinstance(value, int) and abs(value) >> 63 else type(value))
-    found = {name: _type_of(kinds[name] - {type(None)}) for name in columns}
+    kinds = column_kinds(part)
+    columns = shape.holding(kinds).columns
+    found = {name: _type_of(kinds.get(name, set()) - {"NoneType"}) for name in columns}
     kept = {name: kind for name, kind in shape.types.items() if name in columns and _is_kept(kind)}
     fixed = {shape.text: pa.string(), shape.id: pa.string()}
-    return Shape(tuple(columns), shape.text, shape.id), {**found, **kept, **fixed}
+    return Shape(columns, shape.text, shape.id), {**found, **kept, **fixed}
 
 
-def _type_of(kinds: set[type]) -> Any:
+def _type_of(kinds: set[str]) -> Any:
     pa = arrow("Parquet")
-    if kinds == {bool}:
+    if kinds == {"bool"}:
         return pa.bool_()
-    if kinds == {int}:
+    if kinds == {"int"}:
         return pa.int64()
-    return pa.float64() if kinds and kinds <= {int, float} else pa.string()
+    return pa.float64() if kinds and kinds <= {"int", "float"} else pa.string()
 
 
 def _is_kept(kind: Any) -> bool:

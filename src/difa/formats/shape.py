@@ -45,12 +45,9 @@ class Shape:
         """The name of a column of ours."""
         return free_name(name, self.columns)
 
-    def holding(self, documents: Iterable[Document]) -> Shape:
-        """The shape with whatever other columns the documents have."""
-        found = dict.fromkeys(self.columns)
-        for document in documents:
-            found.update(dict.fromkeys(document.columns))
-        return replace(self, columns=tuple(found))
+    def holding(self, names: Iterable[str]) -> Shape:
+        """The shape with other columns behind its own."""
+        return replace(self, columns=tuple(dict.fromkeys((*self.columns, *names))))
 
     def row(self, document: Document) -> dict[str, Any]:
         """The user's cells of a document."""

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from difa.atomic import fresh_file
 from difa.document import Scored
 from difa.errors import ConfigError, InputError
-from difa.formats.columns import pack_columns, read_columns
+from difa.formats.columns import column_kinds, pack_columns, read_columns
 from difa.formats.packed import PACKED, is_packed, packed, suffix_of
 from difa.formats.shape import SUMMARISED, Shape, flagged_words, suggestions
 from difa.formats.write import json_lines
@@ -103,7 +103,7 @@ def write_results(out: Path, format: str, shape: Shape, parts: Iterable[Scored])
 
 
 def _write_csv(stream: BinaryIO, part: Path, shape: Shape, separator: str) -> None:
-    shape = shape.holding(document for scored in read_columns(part) for document in scored.documents)
+    shape = shape.holding(column_kinds(part))
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, delimiter=separator, lineterminator="\r\n")
     writer.writerow(_safe([*shape.columns, *map(shape.own, SUMMARISED)]))

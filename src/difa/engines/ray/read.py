@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -13,9 +15,10 @@ from difa.engines.ray.storage import locate
 from difa.errors import InputError
 from difa.formats import PARSERS
 from difa.formats.bounds import bounded_lines, skip_line
+from difa.formats.delimited import WHOLE, read_cells
 from difa.formats.delimited import Piece as Rows
-from difa.formats.delimited import read_cells
 from difa.formats.lines import parse_record
+from difa.formats.packed import unpacked
 from difa.formats.parquet import read_rows
 from difa.formats.rows import parse_row
 from difa.formats.sources import LINES
@@ -46,24 +49,23 @@ def read_piece(piece: Piece, bad: list[str] | None = None, table: Table | None =
                 continue
             if document is not None:
                 yield document
-    except OSError as error:
-        raise InputError(
-            f"{piece.source}: a worker cannot read it ({error.strerror or error}): every machine must reach the inputs"
-        ) from None
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{piece.source}: a worker cannot read it ({why}): every machine must reach the inputs") from None
 
 
 def _lines(piece: Piece) -> Iterator[Parse]:
     """Lines that begin in the piece, whole: the last may end beyond it."""
     parse = PARSERS[piece.kind]
     system, path = locate(piece.location)
-    with io.BufferedReader(system.open_input_file(path), _BUFFER) as file:
-        counted = _Counted(file, piece.start)
+    with io.BufferedReader(system.open_input_file(path), _BUFFER) as raw, unpacked(path, raw) as file:
+        counted, last = _Counted(file, piece.start), math.inf if piece.packed else piece.end
         if piece.start > 0:
             file.seek(piece.start - 1)
             counted.at -= 1
             skip_line(counted)  # the rest of a line that began before
         lines, number = bounded_lines(counted), piece.first
-        while counted.at < piece.end and (line := next(lines, None)) is not None:
+        while counted.at < last and (line := next(lines, None)) is not None:
             yield number, partial(parse, line, piece.source, number)
             number += 1
 
@@ -84,9 +86,11 @@ def _rows(piece: Piece, table: Table | None) -> Iterator[Parse]:
     system, path = locate(piece.location)
     with system.open_input_file(path) as handle:
         if piece.kind != PARQUET and table is not None:
-            with io.BufferedReader(handle, _BUFFER) as file:
-                file.seek(piece.start)
-                for number, cells in read_cells(file, table, Rows(piece.start, piece.end - piece.start, piece.first)):
+            part = WHOLE if piece.packed else Rows(piece.start, piece.end - piece.start, piece.first)
+            with io.BufferedReader(handle, _BUFFER) as raw, unpacked(path, raw) as file:
+                if not piece.packed:
+                    file.seek(piece.start)
+                for number, cells in read_cells(file, table, part):
                     yield number, partial(parse_row, table, cells, piece.source, number)
             return
         for number, row in read_rows(handle, piece.start, piece.end, label=piece.source):
