@@ -14,11 +14,10 @@ import sys
 import threading
 import time
 import warnings
-from collections import deque
 from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
@@ -29,6 +28,7 @@ from difa.engines.chunks import ReadAhead, ReadChunk
 from difa.engines.output import Block, Pack
 from difa.errors import EngineError
 from difa.estimator import DiFA
+from difa.runtime.ordered import ordered_map
 from difa.runtime.threads import core_count
 
 _Sent: TypeAlias = tuple[str | None, str, list[int], str]  # id, text, start and end of each word, other columns as JSON
@@ -46,16 +46,9 @@ class Workers:
 
     def score(self, chunks: ReadAhead[ReadChunk]) -> Generator[tuple[ReadChunk, Block], None, None]:
         """Each chunk and its block, in order; what is done goes out before anything is waited for."""
-        pending: deque[tuple[ReadChunk, Future[Block]]] = deque()
         try:
-            for chunk in chunks:
-                pending.append((chunk, self._submit(chunk)))
-                while pending:
-                    if len(pending) < _AHEAD * self.count and (following := chunks.ready()) is not None:
-                        pending.append((following, self._submit(following)))
-                        continue
-                    done, block = pending.popleft()
-                    yield done, block.result()
+            with closing(ordered_map(self._submit, chunks, chunks.ready, _AHEAD * self.count)) as made:
+                yield from made
         except BrokenProcessPool:
             raise EngineError("expected all worker processes to live, one was killed: give one thread, or more memory") from None
 
