@@ -17,8 +17,8 @@ from difa.monitor.watch import Monitor
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
-    "errors", "atomic", "scratch", "document", "config", "parameters", "words", "verdicts", "sample", "prefetch",
-    "knowledge", "runtime", "allow", "encoders", "perturb", "views", "calibrate", "confidence", "training_outliers",
+    "errors", "atomic", "scratch", "document", "config", "parameters", "words", "verdicts", "sample",
+    "knowledge", "runtime", "prefetch", "allow", "encoders", "perturb", "views", "calibrate", "confidence", "training_outliers",
     "copies", "head", "fuse", "gates", "aggregate", "document_score", "feed", "learn", "detector", "cross_fit", "fitting",
     "update", "decide", "review_budget", "model_folder", "stored_settings", "persist", "feedback", "on_hub",
     "estimator", "cascade", "evaluate", "formats", "engines", "report", "monitor", "integrations", "baselines",

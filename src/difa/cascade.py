@@ -41,11 +41,7 @@ class Cascade:
 
     def score(self, texts: Iterable[Any], *, fpr: float | None = None) -> list[Result]:
         """Results in order; `judged_by` says which model each is from."""
-        if fpr is None and self.model.fdr is not None:
-            raise ConfigError("screen: expected a model that flags at a false-alarm rate, got one with fdr: give fpr")
-        rate = check_rate("fpr", self.model.fpr if fpr is None else fpr)
-        if rate > self.rate:
-            raise ConfigError(f"fpr: expected at most the rate of the screen, {self.rate:g}, got {rate:g}: raise that one")
+        rate = self.rate_in_force(fpr)
         documents = [as_document(text, position) for position, text in enumerate(texts)]
         screened = self.screen.score_columns(documents, allow=self.model.allowed_)  # both allow what the model allows
         results = _judged(screened, rate, SCREEN)
@@ -54,6 +50,15 @@ class Cascade:
         for at, result in zip(suspicious, _judged(again, rate, MODEL), strict=True):
             results[at] = result
         return results
+
+    def rate_in_force(self, fpr: float | None) -> float:
+        """The false-alarm rate that is given, or else the model's own; one that the screen does not allow is refused."""
+        if fpr is None and self.model.fdr is not None:
+            raise ConfigError("screen: expected a model that flags at a false-alarm rate, got one with fdr: give fpr")
+        rate = check_rate("fpr", self.model.fpr if fpr is None else fpr)
+        if rate > self.rate:
+            raise ConfigError(f"fpr: expected at most the rate of the screen, {self.rate:g}, got {rate:g}: raise that one")
+        return rate
 
 
 def _judged(parts: Sequence[Scored], rate: float, by: str) -> list[Result]:

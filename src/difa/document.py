@@ -7,10 +7,10 @@ Higher scores are always more anomalous; p-values are small where scores are hig
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import accumulate, chain, groupby, pairwise
+from itertools import accumulate, chain, groupby, islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,7 +148,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """The fields of the command line's JSON, in its order; `columns` and `allowed` only where there are some."""
         scored, at = self.place
-        return scored.records(at, at + 1)[0]
+        return next(scored.records(at, at + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +259,7 @@ class Scored:
             parts.append(f"{label}: {(' ' if kind else ', ').join([*named][:_NAMED])}")
         return "; ".join(parts) or "no single word stands out: the text as a whole is unlike the normal ones"
 
-    def records(self, first: int = 0, last: int | None = None) -> list[dict[str, Any]]:
+    def records(self, first: int = 0, last: int | None = None) -> Iterator[dict[str, Any]]:
         """The fields of the command line's JSON, in its order; `columns` and `allowed` only where there are some.
 
         Args:
@@ -267,50 +267,47 @@ class Scored:
             last: behind the last document; all by default.
         """
         last = len(self) if last is None else last
-        words, offset = self._words(first, last), self.starts[first]
-        traits = (self.document_evidence[first:last] + 0.0).tolist()
+        words = self._words(first, last)
         rows = zip(
-            self.document_scores[first:last].tolist(),
+            self.documents[first:last],
+            (self.document_scores[first:last] + 0.0).tolist(),
             self.document_p[first:last].tolist(),
             self.document_flags[first:last].tolist(),
-            traits,
+            (self.document_evidence[first:last] + 0.0).tolist(),
             strict=True,
         )
         judge = {} if self.judged_by is None else {"judged_by": self.judged_by}
-        made = []
-        for at, (score, p_value, is_anomaly, evidence) in enumerate(rows, first):
-            document = self.documents[at]
-            record = {
+        for at, (document, score, p_value, is_anomaly, evidence) in enumerate(rows, first):
+            yield {
                 "id": document.id,
                 "text": document.text,
                 **({"columns": dict(document.columns)} if document.columns else {}),
-                "score": score + 0.0,  # −0.0 is 0.0
+                "score": score,
                 "p_value": p_value,
                 "is_anomaly": is_anomaly,
                 "summary": self.summary(at) if is_anomaly else "",
                 "evidence": dict(zip(self.traits, evidence, strict=True)),
                 **judge,
-                "words": words[self.starts[at] - offset : self.starts[at + 1] - offset],
+                "words": list(islice(words, len(document.words))),
             }
-            made.append(record)
-        return made
 
-    def _words(self, first: int, last: int) -> list[dict[str, Any]]:
-        """The fields of the words of some documents."""
+    def _words(self, first: int, last: int) -> Iterator[dict[str, Any]]:
+        """The fields of the words of some documents, made one by one: of many at a time Python would look for cycles."""
         start, end = self.starts[first], self.starts[last]
-        views, columns = self.views, (self.evidence[start:end] + 0.0).tolist()
-        suggest = self.suggestions.get
+        views = self.views
         cells = zip(
             chain.from_iterable([document.words for document in self.documents[first:last]]),
-            (self.word_scores[start:end] + 0.0).tolist(),
+            (self.word_scores[start:end] + 0.0).tolist(),  # −0.0 is 0.0
             self.word_p[start:end].tolist(),
             self.word_flags[start:end].tolist(),
-            map(suggest, range(start, end)),
-            columns,
+            map(self.suggestions.get, range(start, end)),
+            (self.evidence[start:end] + 0.0).tolist(),
+            self.allowed[start:end].tolist(),
+            map(self.faults.get, range(start, end)),
             strict=True,
         )
-        words = [
-            {
+        for word, score, p_value, is_anomaly, suggestion, evidence, allowed, fault in cells:
+            made = {
                 "text": word.text,
                 "start": word.start,
                 "end": word.end,
@@ -318,16 +315,13 @@ class Scored:
                 "p_value": p_value,
                 "is_anomaly": is_anomaly,
                 "suggestion": suggestion,
-                "evidence": dict(zip(views, evidence)),  # noqa: B905 — as many as there are columns
+                "evidence": dict(zip(views, evidence, strict=True)),
             }
-            for word, score, p_value, is_anomaly, suggestion, evidence in cells
-        ]
-        for at in np.flatnonzero(self.allowed[start:end]).tolist():
-            words[at]["allowed"] = True
-        for at, kind in self.faults.items():
-            if start <= at < end:
-                words[at - start]["fault"] = kind
-        return words
+            if allowed:
+                made["allowed"] = True
+            if fault:
+                made["fault"] = fault
+            yield made
 
 
 _OF_WORDS = ("evidence", "word_scores", "allowed", "word_p", "word_flags")

@@ -6,12 +6,14 @@ Encoding and looking at vectors wait in different places: side by side they keep
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from difa.document import Document
+from difa.runtime.ordered import ordered_map
 
 MOST_DOCUMENTS, MOST_WORDS = 256, 4096
 """Documents and words that are scored together: enough to fill batches, and few, since two chunks are in work at a time."""
@@ -96,16 +98,7 @@ def prefetch(
         yield from ((item, work(item)) for item in items)
         return
     with ThreadPoolExecutor(1) as worker:  # leaving waits for what is under way: native code must not outlive the process
-
-        def submit(item: T) -> Future[R]:
-            return worker.submit(copy_context().run, work, item)  # who gives up the work gives up this, too
-
-        for item in items:
-            waiting = [(item, submit(item))]
-            while waiting:
-                current, made = waiting.pop()
-                pair = [(current, made.result())]
-                del made  # what was made belongs to the caller alone, who may let go of it: it can be large
-                if (following := ready()) is not None:
-                    waiting.append((following, submit(following)))
-                yield pair.pop()
+        # In a copy of our context: who gives up the work gives up this, too.
+        made = ordered_map(lambda item: worker.submit(copy_context().run, work, item), items, ready, 1)
+        with closing(made):
+            yield from made

@@ -147,7 +147,6 @@ def test_nothing_is_written_over_what_is_read(saved, feed, tmp_path, command):
         ("find", str(SUPPORT / "normal.txt"), "{feed}", "--preset", "fast", "--report", "{mine}"),
         ("monitor", "{model}", "{feed}", "--by", "day", "--prometheus", "{mine}"),
         ("report", "{scores}", "--out", "{mine}"),
-        ("report", "{scores}", "--out", "{scores}.html", "--png", "{folder}"),
         ("export", "label-studio", "{scores}", "--out", "{mine}"),
         ("export", "label-studio", "{scores}", "--out", "{scores}.json", "--config", "{mine}"),
     ],
@@ -155,7 +154,6 @@ def test_nothing_is_written_over_what_is_read(saved, feed, tmp_path, command):
 def test_a_file_of_somebody_else_is_replaced_by_force_only(saved, feed, tmp_path, command):
     scores, mine = tmp_path / "scores.jsonl", tmp_path / "mine.csv"
     mine.write_text("id,body\n1,mine\n")
-    (tmp_path / "views.png").write_text("mine")
     assert run("score", saved, feed, "--quiet", "--out", scores).exit_code == 0
     names = {"model": saved, "feed": feed, "scores": scores, "mine": mine, "folder": tmp_path}
     words = [word.format(**names) for word in command]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from difa.engines.output import Output, ResultLines
+from difa.engines.output import Block, Output
 from difa.engines.output_files import Layout, State, alone
 from difa.errors import InputError
 
@@ -93,7 +93,7 @@ def test_a_full_disk_is_said_once(tmp_path, monkeypatch):
 
     def run():
         with Output(Layout.file(tmp_path / "out"), {"model": "a"}) as output:
-            output.append(ResultLines(b"few bytes, which wait in memory", 1, 0))
+            output.append(Block(b"few bytes, which wait in memory", 1, 0))
             output.finish()
 
     with pytest.raises(InputError, match="out: cannot be written: No space left on device"):

@@ -199,7 +199,7 @@ def test_a_table_keeps_its_columns(cluster, folder, corpus, tmp_path):
     assert "difa: 1 document has no text" in run.stderr
     assert here("score", folder, source, *options, "--out", tmp_path / "local").returncode == 0
     assert parts(tmp_path / "out") == (tmp_path / "local").read_text(encoding="utf-8")
-    assert '"columns": {"country": "c7"}' in parts(tmp_path / "out")
+    assert '"columns":{"country":"c7"}' in parts(tmp_path / "out")
 
 
 def test_a_running_cluster_gives_the_same_as_parquet(cluster, folder, texts, expected, tmp_path):
@@ -219,12 +219,31 @@ def test_a_running_cluster_gives_the_same_as_parquet(cluster, folder, texts, exp
     assert rows == [json.loads(line) for line in expected.splitlines()]
 
 
+@pytest.mark.parametrize(
+    "options", [("--fdr", 0.3), ("--top", 5, "--fdr", 0.3), ("--shard-size", 70), ("--screen", 0.3, "--screen-model")]
+)
+def test_what_needs_all_documents_is_a_second_pass(cluster, folder, texts, tmp_path, options):
+    odd = tmp_path / "odd.txt"
+    odd.write_text("".join(f"{line} xqzwrtplk gghhjkkq\n" for line in (texts / "a.txt").read_text().splitlines()[:100]))
+    arguments = ("score", folder, texts, odd, *options, *([folder] if options[-1] == "--screen-model" else []))
+    assert here(*arguments, "--out", tmp_path / "local").returncode == 0
+    run = difa(*arguments, "--engine", "ray", "--address", cluster[0], "--out", tmp_path / "out", "--fail-if-flagged")
+    assert run.returncode == 1, run.stderr  # some are flagged
+    local = tmp_path / "local"
+    files = sorted(local.glob("part-*")) if local.is_dir() else [local]
+    assert parts(tmp_path / "out") == "".join(file.read_text(encoding="utf-8") for file in files)
+    if local.is_dir():
+        written = sorted((tmp_path / "out").glob("part-*"))
+        assert [file.read_bytes() for file in written] == [file.read_bytes() for file in files]
+    assert {path.name.partition("-")[0] for path in (tmp_path / "out").iterdir()} == {"part", "_SUCCESS"}
+
+
 MANY_PIECES = """
 import sys
 from pathlib import Path
-from difa.engines.ray.score import score_files
+from difa.engines.ray.score import Job, score_files
 model, source, out, address = sys.argv[1:]
-print(score_files(Path(model), [source], out, address=address, workers=2, piece_bytes=100, fpr=0.2).parts)
+print(score_files(Job(Path(model), [source], fpr=0.2), out, address=address, workers=2, piece_bytes=100).parts)
 """
 
 
@@ -267,7 +286,7 @@ class Deadly(engine.Scorer):
 engine.Scorer = Deadly
 model, source, out, address = sys.argv[1:]
 try:
-    engine.score_files(Path(model), [source], out, address=address, workers=1)
+    engine.score_files(engine.Job(Path(model), [source]), out, address=address, workers=1)
 except engine.EngineError as error:
     print(error)
 """

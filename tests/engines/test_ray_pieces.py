@@ -1,5 +1,6 @@
 """Pieces without Ray: whatever the cuts, the documents are those that the local engine reads."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ pytest.importorskip("pyarrow", reason="the extra ray is not installed")
 import pyarrow as pa
 from pyarrow import parquet
 
+from difa.document import columns_of
 from difa.engines.ray import storage
 from difa.engines.ray.plan import count_lines, find_files, piece_size, plan
 from difa.engines.ray.read import read_piece
@@ -17,6 +19,7 @@ from difa.engines.ray.storage import SUCCESS, OutputFolder, below, write_notice
 from difa.engines.ray.write import part_name, part_writer
 from difa.errors import InputError
 from difa.formats import read_documents
+from difa.formats.packed import packed
 from difa.formats.shape import Shape
 from difa.formats.tables import Columns
 
@@ -129,8 +132,8 @@ def test_pieces_are_small_enough_for_all_workers_and_never_large(tmp_path):
 def test_output_is_marked_when_complete(tmp_path, prefix):
     place = tmp_path / "out"
     output = OutputFolder.prepare(f"{prefix}{place}")
-    with part_writer(output.staging, 0, "jsonl") as write:
-        write([])
+    with part_writer(output.staging, 0, "jsonl"):
+        pass
     assert output.missing([part_name(0, "jsonl"), part_name(1, "jsonl")]) == ["part-000001.jsonl"]
     assert not (place / SUCCESS).exists()
     output.finish({"documents": 0})
@@ -163,8 +166,8 @@ def test_settings_of_an_address_stay_at_its_end():
 def test_parquet_parts_hold_what_the_json_holds(quick_model, tmp_path, corpus):
     results = quick_model.score(corpus[:5])
     with part_writer(str(tmp_path), 3, "parquet") as write:
-        write(results[:2])
-        write(results[2:])
+        for part in columns_of(results[:2]) + columns_of(results[2:]):
+            write(part)
     (file,) = tmp_path.iterdir()
     rows = parquet.read_table(file).to_pylist(maps_as_pydicts="strict")
     assert [row.pop("flagged_words") for row in rows] == [[w.text for w in r.words if w.is_anomaly] for r in results]
@@ -188,6 +191,25 @@ def test_rows_of_a_table_are_those_of_the_local_engine(tmp_path, size):
     assert len(pieces) > 2 or size > 10
 
 
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_packed_file_is_one_piece_of_what_the_local_engine_reads(tmp_path, ending):
+    for name, content, columns in (("a.jsonl", JSON, None), ("a.csv", TABLE, Columns("body"))):
+        source = tmp_path / f"{name}{ending}"
+        with source.open("wb") as raw, packed(source, raw) as file:
+            file.write(content.encode())
+        bad, in_pieces = [], []
+        expected = list(read_documents([str(source)], bad, columns))
+        files = find_files([str(source)], columns)
+        (piece,) = cut(1, files)
+        assert list(read_piece(piece, in_pieces, files[0].table)) == expected
+        assert in_pieces == bad
+        assert bad
+    (tmp_path / "a.csv.gz").unlink(missing_ok=True)
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"text" * 1000)[:20])
+    with pytest.raises(InputError, match="a worker cannot read it"):
+        [list(read_piece(piece)) for piece in pieces_of(1, tmp_path / "b.txt.gz")]
+
+
 def test_columns_need_a_table(tmp_path):
     (tmp_path / "a.txt").write_text("one")
     with pytest.raises(InputError, match="expected a table"):
@@ -201,7 +223,8 @@ def test_parts_of_a_table_have_its_columns(quick_model, tmp_path):
     documents = list(read_documents([str(source)], [], Columns("body")))
     for form in ("csv", "parquet"):
         with part_writer(str(tmp_path), 0, form, Shape.of([file.table])) as write:
-            write(quick_model.score(documents))
+            for part in columns_of(quick_model.score(documents)):
+                write(part)
     table = parquet.read_table(tmp_path / "part-000000.parquet")
     assert table["n"].to_pylist() == ["1", "2", "4", "5"]
     assert table["id"].to_pylist() == ["x", f"{source}:4", "z", "w"]
@@ -213,8 +236,8 @@ def test_an_interrupted_output_goes_on_with_what_is_complete(tmp_path):
     first = OutputFolder.prepare(place, asked)
     first.begin(77)
     for index in range(2):
-        with part_writer(first.staging, index, "jsonl") as write:
-            write([])
+        with part_writer(first.staging, index, "jsonl"):
+            pass
     write_notice(first.staging, 0, {"documents": 3})
     with pytest.raises(InputError, match="an interrupted run left its parts there: resume goes on, force starts anew"):
         OutputFolder.prepare(place, asked)

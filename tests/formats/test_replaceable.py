@@ -4,14 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from difa.report.pictures import write_pictures
 
 from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import ConfigError
 from difa.formats.labelstudio_export import CONFIGURATION, write_tasks
 from difa.formats.replaceable import check_replaceable
 from difa.formats.results import read_results
-from difa.monitor.state import State, write_state
+from difa.monitor.state import MonitorState, write_state
 from difa.report.page import report_html
 from difa.report.summary import summarise
 
@@ -51,8 +50,7 @@ def written(fast_model, tmp_path_factory):
     (folder / "a.json").write_text("".join(write_tasks(results, "1", lambda word: "odd")))
     (folder / "none.json").write_text("".join(write_tasks([], "1", lambda word: "odd")))
     (folder / "a.html").write_text(report_html(summarise(results, (), 3), "Title"))
-    write_pictures(summarise(results, (), 3), folder)
-    write_state(folder / "state.json", State("model", 0.05))
+    write_state(folder / "state.json", MonitorState("model", 0.05))
     (folder / "a.xml").write_text(CONFIGURATION)
     (folder / "empty.csv").write_text("")
     return folder
@@ -60,7 +58,7 @@ def written(fast_model, tmp_path_factory):
 
 def test_our_own_files_are_written_over(written):
     files = [path for path in written.iterdir() if path.is_file()]
-    assert {path.suffix for path in files} == {".jsonl", ".gz", ".csv", ".tsv", ".parquet", ".json", ".html", ".png", ".xml"}
+    assert {path.suffix for path in files} == {".jsonl", ".gz", ".csv", ".tsv", ".parquet", ".json", ".html", ".xml"}
     for path in files:
         check_replaceable(path)
 

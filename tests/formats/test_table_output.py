@@ -11,14 +11,13 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from difa.document import Result, WordScore
+from difa.document import Result, WordScore, columns_of
 from difa.errors import ConfigError, InputError
 from difa.formats.packed import unpacked
 from difa.formats.results import read_results
 from difa.formats.shape import Shape
 from difa.formats.sources import find_sources
 from difa.formats.table_output import Publisher, format_of
-from difa.formats.write import to_json_line
 
 WORDS = (
     WordScore("=cmd", 0, 4, 5.0, 0.001, True, {"form": 3.5}, "command"),
@@ -29,11 +28,11 @@ EMPTY = Result("", 0.0, 1.0, False, (), None, {}, {"day": "+1", "n": [1, {"a": "
 
 
 def publish(tmp_path, name, results, shape=None, format=None):
-    lines = tmp_path / ".lines"
-    lines.write_text("".join(map(to_json_line, results)), encoding="utf-8")
-    shape = shape or Shape(("id", "text"))
-    Publisher(format or format_of(tmp_path / name, None), shape)(lines, tmp_path / name)
-    assert not lines.exists()
+    part = tmp_path / ".part"
+    publisher = Publisher(format or format_of(tmp_path / name, None), shape or Shape(("id", "text")))
+    part.write_bytes(b"".join(map(publisher.block, columns_of(results))))
+    publisher(part, tmp_path / name)
+    assert not part.exists()
     return tmp_path / name
 
 

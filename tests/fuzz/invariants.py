@@ -11,11 +11,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from difa import DiFA, Result
+from difa.document import columns_of
 from difa.errors import DifaError
 from difa.formats import read_documents
 from difa.formats.results import read_results
 from difa.formats.shape import Shape
-from difa.formats.table_output import Publisher
+from difa.formats.table_output import write_results
 from difa.formats.write import from_json_line, to_json_line
 from difa.report.html import result_html
 from difa.report.page import report_html
@@ -86,9 +87,8 @@ def check_outputs(results: Sequence[Result], folder: Path) -> None:
     assert "<script>alert" not in page
     assert "<img src=x" not in page
     for kind in ("csv", "parquet"):
-        lines, final = folder / "lines", folder / f"results.{kind}"
-        lines.write_text("".join(map(to_json_line, results)), encoding="utf-8", newline="")
-        Publisher(kind, Shape(("id", "text")))(lines, final)
+        final = folder / f"results.{kind}"
+        write_results(final, kind, Shape(("id", "text")), columns_of(results))
         _check_csv(final, results) if kind == "csv" else _check_parquet(final, results)
 
 

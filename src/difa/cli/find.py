@@ -129,19 +129,13 @@ def _show(model: DiFA, documents: Sequence[Document], results: Sequence[Result],
 
 
 def _write(out: Path, form: str, sources: Sequence[Source], results: Sequence[Result]) -> None:
-    from difa.atomic import fresh_file
+    from difa.document import columns_of
     from difa.errors import InputError
     from difa.formats.shape import Shape
-    from difa.formats.table_output import Publisher
-    from difa.formats.write import to_json_line
-    from difa.scratch import scratch_folder
+    from difa.formats.table_output import write_results
 
     try:
-        with scratch_folder() as folder:
-            lines = folder / "results.jsonl"
-            lines.write_bytes("".join(map(to_json_line, results)).encode())
-            with fresh_file(out) as fresh, fresh.open("wb") as raw:
-                Publisher(form, Shape.of([source.table for source in sources])).convert(lines, out, raw)
+        write_results(out, form, Shape.of([source.table for source in sources]), columns_of(results))
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror or error}") from None
 

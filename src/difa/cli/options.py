@@ -147,6 +147,12 @@ def say_left_out(count: int, why: str, quiet: bool) -> None:
         say(f"difa: {count} {'document' if count == 1 else 'documents'} left out: {why}", quiet)
 
 
+def say_flagged(flagged: int, documents: int, top: int | None) -> str:
+    """How many documents are flagged, and how many are given."""
+    given = f", the {min(top, documents)} most unusual given" if top is not None else ""
+    return f"{flagged} of {documents} documents flagged{given}"
+
+
 def say_empty(count: int, quiet: bool) -> None:
     """How many documents have no text, if any do."""
     if count:

@@ -31,6 +31,7 @@ from difa.cli.options import (
     find_inputs,
     say,
     say_empty,
+    say_flagged,
     say_skipped,
 )
 from difa.cli.score_ray import Address, EngineName, Format, WorkerCount, score_by_ray, uses_ray
@@ -101,40 +102,18 @@ def score(
     format: Format = None,
 ) -> None:
     """Score every word and every document."""
-    only_ray = {"workers": workers, "address": address}
-    only_local: dict[str, object] = {"fdr": fdr, "cache": cache, "input-format": input_format}
-    only_local |= {"top": top, "fail-if-flagged": fail_if_flagged or None, "screen": screen, "shard-size": shard_size}
-    words = _words_apart(allow, out, model)
-    if uses_ray(engine, only_ray, only_local):
-        score_by_ray(
-            model,
-            inputs,
-            out,
-            fpr=fpr,
-            allow=words,
-            threads=threads,
-            skip_bad=skip_bad,
-            quiet=quiet,
-            workers=workers,
-            address=address,
-            format=format,
-            columns=columns_of(text_column, id_column),
-            resume=resume,
-            force=force,
-        )
-        return
     from difa.engines.local import Job
     from difa.errors import ConfigError
     from difa.estimator import DiFA
 
+    words = _words_apart(allow, out, model)
     if (screen is None) != (screen_model is None):
         raise ConfigError("expected both of --screen and --screen-model, or neither, got one")
+    by_ray = uses_ray(engine, {"workers": workers, "address": address}, {"input-format": input_format})
     columns = columns_of(text_column, id_column, input_format)
-    find_inputs(inputs, columns, quiet, skip_bad)
     job = Job(
         model,
         inputs,
-        Path(out) if out else None,
         shard_size=shard_size,
         fpr=fpr,
         fdr=fdr,
@@ -148,7 +127,13 @@ def score(
         screen=screen_model,
         screen_rate=Job.screen_rate if screen is None else screen,
     )
-    if _score_here(DiFA.load(model, cache=cache, threads=threads), job, quiet) and fail_if_flagged:
+    if by_ray:
+        flagged = score_by_ray(job, out, quiet, workers=workers, threads=threads, address=address, cache=cache)
+    else:
+        find_inputs(inputs, columns, quiet, skip_bad)
+        fitted = DiFA.load(model, cache=cache, threads=threads)
+        flagged = _score_here(fitted, replace(job, out=Path(out) if out else None), quiet)
+    if flagged and fail_if_flagged:
         raise typer.Exit(1)
 
 
@@ -176,8 +161,7 @@ def _score_here(fitted: DiFA, job: Job, quiet: bool) -> int:
         outcome = score_inputs(fitted, replace(job, out=written), watch, _show if on_terminal else _print)
     say_skipped(outcome.skipped)
     say_empty(outcome.empty, quiet)
-    said = f"{outcome.flagged} of {outcome.documents} documents flagged"
-    said += f", the {min(job.top, outcome.documents)} most unusual given" if job.top is not None else ""
+    said = say_flagged(outcome.flagged, outcome.documents, job.top)
     say(said + (f", written to {job.out}" if job.out else ""), quiet)
     rule = fitted.rule(job.fpr, job.fdr, warn=False)
     if rule.name == "fdr" and outcome.documents and not outcome.flagged:

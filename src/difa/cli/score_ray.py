@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import say, say_empty, say_skipped
+from difa.cli.options import say, say_empty, say_flagged, say_skipped
 from difa.cli.progress import stages
 from difa.errors import ConfigError
 
 if TYPE_CHECKING:
+    from difa.engines.local import Job
     from difa.engines.ray.worker import Done
-    from difa.formats.tables import Columns
 
 ENGINES = ("local", "ray")
 EngineName = Annotated[
     str,
-    typer.Option(
-        help="`local`, or `ray` for many cores and machines. With ray, --out is a folder of parts, and --fdr is refused."
-    ),
+    typer.Option(help="`local`, or `ray` for many cores and machines. With ray, --out is a folder of parts."),
 ]
 WorkerCount = Annotated[int | None, typer.Option(help="With --engine ray: number of worker processes. Default: one per core.")]
 Address = Annotated[str | None, typer.Option(help="With --engine ray: a running cluster, `auto` or host:port.")]
@@ -37,30 +34,20 @@ def uses_ray(engine: str, only_ray: Mapping[str, object], only_local: Mapping[st
         raise ConfigError(f"engine: expected one of {', '.join(ENGINES)}, got {engine!r}")
     for name, value in (only_local if engine == "ray" else only_ray).items():
         if value is not None:
-            why = "it looks at all documents at once: give --fpr, or use" if name == "fdr" else "use"
             other = "the local engine" if engine == "ray" else "--engine ray"
-            raise ConfigError(f"--{name} cannot be used with --engine {engine}; {why} {other}")
+            raise ConfigError(f"--{name} cannot be used with --engine {engine}; use {other}")
     return engine == "ray"
 
 
-def score_by_ray(
-    model: Path,
-    inputs: list[str],
-    out: str | None,
-    *,
-    fpr: float | None,
-    allow: list[str],
-    threads: int | None,
-    skip_bad: bool,
-    quiet: bool,
-    workers: int | None,
-    address: str | None,
-    format: str | None,
-    columns: Columns,
-    resume: bool,
-    force: bool,
-) -> None:
-    """Score into a folder of parts, and say how it went."""
+def score_by_ray(job: Job, out: str | None, quiet: bool, **options: Any) -> int:
+    """Score into a folder of parts, say how it went, and count the documents that are flagged.
+
+    Args:
+        job: what to score.
+        out: the folder.
+        quiet: show no progress and no summary.
+        options: as `difa.engines.ray.score.score_files` has them.
+    """
     from difa.engines.ray.score import score_files
 
     if not out:
@@ -72,22 +59,9 @@ def score_by_ray(
                 say(f"difa: skipped {message}")
             bar("score", share)
 
-        summary = score_files(
-            model,
-            inputs,
-            out,
-            fpr=fpr,
-            allow=allow,
-            workers=workers,
-            threads=threads,
-            address=address,
-            format=format or "jsonl",
-            skip_bad=skip_bad,
-            report=report,
-            columns=columns,
-            resume=resume,
-            force=force,
-        )
+        summary = score_files(job, out, report=report, **options)
     say_skipped(summary.skipped)
     say_empty(summary.empty, quiet)
-    say(f"{summary.flagged} of {summary.documents} documents flagged, written to {out} in {summary.parts} parts", quiet)
+    said = say_flagged(summary.flagged, summary.documents, job.top)
+    say(f"{said}, written to {out} in {summary.parts} parts", quiet)
+    return summary.flagged

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -29,17 +29,12 @@ class Top:
     position = Position()
 
     def __init__(self, inner: Inner, most: int) -> None:
-        self._inner, self._most, self.state = inner, most, State({})
-        self._kept: list[Scored] = []
+        self._inner, self._best, self.state = inner, Best(most), State({})
 
     def write(self, scored: Scored) -> None:
         self.state.documents += len(scored)
         self.state.flagged += int(scored.document_flags.sum())
-        self._kept.append(scored.take(sorted(at for _, at in self._best([scored]))))
-        if sum(map(len, self._kept)) > _ROOM * self._most:
-            chosen = sorted(self._best(self._kept))
-            parts = {part: [at for other, at in chosen if other == part] for part, _ in chosen}
-            self._kept = [self._kept[part].take(places) for part, places in parts.items()]
+        self._best.add(scored)
 
     def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None:
         self.state.skipped += skipped
@@ -47,16 +42,44 @@ class Top:
 
     def finish(self) -> None:
         """All results are there."""
-        for part, at in self._best(self._kept):
-            self._inner.write(self._kept[part].take([at]))
+        for scored in self._best.documents():
+            self._inner.write(scored)
 
-    def _best(self, parts: Sequence[Scored]) -> list[tuple[int, int]]:
-        """The most unusual documents, the most unusual first and of two alike the earlier: parts and places there."""
+
+class Best:
+    """The most unusual of many documents, in bounded memory."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: list[Scored] = []
+
+    def add(self, scored: Scored) -> None:
+        """Look at some more."""
+        self._kept.append(scored.take(sorted(at for _, at in self._places([scored]))))
+        if sum(map(len, self._kept)) > _ROOM * self._most:
+            chosen = sorted(self._places(self._kept))
+            parts = {part: [at for other, at in chosen if other == part] for part, _ in chosen}
+            self._kept = [self._kept[part].take(places) for part, places in parts.items()]
+
+    def documents(self) -> Iterator[Scored]:
+        """One by one, the most unusual first and of two alike the earlier."""
+        for part, at in self._places(self._kept):
+            yield self._kept[part].take([at])
+
+    def _places(self, parts: Sequence[Scored]) -> list[tuple[int, int]]:
         places = [(part, at) for part, scored in enumerate(parts) for at in range(len(scored))]
         p_values, scores = (
             np.concatenate([np.empty(0), *(getattr(part, name) for part in parts)]) for name in ("document_p", "document_scores")
         )
         return [places[at] for at in np.lexsort((-scores, p_values))[: self._most].tolist()]
+
+
+def most_unusual(results: Iterable[Scored], most: int) -> Iterator[Scored]:
+    """The most unusual of all documents, one by one."""
+    best = Best(most)
+    for scored in results:
+        best.add(scored)
+    return best.documents()
 
 
 def why_nothing(documents: int, reference: TailReference, rate: float) -> str:

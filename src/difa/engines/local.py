@@ -21,21 +21,22 @@ from difa.cascade import Cascade
 from difa.decide import Cutoff, Rule
 from difa.document import Scored, columns_of
 from difa.engines.budget import Top
-from difa.engines.chunks import ReadAhead, ReadChunk, read_chunks
-from difa.engines.output import Output
+from difa.engines.chunks import ReadAhead, ReadChunk, cut_shards, read_chunks
+from difa.engines.output import Output, Pack
 from difa.engines.output_files import Layout, State
 from difa.engines.processes import Workers, start_workers
 from difa.engines.sinks import Shown, Sink, open_stream
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Position, read_entries
+from difa.formats.columns import pack_columns, read_columns
 from difa.formats.packed import is_packed
 from difa.formats.replaceable import check_replaceable
 from difa.formats.shape import Shape
 from difa.formats.sources import Source, find_sources
 from difa.formats.table_output import Publisher, format_of
 from difa.formats.tables import Columns
-from difa.formats.write import json_lines, read_lines
+from difa.formats.write import json_lines
 from difa.scratch import scratch_folder
 
 
@@ -105,12 +106,10 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Scored], N
     if job.out is not None and is_stream(job.out):
         return _score_to_stream(model, job, watch, job.out)
     sources = find_sources(job.inputs, job.columns, job.skip_bad)
-    _check(job, sources)
+    _check_places(job, sources)
     model = model.allowing(job.allow)
-    rule = model.rule(job.fpr, job.fdr)  # an impossible rate is refused before anything is read
+    rule = check_job(job, model)
     cascade = Cascade(model, DiFA.load(job.screen, threads=model.threads), job.screen_rate) if job.screen else None
-    if cascade is not None:
-        cascade.score([], fpr=job.fpr)  # as is one that the screen does not allow
     run = _Run(model, job, rule, sources, watch, cascade)
     size = sum(source.size for source in sources) if run.repeatable else None
     watch.begin(size)
@@ -119,7 +118,7 @@ def score_inputs(model: DiFA, job: Job, watch: Watch, show: Callable[[Scored], N
             return run.score_best(Shown(show), Layout.file(folder / "results").spool())
     if cascade is not None or (job.top is not None and rule.name == "fpr"):  # they need results, and workers make lines
         return run.score_to_files(job.out)
-    with start_workers(model, rule if rule.name == "fpr" else None, size) as workers:
+    with start_workers(model, *run.first_pass(), size) as workers:
         return replace(run, workers=workers).score_to_files(job.out)
 
 
@@ -155,10 +154,22 @@ class _Run:
     def repeatable(self) -> bool:
         return not any(source.is_stdin for source in self.sources)
 
-    def output(self, layout: Layout, publish: Publisher | None = None) -> Output:
+    @property
+    def format(self) -> str:
+        return self.job.format or "jsonl" if self.job.shard_size else format_of(self.job.out, self.job.format)
+
+    @property
+    def publisher(self) -> Publisher:
+        return Publisher(self.format, Shape.of([source.table for source in self.sources]))
+
+    def first_pass(self) -> tuple[Rule | None, Pack]:
+        """The rule of flags that are set at once, and what documents append to the first file that they are written to."""
+        return (self.rule, self.publisher.block) if self.rule.name == "fpr" else (None, pack_columns)
+
+    def output(self, layout: Layout, pack: Pack = pack_columns, publish: Publisher | None = None) -> Output:
         asked, resume, force = self._asked(), self.job.resume, self.job.force
         notes = self.repeatable and self.job.top is None  # the most unusual are known at the end only
-        return Output(layout, asked, resume=resume, force=force, notes=notes, publish=publish)
+        return Output(layout, asked, resume=resume, force=force, notes=notes, pack=pack, publish=publish)
 
     def score_best(self, sink: Sink, spooled: Layout) -> State:
         """Score everything into a sink, or with `top` only the most unusual; the state counts all."""
@@ -171,9 +182,8 @@ class _Run:
 
     def score_to_files(self, out: Path) -> State:
         """Score everything into a file, or into shards."""
-        form = self.job.format or "jsonl" if self.job.shard_size else format_of(out, self.job.format)
-        layout = Layout.shards(out, self.job.shard_size, form) if self.job.shard_size else Layout.file(out)
-        with self.output(layout, Publisher(form, Shape.of([source.table for source in self.sources]))) as output:
+        layout = Layout.shards(out, self.job.shard_size, self.format) if self.job.shard_size else Layout.file(out)
+        with self.output(layout, self.publisher.block, self.publisher) as output:
             outcome: State = output.state
             if not output.state.complete:
                 outcome = self.score_best(output, layout.spool())
@@ -191,10 +201,11 @@ class _Run:
                 self._score_into(spool, None)
                 spool.finish()
             results = spooled.final(0)
-            cutoff = Cutoff.of(map(Scored.of, read_lines(results)), self.rule)
-            for result in read_lines(results, sink.state.documents):
-                sink.write(cutoff.flag(Scored.of(result)))
-                sink.note(Position(0, sink.state.documents))
+            cutoff = Cutoff.of(read_columns(results), self.rule)
+            for scored in read_columns(results, sink.state.documents):
+                for part in cut_shards(cutoff.flag(scored), sink.shard_size, sink.state.documents):
+                    sink.write(part)
+                    sink.note(Position(0, sink.state.documents))
             sink.state.skipped, sink.state.empty = spool.state.skipped, spool.state.empty
         return sink.state
 
@@ -217,8 +228,8 @@ class _Run:
                 yield chunk
             return
         if self.workers is not None and isinstance(sink, Output):
-            for chunk, lines in self.workers.score(chunks):
-                sink.append(lines)
+            for chunk, block in self.workers.score(chunks):
+                sink.append(block)
                 yield chunk
             return
         with closing(self.model.score_chunks(chunks, chunks.ready)) as scored:
@@ -245,16 +256,10 @@ def _checksum(model: Path) -> str:
     return sha256((model / "config.json").read_bytes()).hexdigest()
 
 
-def _check(job: Job, sources: Sequence[Source]) -> None:
-    if job.out is None and (job.shard_size or job.resume or job.force):
-        raise ConfigError("shard_size, resume and force are about files: give a file or folder, out, as well")
+def check_job(job: Job, model: DiFA) -> Rule:
+    """The rule in force; what cannot be done is refused before anything is read."""
     if job.shard_size is not None and job.shard_size < 1:
         raise ConfigError(f"shard size: expected a whole number of at least 1, got {job.shard_size}")
-    if job.out is not None and not job.shard_size and job.out.is_dir():
-        raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
-    if job.out is not None:
-        check_apart(job.out, [source.name for source in sources if not source.is_stdin])
-        check_replaceable(job.out, job.force)
     if job.screen is not None and job.fdr is not None:
         raise ConfigError("expected fpr beside a screen, got fdr: p-values of two models are not ranked together")
     if job.top is not None and (job.shard_size or job.resume):
@@ -263,5 +268,19 @@ def _check(job: Job, sources: Sequence[Source]) -> None:
         raise ConfigError(f"top: expected a whole number of at least 1, got {job.top}")
     if job.resume and job.force:
         raise ConfigError("expected one of resume and force, got both")
+    rule = model.rule(job.fpr, job.fdr)
+    if job.screen is not None:
+        Cascade(model, model, job.screen_rate).rate_in_force(job.fpr)
+    return rule
+
+
+def _check_places(job: Job, sources: Sequence[Source]) -> None:
+    if job.out is None and (job.shard_size or job.resume or job.force):
+        raise ConfigError("shard_size, resume and force are about files: give a file or folder, out, as well")
+    if job.out is not None and not job.shard_size and job.out.is_dir():
+        raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
+    if job.out is not None:
+        check_apart(job.out, [source.name for source in sources if not source.is_stdin])
+        check_replaceable(job.out, job.force)
     if job.resume and any(source.is_stdin for source in sources):
         raise InputError("resume: expected files, got standard input, which cannot be read again: put it into a file first")

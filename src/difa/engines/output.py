@@ -28,27 +28,23 @@ _FIRST_NOTE = 1.0  # seconds: what took less is not worth keeping
 _NOTE_SHARE = 20  # notes may take a twentieth of the time
 
 Publish = Callable[[Path, Path], None]
+Pack = Callable[[Scored], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class ResultLines:
-    """Results as they are written, and what is counted of them."""
+class Block:
+    """Results as they are appended to a part, and what is counted of them."""
 
     content: bytes
     documents: int
     flagged: int
 
     @classmethod
-    def of(cls, scored: Scored) -> ResultLines:
-        """The lines of documents."""
-        return cls(json_lines(scored), len(scored), int(scored.document_flags.sum()))
-
-    @classmethod
-    def join(cls, parts: Iterable[ResultLines]) -> ResultLines:
-        """One behind the other."""
+    def of(cls, parts: Iterable[Scored], pack: Pack) -> Block:
+        """The block of some documents."""
         known = list(parts)
-        content = b"".join(part.content for part in known)
-        return cls(content, sum(part.documents for part in known), sum(part.flagged for part in known))
+        flagged = sum(int(part.document_flags.sum()) for part in known)
+        return cls(b"".join(map(pack, known)), sum(map(len, known)), flagged)
 
 
 class Output:
@@ -62,6 +58,7 @@ class Output:
         resume: bool = False,
         force: bool = False,
         notes: bool = True,
+        pack: Pack = json_lines,
         publish: Publish | None = None,
     ) -> None:
         """Decide what is to be done at the place; nothing is written yet.
@@ -72,8 +69,10 @@ class Output:
             resume: go on where an earlier run stopped.
             force: throw away what an earlier run left.
             notes: whether the run can be repeated at all, so that notes are of use.
-            publish: gives complete JSON lines their final name, perhaps in another format; renames them by default.
+            pack: what documents append to a part.
+            publish: gives a complete part its final name, perhaps in another format; renames it by default.
         """
+        self.pack = pack
         self._publish = publish or _rename
         self.layout, self._asked, self._resume, self._force, self._notes = layout, asked, resume, force, notes
         self._file: BinaryIO | None = None
@@ -116,18 +115,18 @@ class Output:
 
     def write(self, scored: Scored) -> None:
         """Append the results of documents; a shard must not end within them."""
-        self.append(ResultLines.of(scored))
+        self.append(Block.of([scored], self.pack))
 
-    def append(self, lines: ResultLines) -> None:
-        """The same for results that are lines already."""
+    def append(self, block: Block) -> None:
+        """The same for results that were packed elsewhere."""
         with self._writing():
             if self._file is None:
                 self._file = self._open()
-            self._file.write(lines.content)
-        self.state.documents += lines.documents
-        self.state.flagged += lines.flagged
-        self.state.partial["documents"] += lines.documents
-        self.state.partial["bytes"] += len(lines.content)
+            self._file.write(block.content)
+        self.state.documents += block.documents
+        self.state.flagged += block.flagged
+        self.state.partial["documents"] += block.documents
+        self.state.partial["bytes"] += len(block.content)
 
     def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None:
         """Say how far the input has been read, and count; what was written is forced to disk if it is time."""

@@ -1,7 +1,7 @@
-"""Chunks of documents -> lines of JSON, by several processes of one machine, in the order of the chunks.
+"""Chunks of documents -> blocks of results, by several processes of one machine, in the order of the chunks.
 
 For models without an encoder: their work is Python's, of which one process does one thing at a time. The workers are forked, so
-that the model is in memory once. Only texts, offsets and finished lines go between processes.
+that the model is in memory once. Only texts, offsets and finished blocks go between processes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ import sys
 import threading
 import time
 import warnings
-from collections import deque
 from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
@@ -26,9 +25,10 @@ from typing import TypeAlias
 from difa.decide import Rule, flag_columns, rank
 from difa.document import Document, Word
 from difa.engines.chunks import ReadAhead, ReadChunk
-from difa.engines.output import ResultLines
+from difa.engines.output import Block, Pack
 from difa.errors import EngineError
 from difa.estimator import DiFA
+from difa.runtime.ordered import ordered_map
 from difa.runtime.threads import core_count
 
 _Sent: TypeAlias = tuple[str | None, str, list[int], str]  # id, text, start and end of each word, other columns as JSON
@@ -44,27 +44,20 @@ class Workers:
     pool: ProcessPoolExecutor
     count: int
 
-    def score(self, chunks: ReadAhead[ReadChunk]) -> Generator[tuple[ReadChunk, ResultLines], None, None]:
-        """Each chunk and its lines, in order; what is done goes out before anything is waited for."""
-        pending: deque[tuple[ReadChunk, Future[ResultLines]]] = deque()
+    def score(self, chunks: ReadAhead[ReadChunk]) -> Generator[tuple[ReadChunk, Block], None, None]:
+        """Each chunk and its block, in order; what is done goes out before anything is waited for."""
         try:
-            for chunk in chunks:
-                pending.append((chunk, self._submit(chunk)))
-                while pending:
-                    if len(pending) < _AHEAD * self.count and (following := chunks.ready()) is not None:
-                        pending.append((following, self._submit(following)))
-                        continue
-                    done, lines = pending.popleft()
-                    yield done, lines.result()
+            with closing(ordered_map(self._submit, chunks, chunks.ready, _AHEAD * self.count)) as made:
+                yield from made
         except BrokenProcessPool:
             raise EngineError("expected all worker processes to live, one was killed: give one thread, or more memory") from None
 
-    def _submit(self, chunk: ReadChunk) -> Future[ResultLines]:
+    def _submit(self, chunk: ReadChunk) -> Future[Block]:
         return self.pool.submit(_score, [_pack(document) for document in chunk.documents])
 
 
 @contextmanager
-def start_workers(model: DiFA, rule: Rule | None, size: int | None) -> Generator[Workers | None, None, None]:
+def start_workers(model: DiFA, rule: Rule | None, pack: Pack, size: int | None) -> Generator[Workers | None, None, None]:
     """Workers for a model without an encoder, where they help; None otherwise.
 
     To be called before files are opened and threads are started: a worker has all that is there when it starts.
@@ -72,6 +65,7 @@ def start_workers(model: DiFA, rule: Rule | None, size: int | None) -> Generator
     Args:
         model: the model.
         rule: how flags are set; None where that is done in a second pass.
+        pack: what documents append to a part.
         size: bytes that are to be read, if that is known.
     """
     count = model.detector_.threads or core_count()
@@ -80,7 +74,7 @@ def start_workers(model: DiFA, rule: Rule | None, size: int | None) -> Generator
         yield None
         return
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(count, context, _begin, (model, rule, os.getpid()))
+    pool = ProcessPoolExecutor(count, context, _begin, (model, rule, pack, os.getpid()))
     try:
         pool.submit(int).result()  # forks now
         yield Workers(pool, count)
@@ -93,10 +87,11 @@ class _Here:
 
     model: DiFA
     rule: Rule | None
+    pack: Pack
 
 
-def _begin(model: DiFA, rule: Rule | None, parent: int) -> None:
-    _Here.model, _Here.rule = model, rule
+def _begin(model: DiFA, rule: Rule | None, pack: Pack, parent: int) -> None:
+    _Here.model, _Here.rule, _Here.pack = model, rule, pack
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted run is ended by the process that started it
     warnings.simplefilter("ignore")  # said already, once
     threading.Thread(target=_end_without, args=(parent,), daemon=True).start()
@@ -108,11 +103,11 @@ def _end_without(parent: int) -> None:
     os._exit(1)
 
 
-def _score(sent: Iterable[_Sent]) -> ResultLines:
+def _score(sent: Iterable[_Sent]) -> Block:
     documents = [_unpack(*item) for item in sent]
     detector, rule = _Here.model.detector_, _Here.rule
     parts = [rank(detector, scored) for scored in detector.score(documents)]
-    return ResultLines.join(map(ResultLines.of, parts if rule is None else flag_columns(parts, rule)))
+    return Block.of(parts if rule is None else flag_columns(parts, rule), _Here.pack)
 
 
 def _pack(document: Document) -> _Sent:

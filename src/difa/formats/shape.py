@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from difa.document import Result
+from difa.document import Document, Scored
 from difa.formats.tables import Table
 
 SUMMARISED = ("score", "p_value", "is_anomaly", "flagged_words", "suggestions", "summary")
@@ -46,17 +46,14 @@ class Shape:
         """The name of a column of ours."""
         return free_name(name, self.columns)
 
-    def holding(self, results: Iterable[Result]) -> Shape:
-        """The shape with whatever other columns the results have."""
-        found = dict.fromkeys(self.columns)
-        for result in results:
-            found.update(dict.fromkeys(result.columns))
-        return replace(self, columns=tuple(found))
+    def holding(self, names: Iterable[str]) -> Shape:
+        """The shape with other columns behind its own."""
+        return replace(self, columns=tuple(dict.fromkeys((*self.columns, *names))))
 
-    def row(self, result: Result) -> dict[str, Any]:
-        """The user's cells of a result."""
-        named = {self.id: result.id, self.text: result.text}
-        return {name: named[name] if name in named else result.columns.get(name) for name in self.columns}
+    def row(self, document: Document) -> dict[str, Any]:
+        """The user's cells of a document."""
+        named = {self.id: document.id, self.text: document.text}
+        return {name: named[name] if name in named else document.columns.get(name) for name in self.columns}
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
@@ -67,14 +64,16 @@ def free_name(name: str, taken: Iterable[str]) -> str:
     return name
 
 
-def flagged_words(result: Result) -> list[str]:
-    """The flagged words in the order of the text."""
-    return [word.text for word in result.words if word.is_anomaly]
+def flagged_words(scored: Scored, at: int) -> list[str]:
+    """The flagged words of a document, in the order of the text."""
+    words, start = scored.documents[at].words, scored.starts[at]
+    return [words[position - start].text for position in scored.flagged(at)]
 
 
-def suggestions(result: Result) -> list[str]:
+def suggestions(scored: Scored, at: int) -> list[str]:
     """What flagged words may have been meant to be, as `word → suggestion`."""
-    return [f"{word.text} → {word.suggestion}" for word in result.words if word.is_anomaly and word.suggestion]
+    words, start, meant = scored.documents[at].words, scored.starts[at], scored.suggestions
+    return [f"{words[place - start].text} → {meant[place]}" for place in scored.flagged(at) if meant.get(place)]
 
 
 def _others(table: Table) -> list[str]:

@@ -1,7 +1,7 @@
-"""Results as JSON lines -> the file that was asked for: JSON lines, CSV, TSV or Parquet, packed or not.
+"""Results as columns -> the file that was asked for: JSON lines, CSV, TSV or Parquet, packed or not.
 
-Runs write JSON lines, which can be cut back and gone on with; what they wrote becomes a table when it is complete, in one pass
-and in bounded memory. CSV is for spreadsheets: it begins with a byte-order mark, and no cell can be taken for a formula.
+Runs append blocks to a part, which can be cut back and gone on with. A part becomes a table when it is complete: which columns
+it has is known then. CSV is for spreadsheets: it begins with a byte-order mark, and no cell can be taken for a formula.
 """
 
 from __future__ import annotations
@@ -10,21 +10,24 @@ import csv
 import io
 import json
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from difa.document import Result
+from difa.atomic import fresh_file
+from difa.document import Scored
 from difa.errors import ConfigError, InputError
+from difa.formats.columns import column_kinds, pack_columns, read_columns
 from difa.formats.packed import PACKED, is_packed, packed, suffix_of
 from difa.formats.shape import SUMMARISED, Shape, flagged_words, suggestions
-from difa.formats.write import read_lines
+from difa.formats.write import json_lines
+from difa.scratch import scratch_folder
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
 _ENDINGS = f"{', '.join(f'.{name}' for name in FORMATS)} (all but Parquet also with {' or '.join(PACKED)})"
 BETWEEN_WORDS = " | "
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # and the full-width signs, which some spreadsheets take for them
-_BLOCK = 1 << 20
 
 
 def format_of(out: Path | None, format: str | None) -> str:
@@ -45,60 +48,73 @@ def format_of(out: Path | None, format: str | None) -> str:
 
 
 class Publisher:
-    """Gives complete results their name, in the format that was asked for."""
+    """Writes results in the format that was asked for: first appended to a part, then under their name."""
 
     def __init__(self, format: str, shape: Shape) -> None:
         self._format, self._shape = format, shape
 
-    def __call__(self, lines: Path, final: Path) -> None:
-        """Turn a file of JSON lines into the final one; the lines stay until that is safely on disk."""
-        if self._format == "jsonl" and suffix_of(final) == final.suffix.lower():
-            lines.replace(final)
+    def block(self, scored: Scored) -> bytes:
+        """What documents append to a part: lines as they are, columns for a table."""
+        return json_lines(scored) if self._format == "jsonl" else pack_columns(scored)
+
+    def __call__(self, part: Path, final: Path) -> None:
+        """Turn a complete part into the final file; the part stays until that is safely on disk."""
+        if self._format == "jsonl" and not is_packed(final):
+            part.replace(final)
             return
-        fresh = lines.with_name(f"{lines.name}.table")
+        fresh = part.with_name(f"{part.name}.table")
         try:
             with fresh.open("wb") as raw:
-                self.convert(lines, final, raw)
+                self.convert(part, final, raw)
             with fresh.open("r+b") as raw:  # whatever packs it has closed it
                 os.fsync(raw.fileno())
             fresh.replace(final)
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
-        lines.unlink()
+        part.unlink()
 
-    def convert(self, lines: Path, final: Path, raw: BinaryIO) -> None:
-        """Write JSON lines as a file of that name has them."""
+    def convert(self, part: Path, final: Path, raw: BinaryIO) -> None:
+        """Write a part as a file of that name has it."""
         try:
-            self._convert(lines, final, raw)
+            if self._format == "parquet":
+                from difa.formats.parquet_output import write_parquet
+
+                write_parquet(raw, part, self._shape)
+                return
+            with packed(final, raw) as stream:
+                if self._format == "jsonl":
+                    with part.open("rb") as content:
+                        shutil.copyfileobj(content, stream)
+                else:
+                    _write_csv(stream, part, self._shape, "\t" if self._format == "tsv" else ",")
         except (ValueError, TypeError) as error:  # of pyarrow, among others
             raise InputError(f"{final}: cannot be written as {self._format} ({error}): jsonl keeps everything") from None
 
-    def _convert(self, lines: Path, final: Path, raw: BinaryIO) -> None:
-        if self._format == "parquet":
-            from difa.formats.parquet_output import write_parquet
 
-            write_parquet(raw, lines, self._shape)
-            return
-        with packed(final, raw) as stream:
-            if self._format == "jsonl":
-                with lines.open("rb") as content:
-                    while block := content.read(_BLOCK):
-                        stream.write(block)
-            else:
-                _write_csv(stream, lines, self._shape, "\t" if self._format == "tsv" else ",")
+def write_results(out: Path, format: str, shape: Shape, parts: Iterable[Scored]) -> None:
+    """Write results into a new file, whole or not at all."""
+    publish = Publisher(format, shape)
+    with scratch_folder() as folder:
+        with (folder / "part").open("wb") as part:
+            part.writelines(map(publish.block, parts))
+        with fresh_file(out) as fresh, fresh.open("wb") as raw:
+            publish.convert(folder / "part", out, raw)
 
 
-def _write_csv(stream: BinaryIO, lines: Path, shape: Shape, separator: str) -> None:
-    shape = shape.holding(read_lines(lines))
+def _write_csv(stream: BinaryIO, part: Path, shape: Shape, separator: str) -> None:
+    shape = shape.holding(column_kinds(part))
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, delimiter=separator, lineterminator="\r\n")
     writer.writerow(_safe([*shape.columns, *map(shape.own, SUMMARISED)]))
     stream.write("\ufeff".encode())
-    for result in read_lines(lines):
-        writer.writerow(_safe([*shape.row(result).values(), *_summarised(result)]))
-        if buffer.tell() > _BLOCK:
-            _drain(buffer, stream)
+    for scored in read_columns(part):
+        numbers = scored.document_scores.tolist(), scored.document_p.tolist(), scored.document_flags.tolist()
+        for at, row in enumerate(zip(*numbers, strict=True)):
+            words, meant = BETWEEN_WORDS.join(flagged_words(scored, at)), BETWEEN_WORDS.join(suggestions(scored, at))
+            cells = shape.row(scored.documents[at]).values()
+            writer.writerow(_safe([*cells, *row, words, meant, scored.summary(at)]))
+        _drain(buffer, stream)
     _drain(buffer, stream)
 
 
@@ -106,11 +122,6 @@ def _drain(buffer: io.StringIO, stream: BinaryIO) -> None:
     stream.write(buffer.getvalue().encode())
     buffer.seek(0)
     buffer.truncate()
-
-
-def _summarised(result: Result) -> Sequence[Any]:
-    words, meant = BETWEEN_WORDS.join(flagged_words(result)), BETWEEN_WORDS.join(suggestions(result))
-    return result.score, result.p_value, result.is_anomaly, words, meant, result.summary
 
 
 def _safe(cells: Sequence[Any]) -> list[str]:

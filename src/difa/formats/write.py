@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,20 +14,22 @@ from difa.document import Result, Scored, WordScore
 def json_lines(scored: Scored) -> bytes:
     """One line of JSON for each document."""
     _check_finite(scored)
-    return b"".join(map(_line, scored.records()))
+    return b"".join([to_json(record, line=True) for record in scored.records()])
 
 
 def to_json_line(result: Result) -> str:
     """The line of one result."""
     _check_finite(result.place[0])
-    return _line(result.to_dict()).decode()
+    return to_json(result.to_dict(), line=True).decode()
 
 
-def _line(record: dict[str, Any]) -> bytes:
+def to_json(record: dict[str, Any], *, line: bool = False) -> bytes:
+    """An object as JSON, which may be a line."""
     try:
-        return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE if line else None)
     except TypeError:  # a column holds a number of more than 64 bits, or nests very deep
-        return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=dict)
+        return text.encode() + b"\n" * line
 
 
 def _check_finite(scored: Scored) -> None:
@@ -44,9 +43,3 @@ def from_json_line(line: str | bytes) -> Result:
     record = json.loads(line)
     del record["summary"]  # follows from the rest
     return Result(**record | {"words": tuple(WordScore(**word) for word in record["words"])})
-
-
-def read_lines(lines: Path, skip: int = 0) -> Iterator[Result]:
-    """Results from a file of such lines."""
-    with lines.open("rb") as content:
-        yield from map(from_json_line, islice(content, skip, None))

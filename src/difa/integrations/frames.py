@@ -159,7 +159,7 @@ def _added(
 
 
 def _cells(result: Result) -> Sequence[Any]:
-    return result.score, result.p_value, result.is_anomaly, flagged_words(result), result.summary
+    return result.score, result.p_value, result.is_anomaly, flagged_words(*result.place), result.summary
 
 
 def _kind(name: str) -> str:

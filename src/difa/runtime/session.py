@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from typing import Any, TypeVar
 
 from difa.document import FloatArray, IntArray
+from difa.runtime.ordered import ordered_map
 from difa.runtime.stopping import check_wanted
 from difa.runtime.threads import core_count
 
@@ -57,15 +58,12 @@ class GraphRunner:
                 check_wanted()
                 yield work(batch)
             return
-        under_way: deque[Future[R]] = deque()
-        try:
-            for batch in batches:
-                check_wanted()
-                if len(under_way) > self.threads:
-                    yield under_way.popleft().result()
-                under_way.append(self._pool.submit(work, batch))
-            while under_way:
-                yield under_way.popleft().result()
-        finally:
-            for future in under_way:
-                future.cancel()
+        pool, rest = self._pool, iter(batches)
+
+        def submit(batch: T) -> Future[R]:
+            check_wanted()
+            return pool.submit(work, batch)
+
+        with closing(ordered_map(submit, rest, lambda: next(rest, None), self.threads + 1)) as made:
+            for _, output in made:
+                yield output

@@ -21,6 +21,7 @@ from difa.errors import InputError
 from difa.formats.delimited import Piece as Rows
 from difa.formats.delimited import cut_rows, read_header
 from difa.formats.folders import files_below, matches
+from difa.formats.packed import PACKED, is_packed, suffix_of, unpacked
 from difa.formats.parquet import read_schema
 from difa.formats.sources import LINES
 from difa.formats.tables import TABLES, Columns, Table
@@ -51,6 +52,8 @@ class File:
     modified: int = 0
     rows: int = 0
     table: Table | None = None
+    packed: bool = False
+    """Whether it must be unpacked, and so read from its beginning on: it is one piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class Piece:
     end: int
     first: int
     file: int = 0
+    packed: bool = False
 
 
 def find_files(inputs: Sequence[str], columns: Columns | None = None) -> list[File]:
@@ -110,13 +114,13 @@ def plan(files: Sequence[File], size: int, count: Count, cut: Cut | None = None)
     for at, (file, ends) in enumerate(zip(files, cuts, strict=True)):
         parts = _row_parts(next(rows), file) if is_text_table(file) else _numbered(file, ends, lines)
         for start, end, first in parts:
-            pieces.append(Piece(len(pieces), file.source, file.location, file.kind, start, end, first, at))
+            pieces.append(Piece(len(pieces), file.source, file.location, file.kind, start, end, first, at, file.packed))
     return pieces
 
 
 def is_text_table(file: File) -> bool:
-    """Whether its rows can only be found by reading all of it."""
-    return file.kind in TABLES and file.kind != PARQUET
+    """Whether it is cut at rows that can only be found by reading all of it."""
+    return file.kind in TABLES and file.kind != PARQUET and not file.packed
 
 
 def cut_tables(files: Sequence[File], size: int) -> list[list[Rows]]:
@@ -177,7 +181,7 @@ def _files_of(name: str) -> Iterator[File]:
             raise InputError(f"{name}: cannot be read: No such file or directory")
         if info.type != fs.FileType.Directory:
             source = name if is_address(name) else str(Path(name))
-            yield File(source, name if is_address(name) else path, _kind(source, path), info.size, info.mtime_ns or 0)
+            yield _file(source, name if is_address(name) else path, info)
             return
         inside = _inside(name, system, path)
     except OSError as error:
@@ -187,7 +191,7 @@ def _files_of(name: str) -> Iterator[File]:
     for entry in sorted(inside, key=lambda entry: PurePosixPath(entry.path).parts):
         source = below(name, entry.path.removeprefix(path).lstrip("/"))
         location = source if is_address(name) else entry.path
-        yield File(source, location, _kind(source, entry.path), entry.size, entry.mtime_ns or 0)
+        yield _file(source, location, entry)
 
 
 def _inside(name: str, system: Any, path: str) -> list[Any]:
@@ -196,19 +200,20 @@ def _inside(name: str, system: Any, path: str) -> list[Any]:
 
     if is_address(name):
         found = [entry for entry in system.get_file_info(fs.FileSelector(path, recursive=True)) if entry.is_file]
-        return [entry for entry in found if PurePosixPath(entry.path).suffix.lower() in _IN_FOLDERS]
-    local = files_below(Path(path), lambda file: file.suffix.lower() in _IN_FOLDERS)
+        return [entry for entry in found if suffix_of(entry.path) in _IN_FOLDERS]
+    local = files_below(Path(path), lambda file: suffix_of(file) in _IN_FOLDERS)
     if local.unreadable:
         location, why = local.unreadable[0]
         raise InputError(f"{location}: cannot be read: {why}")
     return list(system.get_file_info([str(file) for file in local.files]))
 
 
-def _kind(source: str, path: str) -> str:
-    kind = PurePosixPath(path).suffix.lower()
-    if kind not in KINDS:
-        raise InputError(f"{source}: expected a file ending in {', '.join(KINDS)} or a folder for the Ray engine")
-    return kind
+def _file(source: str, location: str, info: Any) -> File:
+    kind, packed = suffix_of(info.path), is_packed(info.path)
+    if kind not in KINDS or (kind == PARQUET and packed):
+        endings = f"{', '.join(KINDS)} (all but Parquet also with {' or '.join(PACKED)})"
+        raise InputError(f"{source}: expected a file ending in {endings} or a folder for the Ray engine")
+    return File(source, location, kind, info.size, info.mtime_ns or 0, packed=packed)
 
 
 def _look_into(file: File, asked: Columns) -> File:
@@ -218,7 +223,11 @@ def _look_into(file: File, asked: Columns) -> File:
         return replace(file, size=table.size, rows=table.rows, table=table)
     system, path = locate(file.location)
     try:
-        with system.open_input_file(path) as handle, io.BufferedReader(handle, _BLOCK) as content:
+        with (
+            system.open_input_file(path) as handle,
+            io.BufferedReader(handle, _BLOCK) as raw,
+            unpacked(path, raw) as content,
+        ):
             separator = "\t" if file.kind == ".tsv" else None
             return replace(file, table=read_header(content, file.source, asked, separator))
     except OSError as error:
@@ -227,6 +236,8 @@ def _look_into(file: File, asked: Columns) -> File:
 
 def _cuts(file: File, size: int) -> list[tuple[int, int]]:
     """Spans of a file, at least one: also an empty file has its place in the output."""
+    if file.packed:
+        return [(0, file.size)]
     length = file.rows if file.kind == PARQUET else file.size
     count = max(1, -(-file.size // size))
     step = max(1, -(-length // count))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-import sys
+import math
+import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -13,8 +14,9 @@ from difa.engines.ray.storage import locate
 from difa.errors import InputError
 from difa.formats import PARSERS
 from difa.formats.bounds import Reads, bounded_lines, skip_line, with_newlines
+from difa.formats.delimited import WHOLE, read_cells
 from difa.formats.delimited import Piece as Rows
-from difa.formats.delimited import read_cells
+from difa.formats.packed import unpacked
 from difa.formats.parquet import read_rows
 from difa.formats.rows import parse_row
 from difa.formats.tables import Table
@@ -44,21 +46,21 @@ def read_piece(piece: Piece, bad: list[str] | None = None, table: Table | None =
                 continue
             if document is not None:
                 yield document
-    except OSError as error:
-        raise InputError(
-            f"{piece.source}: a worker cannot read it ({error.strerror or error}): every machine must reach the inputs"
-        ) from None
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{piece.source}: a worker cannot read it ({why}): every machine must reach the inputs") from None
 
 
 def _lines(piece: Piece) -> Iterator[Parse]:
     """Lines that begin in the piece, whole: the last may end beyond it."""
     parse = PARSERS[piece.kind]
     system, path = locate(piece.location)
-    with io.BufferedReader(system.open_input_file(path), _BUFFER) as file:
+    with io.BufferedReader(system.open_input_file(path), _BUFFER) as raw, unpacked(path, raw) as file:
         text = with_newlines(file)
         if text is not file and piece.start > 0:
             return  # no place to cut it: the first piece has all of it
-        counted, end = _Counted(text, piece.start), piece.end if text is file else sys.maxsize
+        is_whole = piece.packed or text is not file
+        counted, end = _Counted(text, piece.start), math.inf if is_whole else piece.end
         if piece.start > 0:
             file.seek(piece.start - 1)
             counted.at -= 1
@@ -87,7 +89,9 @@ def _rows(piece: Piece, table: Table) -> Iterator[Parse]:
             yield number, partial(parse_row, table, row, piece.source, number)
         return
     system, path = locate(piece.location)
-    with io.BufferedReader(system.open_input_file(path), _BUFFER) as file:
-        file.seek(piece.start)
-        for number, cells in read_cells(file, table, Rows(piece.start, piece.end - piece.start, piece.first)):
+    part = WHOLE if piece.packed else Rows(piece.start, piece.end - piece.start, piece.first)
+    with io.BufferedReader(system.open_input_file(path), _BUFFER) as raw, unpacked(path, raw) as file:
+        if not piece.packed:
+            file.seek(piece.start)
+        for number, cells in read_cells(file, table, part):
             yield number, partial(parse_row, table, cells, piece.source, number)

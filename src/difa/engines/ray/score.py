@@ -15,23 +15,23 @@ from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from difa import __version__
 from difa.allow import AllowList
 from difa.config import check_threads
+from difa.engines.local import Job, check_job
 from difa.engines.output_files import Layout, alone
 from difa.engines.ray.cluster import check_installed, cluster, run_pool, start_attempts
 from difa.engines.ray.plan import File, Piece, Span, count_lines, cut_tables, find_files, piece_size, plan
 from difa.engines.ray.storage import OutputFolder, is_address
 from difa.engines.ray.worker import Done, Scorer, WorkerOptions, pack_model
-from difa.engines.ray.write import part_name
+from difa.engines.ray.write import COLUMNS, SecondPass, part_name
 from difa.errors import ConfigError, EngineError, InputError
 from difa.estimator import DiFA
 from difa.formats.delimited import Piece as Rows
 from difa.formats.shape import Shape
 from difa.formats.table_output import FORMATS
-from difa.formats.tables import Columns
 from difa.scratch import scratch_folder
 
 _SPANS = 64  # spans whose lines one task counts
@@ -57,55 +57,75 @@ Report = Callable[[Done, float], None]
 
 
 def score_files(
-    model: Path,
-    inputs: Sequence[str],
+    job: Job,
     out: str,
     *,
-    fpr: float | None = None,
-    allow: Sequence[str] = (),
     workers: int | None = None,
     threads: int | None = None,
     address: str | None = None,
-    format: str = "jsonl",
-    skip_bad: bool = False,
+    cache: Path | None = None,
     piece_bytes: int | None = None,
     report: Report | None = None,
-    columns: Columns | None = None,
-    resume: bool = False,
-    force: bool = False,
 ) -> Summary:
     """Score all documents of the inputs into the folder `out`, which appears when it is complete.
 
     Args:
-        model: a model folder on this machine; its files travel to the workers.
-        inputs: files and folders, as paths or addresses that every worker can read.
+        job: what to score and how. The files of its models travel to the workers; every worker must be able to read the inputs.
         out: a new folder, as a path or an address that every worker can write.
-        fpr: false-alarm rate, in place of the model's own.
-        allow: words that are normal, beside those that the model allows.
         workers: worker processes; as many as there are cores by default.
         threads: threads, and cores, of one worker; 1 by default.
         address: a running cluster; without it Ray starts on this machine.
-        format: `jsonl`, `csv`, `tsv` or `parquet`.
-        skip_bad: go on without lines that cannot be read.
+        cache: folder for word vectors, on each machine.
         piece_bytes: bytes of input per piece; by default from the input's size.
         report: called with the notice of every piece.
-        columns: the columns of tables that hold text and ids; guessed where not given.
-        resume: go on with what an earlier run with the same inputs, model and rate left there.
-        force: replace what an earlier run left there.
     """
     check_installed()
-    _check_choices(format, workers, threads, resume, force)
-    content, files = _checked_model(model, fpr), find_files(inputs, columns)
-    options = _with_tables(WorkerOptions("", format, fpr, AllowList.of(allow).entries, threads or 1, skip_bad), files)
+    form = _check_choices(job.format, workers, threads)
+    rule = check_job(job, DiFA.load(job.model, threads=1))  # mistakes show before a cluster is asked
+    later, files = SecondPass(rule, job.top, job.shard_size), find_files(job.inputs, job.columns)
+    content = Content(pack_model(job.model), pack_model(job.screen) if job.screen else None)
+    options = _options(job, later, files, form, threads or 1, cache)
     with _alone(out):
-        output = OutputFolder.prepare(out, _asked(content, options, files), resume, force)
+        output = OutputFolder.prepare(out, _asked(content, options, files, form, later), job.resume, job.force)
         if output.summary is not None:
             return Summary(**output.summary)
-        with _kept(output), cluster(address, workers, options.threads, sum(map(len, content.values()))) as (ray, count):
+        with _kept(output), cluster(address, workers, options.threads, content.size) as (ray, count):
             size = output.piece_bytes or piece_bytes or piece_size(files, count)
             pieces = plan(files, size, partial(_count, ray), partial(_cut, ray))
             output.begin(size)
-            return _run(ray, count, pieces, output, content, replace(options, folder=output.staging), report)
+            summary = _run(ray, count, pieces, output, content, replace(options, folder=output.staging), report)
+            if later.is_needed:
+                summary.flagged = later.run(output.staging, len(pieces), form, options.shape)
+                summary.parts = output.count_parts()
+            output.finish(asdict(summary))
+            return summary
+
+
+def _options(job: Job, later: SecondPass, files: Sequence[File], format: str, threads: int, cache: Path | None) -> WorkerOptions:
+    return WorkerOptions(
+        folder="",
+        format=COLUMNS if later.is_needed else format,
+        rule=None if later.rule.name == "fdr" else later.rule,
+        allow=AllowList.of(job.allow).entries,
+        cache=None if cache is None else str(cache),
+        screen_rate=job.screen_rate if job.screen else None,
+        threads=threads,
+        skip_bad=job.skip_bad,
+        tables=tuple(file.table for file in files),
+        shape=Shape.of([file.table for file in files]),
+    )
+
+
+class Content(NamedTuple):
+    """The files of the model, and of the one that screens for it."""
+
+    model: dict[str, bytes]
+    screen: dict[str, bytes] | None
+
+    @property
+    def size(self) -> int:
+        """Bytes of all of them."""
+        return sum(map(len, [*self.model.values(), *(self.screen or {}).values()]))
 
 
 @contextmanager
@@ -125,22 +145,21 @@ def _run(
     count: int,
     pieces: Sequence[Piece],
     output: OutputFolder,
-    content: dict[str, bytes],
+    content: Content,
     options: WorkerOptions,
     report: Report | None,
 ) -> Summary:
-    """Have all pieces scored that no earlier run has, and finish the folder."""
+    """Have all pieces scored that no earlier run has."""
     known = {index: Done(**done) for index, done in output.notices().items()}
     gone = set(output.missing([part_name(index, options.format) for index in known]))
     complete = {index: done for index, done in known.items() if part_name(index, options.format) not in gone}
     earlier, rest = list(complete.values()), [piece for piece in pieces if piece.index not in complete]
     rows: Iterator[dict[str, Any]] = iter(())
     if rest:
-        shared = ([ray.put(content)], start_attempts(ray), options)
+        shared = ([ray.put(part) for part in content], start_attempts(ray), options)
         rows = run_pool([asdict(piece) for piece in rest], Scorer, shared, count, options.threads)
     summary = _collect((Done(**json.loads(row["done"])) for row in rows), len(pieces), report, earlier)
     _check_parts(output, pieces, options.format)
-    output.finish(asdict(summary))
     return summary
 
 
@@ -158,14 +177,18 @@ def _alone(out: str) -> Iterator[None]:
         yield
 
 
-def _asked(content: dict[str, bytes], options: WorkerOptions, files: Sequence[File]) -> dict[str, Any]:
+def _asked(content: Content, options: WorkerOptions, files: Sequence[File], format: str, later: SecondPass) -> dict[str, Any]:
     """Everything that decides the results."""
+    screen = sha256(content.screen["config.json"]).hexdigest() if content.screen else ""
     return {
         "version": f"difa {__version__}",
-        "model": sha256(content["config.json"]).hexdigest(),
-        "rate": "the model's" if options.fpr is None else f"fpr {options.fpr}",
+        "model": sha256(content.model["config.json"]).hexdigest(),
+        **({"screen": f"{options.screen_rate!r} {screen}"} if screen else {}),
+        "rate": str(later.rule),
         "allowed words": ", ".join(options.allow),
-        "format": options.format,
+        "shard size": later.shard_size,
+        "top": later.top,
+        "format": format,
         "inputs": [{"name": file.source, "bytes": file.size, "modified": file.modified} for file in files],
         "columns": "; ".join(f"text {f.table.text!r}, ids {f.table.id!r}" for f in files if f.table),
     }
@@ -185,30 +208,17 @@ def measure_ray(model: Path, documents: Sequence[str], workers: int) -> float:
     with scratch_folder() as folder:
         source = folder / "documents.jsonl"
         source.write_text("".join(json.dumps({"text": text}) + "\n" for text in documents), encoding="utf-8")
-        return score_files(model, [str(source)], f"{folder}/out", workers=workers).seconds
+        return score_files(Job(model, [str(source)]), f"{folder}/out", workers=workers).seconds
 
 
-def _with_tables(options: WorkerOptions, files: Sequence[File]) -> WorkerOptions:
-    tables = tuple(file.table for file in files)
-    return replace(options, tables=tables, shape=Shape.of(tables))
-
-
-def _check_choices(format: str, workers: int | None, threads: int | None, resume: bool, force: bool) -> None:
+def _check_choices(format: str | None, workers: int | None, threads: int | None) -> str:
+    """The format of the parts."""
     check_threads(threads)
-    if format not in FORMATS:
+    if format is not None and format not in FORMATS:
         raise ConfigError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
     if workers is not None and workers < 1:
         raise ConfigError(f"workers: expected a whole number of at least 1, got {workers}")
-    if resume and force:
-        raise ConfigError("expected one of resume and force, got both")
-
-
-def _checked_model(model: Path, fpr: float | None) -> dict[str, bytes]:
-    """The model's files, once they have proved to work, so that mistakes show before a cluster is asked."""
-    detector = DiFA.load(model, threads=1)
-    if detector.rule(fpr).name == "fdr":
-        raise ConfigError("the model decides by a false-discovery rate, which the Ray engine does not offer: give fpr")
-    return pack_model(model)
+    return format or "jsonl"
 
 
 def _count(ray: Any, spans: Sequence[Span]) -> list[int]:

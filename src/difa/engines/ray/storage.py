@@ -116,6 +116,10 @@ class OutputFolder:
                 found[int(notice["index"])] = notice["done"]
         return found
 
+    def count_parts(self) -> int:
+        """Parts that are there."""
+        return sum(name.startswith("part-") for name in self._names())
+
     def missing(self, names: list[str]) -> list[str]:
         """Those of the names that are not there, seen from this machine."""
         found = set(self._names())

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from difa import __version__
-from difa.decide import Cutoff
+from difa.cascade import Cascade
+from difa.decide import Cutoff, Rule
+from difa.document import Scored, columns_of
 from difa.engines.ray.plan import Piece
 from difa.engines.ray.read import read_piece
 from difa.engines.ray.storage import write_notice
@@ -18,7 +21,7 @@ from difa.errors import DifaError, EngineError
 from difa.estimator import DiFA
 from difa.formats.shape import Shape
 from difa.formats.tables import Table
-from difa.prefetch import chunk_documents
+from difa.prefetch import Chunk, chunk_documents
 from difa.scratch import scratch_folder
 
 _ATTEMPTS = 5  # at one piece
@@ -30,8 +33,13 @@ class WorkerOptions:
 
     folder: str
     format: str = "jsonl"
-    fpr: float | None = None
+    rule: Rule | None = None
+    """How flags are set; None where that is done in a second pass."""
     allow: tuple[str, ...] = ()
+    cache: str | None = None
+    """Folder for word vectors, on each machine."""
+    screen_rate: float | None = None
+    """Share of normal documents that a fast model passes on, where there is one."""
     threads: int = 1
     skip_bad: bool = False
     version: str = __version__
@@ -63,9 +71,12 @@ class Scorer:
 
         self._options = options
         self._attempts = attempts
-        self._detector = None
+        self._detector, self._cascade = None, None
         if options.version == __version__:
-            self._detector = unpack_model(ray.get(content)[0], options.threads).allow(options.allow)
+            model, screen = ray.get(content)
+            self._detector = unpack_model(model, options).allow(options.allow)
+            if screen is not None and options.screen_rate is not None:
+                self._cascade = Cascade(self._detector, unpack_model(screen, options), options.screen_rate)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, str]:
         """Score one piece; what a user can mend comes back as a notice rather than as a trace from another machine."""
@@ -86,11 +97,9 @@ class Scorer:
         self._check_attempts(piece)
         documents = words = flagged = empty = 0
         bad: list[str] | None = [] if self._options.skip_bad else None
-        rule = self._detector.rule(self._options.fpr, warn=False)  # said once, before there were workers
         table = self._options.tables[piece.file]
         with part_writer(self._options.folder, piece.index, self._options.format, self._options.shape) as write:
-            for _, ranked in self._detector.score_chunks(chunk_documents(read_piece(piece, bad, table))):
-                scored = Cutoff.of([ranked], rule).flag(ranked)
+            for scored in self._score_chunks(chunk_documents(read_piece(piece, bad, table))):
                 write(scored)
                 documents += len(scored)
                 words += len(scored.word_p)
@@ -99,6 +108,15 @@ class Scorer:
         done = Done(documents, words, flagged, bad or [], empty, "", began, time.time())
         write_notice(self._options.folder, piece.index, asdict(done))
         return done
+
+    def _score_chunks(self, chunks: Iterator[Chunk]) -> Iterator[Scored]:
+        rule = self._options.rule
+        if self._cascade is not None and rule is not None:
+            for chunk in chunks:
+                yield from columns_of(self._cascade.score(chunk.documents, fpr=rule.rate))
+        elif self._detector is not None:
+            for _, ranked in self._detector.score_chunks(chunks):
+                yield ranked if rule is None else Cutoff.of([ranked], rule).flag(ranked)
 
     def _check_attempts(self, piece: Piece) -> None:
         import ray
@@ -116,9 +134,9 @@ def pack_model(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()}
 
 
-def unpack_model(content: dict[str, bytes], threads: int) -> DiFA:
+def unpack_model(content: dict[str, bytes], options: WorkerOptions) -> DiFA:
     """A detector from the files of a model folder; the folder is needed only while they are read and checked."""
     with scratch_folder() as folder:
         for file, data in content.items():
             (folder / file).write_bytes(data)
-        return DiFA.load(folder, threads=threads)
+        return DiFA.load(folder, cache=options.cache, threads=options.threads)
