@@ -155,15 +155,15 @@ def test_a_file_of_somebody_else_is_replaced_by_force_only(saved, feed, tmp_path
     scores, mine = tmp_path / "scores.jsonl", tmp_path / "mine.csv"
     mine.write_text("id,body\n1,mine\n")
     assert run("score", saved, feed, "--quiet", "--out", scores).exit_code == 0
-    names = {"model": saved, "feed": feed, "scores": scores, "mine": mine, "folder": tmp_path}
+    names = {"model": saved, "feed": feed, "scores": scores, "mine": mine}
     words = [word.format(**names) for word in command]
     with pytest.raises(DifaError, match="expected a new file, or one that difa wrote, found another"):
         run(*words)
-    assert (mine.read_text(), (tmp_path / "views.png").read_text()) == ("id,body\n1,mine\n", "mine")
+    assert mine.read_text() == "id,body\n1,mine\n"
     for more in ("--force", "--quiet"):  # then it is ours
         done = here(*words, more)
         assert done.returncode == int(command[0] == "monitor"), done.stderr
-    assert mine.read_text() != "id,body\n1,mine\n" or (tmp_path / "views.png").read_bytes() != b"mine"
+    assert mine.read_text(errors="replace") != "id,body\n1,mine\n"
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder in which nobody can make one")
