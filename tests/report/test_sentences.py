@@ -54,6 +54,10 @@ def test_documents():
     one, other = word(language=5.0), word("ordre", p_value=0.002, language=5.0)
     both = Result("Pleese ordre", 3.0, 0.01, True, (one, other))
     assert document_sentence(both) == "'Pleese' is rare (rarer than 1 word in 1,000). Also flagged: 'ordre'."
+    alone = Result("Pleese", 1.0, 0.3, False, (one,))
+    assert document_sentence(alone).endswith(
+        "The text itself is not flagged: texts with such a word are not rare among your normal ones."
+    )
     whole = Result("a b", 3.0, 0.01, True, (word("a", 0.4, False),), evidence={"tone: highest": 4.0, "words: highest": 1.0})
     assert document_sentence(whole).endswith("the text as a whole is unlike your normal texts: its tone is unlike theirs.")
     assert document_sentence(Result("a", 0.0, 1.0, False, ())).startswith("Nothing stands out")

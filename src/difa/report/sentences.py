@@ -20,6 +20,7 @@ Reasons = Mapping[str, Sequence[Reason]]
 _RARE = -math.log(UNUSUAL)  # evidence from which a view is mentioned
 _SHARE = 0.2  # of a view's evidence, from which a reason is
 _CAUSES = 2  # said of a word at most
+_WORD_ALONE = "The text itself is not flagged: texts with such a word are not rare among your normal ones."
 
 
 def word_sentence(word: WordScore, reasons: Reasons | None = None) -> str:
@@ -39,7 +40,8 @@ def document_sentence(result: Result, reasons: Sequence[Reasons] | None = None) 
     if flagged:
         first = word_sentence(result.words[flagged[0]], reasons[flagged[0]] if reasons else None)
         others = [f"'{visible(name)}'" for name in dict.fromkeys(result.words[t].text for t in flagged[1:4])]
-        return f"{first} Also flagged: {', '.join(others)}." if others else first
+        said = f"{first} Also flagged: {', '.join(others)}." if others else first
+        return said if result.is_anomaly else f"{said} {_WORD_ALONE}"
     if result.is_anomaly:
         return f"No single word stands out, but the text as a whole is unlike your normal texts{_trait(result)}."
     if unusual := unusual_words(result, 1):
