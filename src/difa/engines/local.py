@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from difa import __version__
 from difa.allow import AllowList
-from difa.atomic import check_apart, is_stream
+from difa.atomic import is_stream
 from difa.cascade import Cascade
 from difa.decide import Rule, flag, rank
 from difa.document import Result
@@ -32,7 +32,7 @@ from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Position, read_entries
 from difa.formats.packed import is_packed
-from difa.formats.replaceable import check_replaceable
+from difa.formats.replaceable import check_output
 from difa.formats.shape import Shape
 from difa.formats.sources import Source, find_sources
 from difa.formats.table_output import Publisher, format_of
@@ -259,9 +259,8 @@ def _check(job: Job, sources: Sequence[Source]) -> None:
         raise ConfigError(f"shard size: expected a whole number of at least 1, got {job.shard_size}")
     if job.out is not None and not job.shard_size and job.out.is_dir():
         raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
-    if job.out is not None:
-        check_apart(job.out, [source.name for source in sources if not source.is_stdin])
-        check_replaceable(job.out, job.force)
+    if job.out is not None and not job.shard_size:
+        check_output(job.out, [source.path for source in sources if not source.is_stdin], job.force)
     if job.screen is not None and job.fdr is not None:
         raise ConfigError("expected fpr beside a screen, got fdr: p-values of two models are not ranked together")
     if job.top is not None and (job.shard_size or job.resume):

@@ -16,8 +16,7 @@ from difa.formats.bounds import Reads, bounded_lines, skip_line, with_newlines
 from difa.formats.delimited import Piece as Rows
 from difa.formats.delimited import read_cells
 from difa.formats.parquet import read_rows
-from difa.formats.rows import parse_row
-from difa.formats.tables import Table
+from difa.formats.tables import Table, row_document
 
 Parse = tuple[int, Callable[[], Document | None]]  # the number of a line or row, and what makes its document
 
@@ -84,10 +83,10 @@ class _Counted:
 def _rows(piece: Piece, table: Table) -> Iterator[Parse]:
     if piece.kind == PARQUET:
         for number, row in read_rows(piece.location, piece.start, piece.end, label=piece.source):
-            yield number, partial(parse_row, table, row, piece.source, number)
+            yield number, partial(row_document, table, row, piece.source, number)
         return
     system, path = locate(piece.location)
     with io.BufferedReader(system.open_input_file(path), _BUFFER) as file:
         file.seek(piece.start)
         for number, cells in read_cells(file, table, Rows(piece.start, piece.end - piece.start, piece.first)):
-            yield number, partial(parse_row, table, cells, piece.source, number)
+            yield number, partial(row_document, table, cells, piece.source, number)
