@@ -14,12 +14,12 @@ import shutil
 import stat
 import sys
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from difa.errors import ConfigError, InputError
+from difa.errors import InputError
 
 _OLD = "old"  # where an older folder lies for a moment, if the system cannot exchange two in one step
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
@@ -47,12 +47,6 @@ def is_stream(path: Path) -> bool:
 def behind_link(path: Path) -> Path:
     """The place that a path leads to: a link stays, and what it leads to is replaced."""
     return path.resolve() if path.is_symlink() else path
-
-
-def check_apart(out: Path, inputs: Iterable[str | Path]) -> None:
-    """Refuse to write over a file that is read."""
-    if out.exists() and any(Path(name).exists() and out.samefile(name) for name in inputs):
-        raise ConfigError(f"{out}: expected another file than those that are read, got one of them: choose another name")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import pytest
 from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import ConfigError
 from difa.formats.labelstudio_export import CONFIGURATION, write_tasks
-from difa.formats.replaceable import check_replaceable
+from difa.formats.replaceable import check_output
 from difa.formats.results import read_results
 from difa.monitor.state import MonitorState, write_state
 from difa.report.page import report_html
@@ -31,10 +31,10 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_files_stay(tmp_path, name):
     (tmp_path / name).write_text(OTHERS[name])
-    with pytest.raises(ConfigError, match="expected a new file, or one that difa wrote, found another: choose another name"):
-        check_replaceable(tmp_path / name)
-    check_replaceable(tmp_path / name, force=True)
-    check_replaceable(tmp_path / f"new-{name}")
+    with pytest.raises(ConfigError, match="expected a new file, or one that difa wrote, found another: rename it"):
+        check_output(tmp_path / name)
+    check_output(tmp_path / name, force=True)
+    check_output(tmp_path / f"new-{name}")
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_our_own_files_are_written_over(written):
     files = [path for path in written.iterdir() if path.is_file()]
     assert {path.suffix for path in files} == {".jsonl", ".gz", ".csv", ".tsv", ".parquet", ".json", ".html", ".xml"}
     for path in files:
-        check_replaceable(path)
+        check_output(path)
 
 
 def test_a_run_refuses_another_file_unless_forced(fast_model, written, tmp_path):

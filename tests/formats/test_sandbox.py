@@ -67,10 +67,21 @@ def test_a_child_reads_one_file_after_another(plain):
     first = sandbox._idle[os.getpid()].pid
     assert texts(plain) == ["one", "two", "three"]
     assert sandbox._idle[os.getpid()].pid == first
+    sandbox._idle[os.getpid()].kill()
+    wait_until(lambda: sandbox._idle[os.getpid()].poll() is not None)
+    assert texts(plain) == ["one", "two", "three"]
     rows = lines_apart("a", parquet_input.row_lines, str(plain), "a", 0, None, 1000)
     next(rows)
     rows.close()  # what was not read to the end is of no more use
     assert os.getpid() not in sandbox._idle
+
+
+def test_names_are_those_of_the_folder_that_we_are_in(plain, tmp_path, monkeypatch):
+    assert texts(plain) == ["one", "two", "three"]
+    (tmp_path / "in").mkdir()
+    monkeypatch.chdir(tmp_path / "in")
+    export(tmp_path / "in", '[{"text": "a task"}]')
+    assert (texts("../plain.parquet"), texts("a.json.gz")) == (["one", "two", "three"], ["a task"])
 
 
 def test_a_forked_process_has_a_child_of_its_own(plain):

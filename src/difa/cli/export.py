@@ -37,15 +37,14 @@ def label_studio(
 ) -> None:
     """Write tasks for Label Studio, with the flagged words already marked."""
     from difa import __version__
-    from difa.atomic import check_apart, fresh_text
+    from difa.atomic import fresh_text
     from difa.formats.labelstudio_export import CONFIGURATION, write_tasks
-    from difa.formats.replaceable import check_replaceable
+    from difa.formats.replaceable import check_output
     from difa.formats.results import read_results, result_files
     from difa.report.sentences import word_sentence
 
     for written in filter(None, (out, config)):
-        check_apart(written, result_files(scores))
-        check_replaceable(written, force)
+        check_output(written, result_files(scores), force)
     chosen = [0]
 
     def results() -> Iterator[Result]:

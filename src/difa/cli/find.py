@@ -70,13 +70,14 @@ def find(
     from difa.cli.scoring import score_all
     from difa.errors import InputError
     from difa.estimator import DiFA
+    from difa.formats.replaceable import check_output
     from difa.formats.table_output import format_of
     from difa.persist import check_place
 
     columns = columns_of(text_column, None, input_format)
     known, sources = (find_inputs([name], columns_for([name], columns), quiet, skip_bad) for name in (normal, new))
     for written in filter(None, (out, report)):
-        _check_file(written, [*known, *sources], force)
+        check_output(written, [source.path for source in (*known, *sources) if not source.is_stdin], force)
     if keep is not None:
         check_place(keep)
     form = format_of(out, format) if out is not None else "jsonl"
@@ -98,18 +99,6 @@ def find(
     for place, what in ((out, "results"), (report, "report"), (keep, "model")):
         if place is not None:
             say(f"{what} written to {place}", quiet)
-
-
-def _check_file(place: Path, sources: Sequence[Source], force: bool) -> None:
-    """Refuse to write over what is read or is not ours, or where nothing can be written, before any work is done."""
-    from difa.atomic import check_apart
-    from difa.errors import InputError
-    from difa.formats.replaceable import check_replaceable
-
-    check_apart(place, [source.path for source in sources if not source.is_stdin])
-    check_replaceable(place, force)
-    if place.is_dir() or not place.absolute().parent.is_dir():
-        raise InputError(f"{place}: expected a file in a folder that exists: choose another place")
 
 
 def _show(model: DiFA, documents: Sequence[Document], results: Sequence[Result], chosen: Sequence[int]) -> None:

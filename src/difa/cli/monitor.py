@@ -65,11 +65,10 @@ def monitor(
     quiet: Quiet = False,
 ) -> None:
     """Check whether a feed is still like the normal text; exit code 1 on alarm."""
-    from difa.atomic import check_apart, fresh_text
+    from difa.atomic import fresh_text
     from difa.calibrate import check_rate
-    from difa.errors import InputError
     from difa.estimator import DiFA
-    from difa.formats.replaceable import check_replaceable
+    from difa.formats.replaceable import check_output
     from difa.monitor import Monitor
     from difa.monitor.state import read_state, write_state
     from difa.monitor.text import prometheus as figures
@@ -77,10 +76,8 @@ def monitor(
     check_rate("--alarm", alarm)
     sources = find_inputs(inputs, columns_of(text_column, id_column, input_format), quiet, skip_bad)
     for path in filter(None, (state, prometheus)):  # known before the feed is scored, so that no verdict is lost
-        if not path.absolute().parent.is_dir():
-            raise InputError(f"{path}: expected a file in a folder that exists, found no such folder: make it first")
-        check_apart(path, [source.name for source in sources if not source.is_stdin])
-        check_replaceable(path, force or (path == state and not reset))  # a state that goes on is looked at when it is read
+        is_read = path == state and not reset  # and then looked at
+        check_output(path, [source.path for source in sources if not source.is_stdin], force or is_read)
     fitted = DiFA.load(model, cache=cache, threads=threads)
     known = read_state(state, fitted.detector_, alarm) if state is not None and not reset else None
     watcher = Monitor(fitted, fpr=fpr, false_alarm=alarm, state=known)

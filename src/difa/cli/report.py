@@ -32,14 +32,13 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write a report on scored documents: one HTML file to send to others."""
-    from difa.atomic import check_apart, fresh_text
-    from difa.formats.replaceable import check_replaceable
+    from difa.atomic import fresh_text
+    from difa.formats.replaceable import check_output
     from difa.formats.results import read_results, result_files
     from difa.report.page import report_html
     from difa.report.summary import summarise
 
-    check_apart(out, result_files(scores))
-    check_replaceable(out, force)
+    check_output(out, result_files(scores), force)
     summary = summarise(read_results(scores), by or (), most)
     with fresh_text(out) as file:
         file.write(report_html(summary, title, scores))

@@ -139,11 +139,11 @@ def score(
 
 def _words_apart(allow: list[str] | None, out: str | None, model: Path) -> list[str]:
     """The words to allow, once it is clear that the results replace neither a file of them nor the model."""
-    from difa.atomic import check_apart
+    from difa.formats.replaceable import check_output
 
     words = allowed_words(allow)
-    if out is not None and model.is_dir():
-        check_apart(Path(out), [*model.iterdir(), *filter(os.path.isfile, allow or ())])
+    if out is not None and os.path.isfile(out) and model.is_dir():
+        check_output(Path(out), [*model.iterdir(), *filter(os.path.isfile, allow or ())], force=True)
     return words
 
 

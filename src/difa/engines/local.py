@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from difa import __version__
 from difa.allow import AllowList
-from difa.atomic import check_apart, is_stream
+from difa.atomic import is_stream
 from difa.cascade import Cascade
 from difa.decide import Cutoff, Rule
 from difa.document import Scored, columns_of
@@ -31,7 +31,7 @@ from difa.estimator import DiFA
 from difa.formats import Position, read_entries
 from difa.formats.columns import pack_columns, read_columns
 from difa.formats.packed import is_packed
-from difa.formats.replaceable import check_replaceable
+from difa.formats.replaceable import check_output
 from difa.formats.shape import Shape
 from difa.formats.sources import Source, find_sources
 from difa.formats.table_output import Publisher, format_of
@@ -279,8 +279,7 @@ def _check_places(job: Job, sources: Sequence[Source]) -> None:
         raise ConfigError("shard_size, resume and force are about files: give a file or folder, out, as well")
     if job.out is not None and not job.shard_size and job.out.is_dir():
         raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
-    if job.out is not None:
-        check_apart(job.out, [source.name for source in sources if not source.is_stdin])
-        check_replaceable(job.out, job.force)
+    if job.out is not None and not job.shard_size:
+        check_output(job.out, [source.path for source in sources if not source.is_stdin], job.force)
     if job.resume and any(source.is_stdin for source in sources):
         raise InputError("resume: expected files, got standard input, which cannot be read again: put it into a file first")

@@ -14,11 +14,11 @@ from functools import partial
 
 from difa.document import Document
 from difa.errors import InputError
+from difa.formats import delimited, parquet
 from difa.formats.labelstudio import parse_task
 from difa.formats.lines import parse_json_line, parse_text_line
-from difa.formats.rows import Record, read_rows
 from difa.formats.sources import Source, find_sources
-from difa.formats.tables import Columns
+from difa.formats.tables import Columns, Table, row_document
 
 Parser = Callable[[bytes, str, int], Document | None]
 
@@ -31,6 +31,17 @@ class Position:
 
     file: int = 0
     line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A line or row that was read but not parsed yet."""
+
+    number: int
+    read: int
+    """Bytes of the file read so far."""
+    parse: Callable[[], Document | None] | None
+    """None for a pause of the sender."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +67,8 @@ def read_entries(sources: Sequence[Source], start: Position | None = None) -> It
             if not skip:
                 yield Entry(Position(index, 1), before, bad=f"{source.label}: cannot be read: {source.unreadable}")
             continue
-        for record in read_rows(source, skip) if source.table else _read_lines(source, skip):
+        table = source.table
+        for record in _read_lines(source, skip) if table is None else _read_rows(source, table, skip):
             position = Position(index, record.number)
             if record.parse is None:
                 yield Entry(position, before, pause=True)
@@ -87,17 +99,29 @@ def bad_line(complaint: str) -> InputError:
     return InputError(f"{complaint} (skip_bad goes on without such lines)")
 
 
-def _read_lines(source: Source, skip: int) -> Iterator[Record]:
+def _read_lines(source: Source, skip: int) -> Iterator[_Record]:
     number, parse = 0, PARSERS.get(source.suffix)
     with source.open() as (lines, tell):
         for line in lines:
             if line is None:
-                yield Record(number, 0, None)
+                yield _Record(number, 0, None)
                 continue
             number += 1
             if number > skip and line.strip():
                 parse = parse or _guess(line)
-                yield Record(number, tell(), partial(parse, line, source.label, number))
+                yield _Record(number, tell(), partial(parse, line, source.label, number))
+
+
+def _read_rows(source: Source, table: Table, skip: int) -> Iterator[_Record]:
+    if source.suffix == ".parquet":
+        share = source.size / max(1, table.rows)
+        for number, row in parquet.read_rows(source.path, skip, label=source.label):
+            yield _Record(number, round(share * number), partial(row_document, table, row, source.label, number))
+        return
+    with source.open_bytes() as (file, tell):
+        for number, cells in delimited.read_cells(file, table):
+            if number > skip:
+                yield _Record(number, tell(), partial(row_document, table, cells, source.label, number))
 
 
 def _entry(parse: Callable[[], Document | None], name: str, position: Position, done: int) -> Entry:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,7 +31,7 @@ Row = tuple[int, dict[str, Any] | str]
 def read_schema(place: str, asked: Columns, label: str | None = None) -> Table:
     """The columns of a Parquet file, with their types, and its size; a place is a path or an address."""
     found = _look(place, label or place)
-    schema = _schema(found)
+    schema = found["schema"]
     types = {field.name: field.type for field in schema}
     lists = [name for name, kind in types.items() if _is_list(kind) and _is_text(kind.value_type)]
     table = choose_columns(schema.names, asked, found["sample"], lists, label or place, types)
@@ -39,7 +40,7 @@ def read_schema(place: str, asked: Columns, label: str | None = None) -> Table:
 
 def read_metadata(place: str) -> Any:
     """The schema of a Parquet file, with what its writer noted there."""
-    return _schema(_look(place, place))
+    return _look(place, place)["schema"]
 
 
 def read_rows(
@@ -55,19 +56,19 @@ def read_rows(
         most: characters of a row as JSON; a larger one is a complaint.
     """
     arrow(_PURPOSE)
-    return read_apart(label or place, row_lines, place, label or place, skip, end, most)
+    return read_apart(label or place, row_lines, _whole(place), label or place, skip, end, most)
 
 
 def _look(place: str, label: str) -> dict[str, Any]:
-    arrow(_PURPOSE)
-    (found,) = read_apart(label, footer_lines, place, label)
-    return dict(found)
-
-
-def _schema(found: dict[str, Any]) -> Any:
+    buffer_of = arrow(_PURPOSE).py_buffer
     from pyarrow import ipc
 
-    return ipc.read_schema(arrow(_PURPOSE).py_buffer(base64.b64decode(found["schema"])))
+    (found,) = read_apart(label, footer_lines, _whole(place), label)
+    return {**found, "schema": ipc.read_schema(buffer_of(base64.b64decode(found["schema"])))}
+
+
+def _whole(place: str) -> str:
+    return place if "://" in place else os.path.abspath(place)  # whoever reads it may be in another folder
 
 
 def footer_lines(place: str, label: str) -> Iterator[str]:
@@ -144,8 +145,7 @@ def _value(batch: Any, at: int) -> dict[str, Any] | str:
         except UnicodeDecodeError as error:
             return f"expected UTF-8 text, got byte 0x{error.object[error.start]:02x} in a cell: write the file again"
         except (ValueError, OverflowError, NotImplementedError):
-            expected = f"expected dates, times and a time zone that are known in the column {name!r}"
-            return f"{expected}, got {column.type}: write the column as strings"
+            return f"expected dates, times and a time zone that are known in the column {name!r}, got {column.type}: make it text"
     return row
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
-from difa.errors import ConfigError, DifaError
+from difa.errors import ConfigError, DifaError, InputError
 from difa.formats.bounds import MOST_BYTES
 from difa.formats.labelstudio import ID_KEY
 from difa.formats.labelstudio_export import CONFIGURATION
@@ -23,11 +24,14 @@ SOFTWARE = {"Software": "DiFA"}
 _HEAD = 1 << 16
 
 
-def check_replaceable(out: Path, force: bool = False) -> None:
-    """Refuse a file that is there and holds something other than what DiFA writes, unless it may be replaced by force."""
+def check_output(out: Path, inputs: Iterable[str | Path] = (), force: bool = False) -> None:
+    """Refuse a file that is read, that has no folder, or that holds what DiFA did not write, unless it is replaced by force."""
+    if out.exists() and any(Path(name).exists() and out.samefile(name) for name in inputs):
+        raise ConfigError(f"{out}: expected another file than those that are read, got one of them: choose another name")
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise InputError(f"{out}: expected a file in a folder that exists: choose another place")
     if out.is_file() and not force and not _is_ours(out):
-        expected = "expected a new file, or one that difa wrote, found another"
-        raise ConfigError(f"{out}: {expected}: choose another name, or force replaces it")
+        raise ConfigError(f"{out}: expected a new file, or one that difa wrote, found another: rename it, or force replaces it")
 
 
 def _is_ours(path: Path) -> bool:

@@ -31,6 +31,7 @@ Child = subprocess.Popen[bytes]
 
 _idle: dict[int, Child] = {}  # by the process that it belongs to: a forked one must not use the child of its parent
 _is_child = False
+_OUT_OF_MEMORY = "expected a file that can be read in bounded memory, got one that takes more: write it in smaller parts"
 
 
 class TooLargeError(InputError):
@@ -47,7 +48,10 @@ def lines_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[bytes]:
     if _is_child:
         yield from map(str.encode, reader(*arguments))
         return
-    child, is_done = _idle.pop(os.getpid(), None) or start(MOST_MEMORY), False
+    child, is_done = _idle.pop(os.getpid(), None), False
+    if child is None or child.poll() is not None:  # somebody else ended it
+        stop(child)
+        child = start(MOST_MEMORY)
     try:
         yield from ask(child, label, reader, *arguments)
         is_done = True
@@ -55,7 +59,7 @@ def lines_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[bytes]:
         is_done = child.poll() is None and not isinstance(error, TooLargeError)
         raise
     finally:
-        stop(child if not is_done else _idle.pop(os.getpid(), None))
+        stop(_idle.pop(os.getpid(), None) if is_done else child)
         if is_done:
             _idle[os.getpid()] = child
 
@@ -87,9 +91,6 @@ def ask(child: Child, label: str, reader: Reader, *arguments: Any) -> Iterator[b
     code = child.wait()
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     raise InputError(f"{label}: cannot be read: the process that reads it crashed ({how}): write the file again")
-
-
-_OUT_OF_MEMORY = "expected a file that can be read in bounded memory, got one that takes more: write it in smaller parts"
 
 
 def stop(child: Child | None) -> None:
@@ -138,6 +139,4 @@ def _limit(memory: int) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-@atexit.register
-def _stop_idle() -> None:
-    stop(_idle.pop(os.getpid(), None))
+atexit.register(lambda: stop(_idle.pop(os.getpid(), None)))

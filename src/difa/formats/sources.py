@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import io
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -79,7 +80,7 @@ class Source:
             yield stdin.read_lines(), lambda: 0
             return
         if self.suffix == ".json":  # parsed as a whole, and as a whole it may be far larger than its bytes
-            yield lines_apart(self.label, task_lines, self.label, self.path), lambda: 0
+            yield lines_apart(self.label, task_lines, self.label, os.path.abspath(self.path)), lambda: 0
             return
         with self.open_bytes() as (file, tell):
             yield bounded_lines(with_newlines(file)), tell

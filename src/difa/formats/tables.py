@@ -28,20 +28,10 @@ class AmbiguousTextError(InputError):
 
 
 TABLES = (".csv", ".tsv", ".parquet")
-WORDS = "tokens"
-"""The column, or key, of words."""
+WORDS = "tokens"  # the column, or key, of words
 _TEXT_NAMES = (
-    "text",
-    "body",
-    "message",
-    "content",
-    "comment",
-    "review",
-    "description",
-    "sentence",
-    "document",
-    "tweet",
-    "abstract",
+    *("text", "body", "message", "content", "comment", "review"),
+    *("description", "sentence", "document", "tweet", "abstract"),
 )
 _PROSE = 3.0  # words a cell, on average, that make a column look like text
 
@@ -142,8 +132,11 @@ def are_words(cells: Iterable[Any]) -> bool:
     return all([are_strings(as_list(cell)) for cell in cells] or [False])
 
 
-def row_document(table: Table, row: Mapping[str, Any], source: str, number: int) -> Document:
-    """A row as a document; a cell without text gives a document without words."""
+def row_document(table: Table, cells: Mapping[str, Any] | list[str] | str, source: str, number: int) -> Document:
+    """A row, given by its cells or by the complaint about it, as a document; a cell without text gives one without words."""
+    if isinstance(cells, str):
+        raise InputError(cells)
+    row = dict(zip(table.columns, cells, strict=True)) if isinstance(cells, list) else cells
     held = row[table.text]
     given = None if table.id is None else row[table.id]
     columns = {name: value for name, value in row.items() if name not in (table.text, table.id)}

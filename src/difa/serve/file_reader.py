@@ -15,15 +15,7 @@ from difa.words import split_words
 
 
 def described_lines(name: str, place: str, text: str | None, id: str | None, room: int) -> Iterator[str]:
-    """Columns and documents of a file; ids and complaints name it by its name.
-
-    Args:
-        name: the file's name, in messages and by its ending.
-        place: the path of its bytes.
-        text: the column with the text, if it was named.
-        id: the column with the ids, if it was named.
-        room: characters that the documents may take; more raise `TooLargeError`.
-    """
+    """Columns and documents of the file of that name at a place; documents of more characters than there is room are refused."""
     try:
         source = place_source(name, place, Columns(text, id))
     except AmbiguousTextError as error:

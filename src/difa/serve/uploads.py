@@ -68,7 +68,8 @@ async def _while_wanted(request: Request, timeout: float, read: Callable[[Child]
     try:
         await asyncio.wait((reading, gone), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         if not reading.done():
-            raise Refusal(499, "the client went away") if gone.done() else _too_slow(timeout)
+            line = f"expected a file that is read within {timeout:g} s, but it is not: score it on the command line"
+            raise Refusal(499, "the client went away") if gone.done() else Refusal(504, line, {"Retry-After": "1"})
         return reading.result()
     finally:
         is_over.set()
@@ -79,11 +80,6 @@ async def _while_wanted(request: Request, timeout: float, read: Callable[[Child]
         await asyncio.wait((reading,))  # the file is there as long as it is read
         if not reading.cancelled():
             reading.exception()  # asyncio complains of those that nobody looks at
-
-
-def _too_slow(timeout: float) -> Refusal:
-    line = f"expected a file that is read within {timeout:g} s, but it is not: score it on the command line, or try again later"
-    return Refusal(504, line, {"Retry-After": "1"})
 
 
 def _described(name: str, place: str, columns: Columns, room: int, child: Child) -> bytes:

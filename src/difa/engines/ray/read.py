@@ -18,8 +18,7 @@ from difa.formats.delimited import WHOLE, read_cells
 from difa.formats.delimited import Piece as Rows
 from difa.formats.packed import unpacked
 from difa.formats.parquet import read_rows
-from difa.formats.rows import parse_row
-from difa.formats.tables import Table
+from difa.formats.tables import Table, row_document
 
 Parse = tuple[int, Callable[[], Document | None]]  # the number of a line or row, and what makes its document
 
@@ -86,7 +85,7 @@ class _Counted:
 def _rows(piece: Piece, table: Table) -> Iterator[Parse]:
     if piece.kind == PARQUET:
         for number, row in read_rows(piece.location, piece.start, piece.end, label=piece.source):
-            yield number, partial(parse_row, table, row, piece.source, number)
+            yield number, partial(row_document, table, row, piece.source, number)
         return
     system, path = locate(piece.location)
     part = WHOLE if piece.packed else Rows(piece.start, piece.end - piece.start, piece.first)
@@ -94,4 +93,4 @@ def _rows(piece: Piece, table: Table) -> Iterator[Parse]:
         if not piece.packed:
             file.seek(piece.start)
         for number, cells in read_cells(file, table, part):
-            yield number, partial(parse_row, table, cells, piece.source, number)
+            yield number, partial(row_document, table, cells, piece.source, number)
