@@ -26,7 +26,7 @@ def text(tmp_path_factory):
         (("--engine", "ray"), "give --out FOLDER"),
         (("--engine", "spark"), "engine: expected one of local, ray"),
         (("--engine", "ray", "--out", "{out}", "--fdr", "7"), "fdr: expected a number between 0 and 1"),
-        (("--engine", "ray", "--out", "{out}", "--top", "3", "--resume"), "expected no shard_size and no resume"),
+        (("--engine", "ray", "--out", "{out}", "--top", "3", "--resume"), "top keeps the most unusual of all documents"),
         (("--engine", "ray", "--out", "{out}", "--input-format", "csv"), "--input-format cannot be used with --engine ray"),
         (("--workers", "2"), "use --engine ray"),
         (("--engine", "ray", "--out", "{out}", "--workers", "0"), "workers: expected a whole number of at least 1"),

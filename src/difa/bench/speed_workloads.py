@@ -21,13 +21,13 @@ from difa.bench import peers
 from difa.bench.methods import Workbench, quiet_rates
 from difa.bench.split import Split
 from difa.config import EncoderConfig
-from difa.document import Document, Encoded, FloatArray, IntArray, Reason
+from difa.document import Document, Encoded, FloatArray, IntArray, Reason, columns_of
 from difa.encoders import Encoder, EncoderSpec, Progress
 from difa.encoders.source import find
 from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import DifaError
 from difa.estimator import DiFA
-from difa.formats.write import to_json_line
+from difa.formats.write import json_lines
 from difa.views import View
 from difa.words import from_tokens
 
@@ -46,8 +46,8 @@ def clock(work: Workload) -> float:
 
 def score_and_write(model: DiFA, documents: Sequence[Document], path: Path) -> None:
     """Scoring from Python, and the results as lines of JSON."""
-    with path.open("w", encoding="utf-8") as file, quiet_rates():
-        file.writelines(map(to_json_line, model.score(documents)))
+    with path.open("wb") as file, quiet_rates():
+        file.writelines(map(json_lines, columns_of(model.score(documents))))
 
 
 def score_file(model: DiFA, folder: Path, source: Path, path: Path) -> None:
@@ -129,7 +129,7 @@ def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dic
     with quiet_rates():
         results = model.score(documents[:200])
     with timer.time("JSON"):
-        path.write_text("".join(map(to_json_line, results)), encoding="utf-8")
+        path.write_bytes(b"".join(map(json_lines, columns_of(results))))
     timer.seconds["JSON"] *= len(documents) / len(results)
     return dict(timer.seconds)
 
