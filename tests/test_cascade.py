@@ -2,6 +2,7 @@
 
 import json
 
+import orjson
 import pytest
 from typer.testing import CliRunner
 
@@ -40,7 +41,7 @@ def test_only_suspicious_documents_reach_the_model(cascade, texts):
 
 def test_results_of_a_cascade_survive_their_line_of_json(cascade, texts):
     for result in cascade.score(texts[-5:], fpr=0.05):
-        assert json.loads(to_json_line(result)) == result.to_dict()
+        assert to_json_line(result).encode() == orjson.dumps(result.to_dict()) + b"\n"
         assert from_json_line(to_json_line(result)) == result
     assert "judged_by" not in cascade.model.score(texts[:1])[0].to_dict()
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from itertools import product
 
 import numpy as np
+import orjson
 import pytest
 
 from difa import DiFA
@@ -177,8 +178,8 @@ def test_lines_from_columns_are_those_of_results(folder, corpus, tmp_path):
     state = score_inputs(model, Job(folder, [str(source)], out, fpr=0.05), Silent())
     results = model.score(list(read_documents([str(source)])), fpr=0.05)
     assert state.flagged == sum(result.is_anomaly for result in results) > 0
-    expected = [json.dumps(result.to_dict(), ensure_ascii=False) for result in results]
-    assert out.read_text(encoding="utf-8").split("\n")[:-1] == expected
+    expected = [orjson.dumps(result.to_dict()) for result in results]
+    assert out.read_bytes().split(b"\n")[:-1] == expected
     assert json.loads(expected[0])["columns"] == {"day": 0, "who": None}
 
 
