@@ -1,11 +1,17 @@
 """`difa check`, as people and machines call it."""
 
 import json
+import os
+import re
 import subprocess
+import sys
 
 import pytest
+import yaml
 
+from tests import HANG
 from tests.commands import here
+from tests.conftest import ROOT
 
 PAGE = """# Where is my order?
 
@@ -132,3 +138,17 @@ def test_errors_are_one_line(check, folder, monkeypatch, arguments, rate, messag
     assert run.stderr.startswith("difa: ")
     assert message in run.stderr
     assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_the_action_runs_the_command(folder):
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    step = action["runs"]["steps"][-1]
+    given = {"model": "model", "files": "good.md p*.md", "per-thousand": "5", "diff": action["inputs"]["diff"]["default"]}
+    assert set(given) == set(action["inputs"])
+    settings = {name: given[re.fullmatch(r"\$\{\{ inputs\.(\S+) \}\}", value)[1]] for name, value in step["env"].items()}
+    script = f'difa() {{ "{sys.executable}" -m difa "$@"; }}\n{step["run"]}'
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), **settings}
+    run = subprocess.run(["bash", "-e", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG)
+    assert run.returncode == 1, run.stderr
+    assert [line.split(",")[0] for line in run.stdout.splitlines()] == ["::warning file=page.md"] * 2
