@@ -182,3 +182,13 @@ def test_whatever_is_kept_stands_at_its_place(text, suffix):
 @given(st.text(alphabet="ab `*_:.-=\\&>\n\t é#'", max_size=120))
 def test_whatever_python_keeps_stands_at_its_place(text):
     shown(f"# {text.partition(chr(10))[0]}\n" + repr(text) + f'\nr"""a {text}. """\n', ".py")
+
+
+@pytest.mark.parametrize(
+    "unit", ["+", "a", "a_", "`", "``a ", "*", "[", "](", "<", " <", ":a", "|", ".", "www.", "&", "a.\n", "- "]
+)
+@pytest.mark.parametrize("suffix", [".md", ".rst", ".py"])
+def test_long_runs_take_no_time(unit, suffix):
+    """They would take hours if the time grew with more than the length."""
+    text = unit * (20_000 // len(unit)) + "!x"
+    shown(f'r"""{text}"""\n' if suffix == ".py" else text, suffix)

@@ -40,9 +40,8 @@ _REST = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_NAMES = re.compile(rf"{_REST.pattern} | [\w.]*\w_\w[\w.]*(?:\(\))? | [\w.]+\(\)", re.VERBOSE | re.MULTILINE)
+_NAMES = re.compile(rf"{_REST.pattern} | (?<![\w.])(?:[\w.]*\w_\w[\w.]*(?:\(\))?|[\w.]+\(\))", re.VERBOSE | re.MULTILINE)
 _ITEM = re.compile(r"(?:[-*+•]|\w{1,3}[.)])[ \t]+")
-_RULE = re.compile(r"([=\-~^\"'*+#<>.:_`|])(?:\1|[ +|])*\Z")
 _EXPLICIT = re.compile(r"\.\.(?:\s|\Z)|__ ")
 _PROSE_BODY = re.compile(
     r"\.\. (?:note|tip|hint|important|warning|caution|danger|error|attention|admonition|seealso|topic|versionadded"
@@ -158,7 +157,7 @@ def _rest(text: str, lines: Iterable[_Line]) -> Iterator[list[_Line]]:
         if _EXPLICIT.match(first):
             skipped = None if _PROSE_BODY.match(first) else indent
             block = [line for line in block[1:] if skipped is None and text[line.start] != ":"]
-        block = [line for line in block if not _RULE.match(text, line.start, line.end)]
+        block = [line for line in block if any(map(str.isalnum, text[line.start : line.end]))]  # others are rules
         if block and not first.startswith((">>>", "+-", "| ")):
             yield block
 
@@ -196,11 +195,11 @@ def _markdown(text: str, starts: Sequence[int]) -> Iterator[Paragraph]:
     """What the parser calls text, looked up in the source: it says on which lines a block stands, not where on them."""
     front = _FRONT.match(text)
     body = _blank(front[0]) + text[front.end() :] if front else text
-    at = 0
+    at, ends = 0, [*starts, len(text)]
     for block in MarkdownIt("commonmark").enable("table").disable("text_join").parse(body):
         if block.type != "inline" or block.map is None:
             continue
-        at, end = max(at, starts[block.map[0]]), [*starts, len(text)][block.map[1]]
+        at, end = max(at, starts[block.map[0]]), ends[block.map[1]]
         spans = []
         for content, is_prose in _inline(block.children or ()):
             found = text.find(content, at, end)
