@@ -146,7 +146,7 @@ def _of_paragraph(model: DiFA, place: _Place, words: Sequence[WordScore], allow:
 
 
 def _find_files(names: Sequence[str]) -> list[Path]:
-    """The files, each once, with those in folders that hold prose by their endings."""
+    """The files, each once, with those in folders that hold prose by their endings and are not hidden."""
     from difa.formats.folders import files_below
     from difa.formats.prose import SUFFIXES
 
@@ -158,9 +158,10 @@ def _find_files(names: Sequence[str]) -> list[Path]:
         found = files_below(path, lambda file: file.suffix.lower() in SUFFIXES)
         for place, why in found.unreadable:
             raise InputError(f"{place}: cannot be read: {why}")
-        if not found.files:
+        shown = [file for file in found.files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+        if not shown:
             raise InputError(f"{path}: expected files ending in {', '.join(SUFFIXES)} in this folder, found none")
-        paths |= dict.fromkeys(found.files)
+        paths |= dict.fromkeys(shown)
     return list(paths)
 
 
