@@ -56,12 +56,12 @@ class TailReference:
     def _at_least(self, scores: FloatArray) -> FloatArray:
         return np.asarray(len(self.values) - np.searchsorted(self.values, scores, side="left"), dtype=np.float64)
 
-    def why_too_small(self, rate: float) -> str:
-        """Why no document can be flagged at a rate; empty where some can."""
+    def why_too_small(self, rate: float, of: str = "document") -> str:
+        """Why no document, or word, can be flagged at a rate; empty where some can."""
         if self.least_p <= rate:
             return ""
         return (
-            f"no document can be flagged at a rate of {rate:g}: {len(self.values)} normal documents allow {self.least_p:.2g} at "
+            f"no {of} can be flagged at a rate of {rate:g}: {len(self.values)} normal {of}s allow {self.least_p:.2g} at "
             "best; fit on more documents or raise the rate"
         )
 

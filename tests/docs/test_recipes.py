@@ -5,11 +5,13 @@ import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests import HANG
 
@@ -40,6 +42,11 @@ def place(quick_model, corpus, tmp_path_factory):
     with (folder / "reviewed.csv").open("w", newline="", encoding="utf-8") as file:
         rows = [["t30", odd[-1], "1.2", "odd"], ["t0", odd[0], "0.3", "normal"]]
         csv.writer(file).writerows([["ticket", "body", "score", "verdict"], *rows])
+    (folder / "docs").mkdir()
+    for name in ("faq.md", "usage.md", "method.md"):
+        shutil.copy(ROOT / "docs" / name, folder / "docs")
+    for words in (["init"], ["add", "docs"], ["-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "-m", "docs"]):
+        subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, timeout=HANG)
     return folder
 
 
@@ -84,5 +91,25 @@ def test_what_is_written_can_be_reviewed_and_taught(place, monkeypatch):
     assert (place / "again.csv").exists()
 
 
+def test_a_changed_page_is_checked(place, monkeypatch):
+    monkeypatch.chdir(place)
+    section = PAGE.split("## Check the prose")[1].split("\n## ")[0]
+    fit, check = (re.search(rf"^```{language}\n(.*?)^```", section, re.DOTALL | re.MULTILINE)[1] for language in ("python", "sh"))
+    subprocess.run(["git", "checkout", "docs"], check=True, capture_output=True, timeout=HANG)  # the blocks have run before
+    exec(compile(fit, "recipe", "exec"), {})
+    found = run_shell(check).stdout.splitlines()
+    assert found
+    assert all(re.match(r"docs/faq\.md:\d+:\d+: [a-z -]+: '", line) for line in found)
+    assert any("'zxqvvb'" in line for line in found)
+
+
+def test_settings_of_other_tools_name_what_there_is():
+    hooks, step = map(yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
+    (hook,) = hooks["repos"][0]["hooks"]
+    (known,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert (known["id"], known["entry"]) == (hook["id"], "difa check")
+    assert set(step[0]["with"]) <= set(yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"])
+
+
 def test_no_block_is_left_out():
-    assert len(BLOCKS) == PAGE.count("```") // 2 == 21
+    assert len(BLOCKS) + PAGE.count("```yaml") == PAGE.count("```") // 2 == 25

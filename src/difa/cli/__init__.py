@@ -14,6 +14,7 @@ from difa import __version__
 from difa.cli import (
     allow,
     bench,
+    check,
     evaluate,
     explain,
     export,
@@ -61,6 +62,7 @@ app.command(epilog=find.EXAMPLES)(find.find)
 app.command(epilog=fit.EXAMPLES)(fit.fit)
 app.command(epilog=score.EXAMPLES)(score.score)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
+app.command(epilog=check.EXAMPLES)(check.check)
 app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command(epilog=serve.EXAMPLES)(serve.serve)
