@@ -132,7 +132,7 @@ def test_the_library_has_no_asserts_and_no_prints():
             assert "print" not in [name for name, node in calls(path) if isinstance(node.func, ast.Name)], path
 
 
-MOST_FILE, MOST_FUNCTION = 400, 50
+MOST_FILE, MOST_FUNCTION = 500, 50
 
 
 def test_files_and_functions_stay_short():
