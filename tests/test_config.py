@@ -40,9 +40,12 @@ def test_the_paper_preset_is_the_papers():
         (lambda: CalibrationConfig(reference="none"), "expected one of unseen, in-sample, got 'none'"),
         (lambda: PerturbConfig(kinds=()), "kinds"),
         (lambda: ViewsConfig(names=("form", "form")), "each once, got"),
-        (lambda: ViewsConfig(names=("sound",)), "some of language, phrase, tone, critic, form, neighbour, semantic, each once"),
+        (
+            lambda: ViewsConfig(names=("sound",)),
+            "some of language, phrase, tone, critic, form, faults, neighbour, semantic, each once",
+        ),
         (lambda: FusionConfig(power=0.5), "power"),
-        (lambda: Config(fusion=FusionConfig(rule="gates")), "expected mean for more than two views, got gates for 6"),
+        (lambda: Config(fusion=FusionConfig(rule="gates")), "expected mean for more than two views, got gates for 7"),
         (lambda: Config(form=SemanticConfig()), "form: expected a FormConfig, got SemanticConfig"),
     ],
 )

@@ -49,7 +49,10 @@ def test_a_table_of_ones_own_data(labelled, tmp_path):
         (("table", "--data", "{data}", "--methods", "magic"), "method: expected one of"),
         (("table", "--data", "{data}", "--model-seeds", "x"), "model-seeds: expected whole numbers"),
         (("feed", "--data", "{data}", "--presets", "paper"), "expected one of difa-full, difa-fast, got difa-paper"),
-        (("promises", "--data", "{data}", "--only", "half"), "only: expected some of whole, small, spoilt, feed"),
+        (
+            ("promises", "--data", "{data}", "--only", "half"),
+            "only: expected some of whole, small, copies, templates, spoilt, feed",
+        ),
         (("sparsity", "--data", "{data}"), "set: expected one of mine, got spam"),
         (("table", "--forms", "clean"), "no data: expected a folder with tokenad/"),
         (("report", "{data}", "--into", "page.md"), "expected results of difa bench"),

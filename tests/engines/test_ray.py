@@ -216,6 +216,9 @@ def test_a_running_cluster_gives_the_same_as_parquet(cluster, folder, texts, exp
     for row in rows:
         del row["flagged_words"]
         assert not any(word.pop("allowed") for word in row["words"])
+        for word in row["words"]:
+            if word["fault"] is None:  # JSON leaves it out
+                del word["fault"]
     assert rows == [json.loads(line) for line in expected.splitlines()]
 
 

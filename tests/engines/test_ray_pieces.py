@@ -172,6 +172,7 @@ def test_parquet_parts_hold_what_the_json_holds(quick_model, tmp_path, corpus):
     rows = parquet.read_table(file).to_pylist(maps_as_pydicts="strict")
     assert [row.pop("flagged_words") for row in rows] == [[w.text for w in r.words if w.is_anomaly] for r in results]
     assert [word.pop("allowed") for row in rows for word in row["words"]] == [None] * sum(len(r.words) for r in results)
+    assert [word.pop("fault") for row in rows for word in row["words"]] == [w.fault for r in results for w in r.words]
     assert rows == [result.to_dict() for result in results]
 
 

@@ -151,8 +151,8 @@ def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
 def _measure(document: Encoded, directions: FloatArray) -> FloatArray:
     """Words along both directions, a hidden insult at least as the lexicon rates it: (T, 2)."""
     values = np.asarray(document.vectors.astype(np.float64) @ directions[:-1] + directions[-1])
-    values[:, 0] = np.maximum(values[:, 0], [hidden_insult(word) for word in document.words])
-    for at, complaint in spaced_insults(document.words).items():
+    hidden = {at: complaint for at, word in enumerate(document.words) if (complaint := hidden_insult(word))}
+    for at, complaint in (hidden | spaced_insults(document.words)).items():
         values[at, 0] = max(values[at, 0], complaint)
     return values
 
