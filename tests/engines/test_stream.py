@@ -161,7 +161,7 @@ def test_standard_input_is_scored_while_it_is_open(folder):
         (("--shard-size", "5"), "give a file or folder, out, as well"),
         (("--out", "{tmp}"), "expected a file, got a folder"),
         (("--out", "{tmp}/out", "--shard-size", "0"), "at least 1, got 0"),
-        (("--out", "{tmp}/no/out"), "cannot be written"),
+        (("--out", "{tmp}/no/out"), "expected a file in a folder that exists"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(folder, tmp_path, options, message):
