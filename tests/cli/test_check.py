@@ -59,9 +59,10 @@ def test_nothing_found_is_code_0_and_says_nothing(check):
 def test_a_folder_stands_for_its_prose_that_is_not_hidden(check, folder):
     for name in ("tree/a.MD", "tree/.venv/b.md", "tree/c.json", "tree/in/d.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text('"""Is the wpdlkrt bench in stock?"""\n', encoding="utf-8")
+        text = "Is the wpdlkrt garden bench in stock?"
+        (folder / name).write_text(f'"""{text}"""\n' if name.endswith(".py") else f"{text}\n", encoding="utf-8")
     found = check("tree", "tree/a.MD").stdout.splitlines()
-    assert [":".join(line.split(":")[:3]) for line in found] == ["tree/a.MD:1:11", "tree/in/d.py:1:11"]
+    assert [":".join(line.split(":")[:3]) for line in found] == ["tree/a.MD:1:8", "tree/in/d.py:1:11"]
 
 
 def test_allowed_words_are_not_found(check):
