@@ -109,12 +109,6 @@ bench-ray: $(VENV)/.installed $(DEMO)/model/config.json  ## measure two workers 
 bench-serve: $(VENV)/.installed $(DEMO)/model/config.json  ## measure the service on loopback, some five minutes
 	$(BIN)/python benchmarks/serve.py $(DEMO)/model
 
-serve: $(VENV)/.installed $(DEMO)/model/config.json  ## measure the service on loopback, some five minutes
-	$(BIN)/python benchmarks/serve.py $(DEMO)/model
-
-bench-speed: $(VENV)/.installed  ## measure the speed of scoring (DIFA_DATA, or ../shared/data), some five minutes
-	$(BIN)/difa bench speed --out build/speed
-
 serve: $(VENV)/.installed $(DEMO)/model/config.json  ## serve the example model at http://127.0.0.1:8000/
 	$(BIN)/difa serve $(DEMO)/model
 

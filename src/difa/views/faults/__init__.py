@@ -18,8 +18,9 @@ from difa.views.view import AddedDocuments, SavedView, TrainingData, ViewKind, W
 
 _RAREST = math.log(1000)  # a kind that one document in a thousand has counts like one that none has
 _NO_FAULT = ReasonKind("no fault", "no fault that has a name")
+_RANKS = {"no end": 60}  # in a sentence: what else is odd about the last word comes first
 _REASONS = {
-    kind: ReasonKind(kind, f"{kind}{{meant}}, as in {{share:.1%}} of normal texts", f"{said}{{meant}}", 1)
+    kind: ReasonKind(kind, f"{kind}{{meant}}, as in {{share:.1%}} of normal texts", f"{said}{{meant}}", _RANKS.get(kind, 1))
     for kind, (_, said) in KINDS.items()
 }
 
