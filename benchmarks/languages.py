@@ -16,7 +16,7 @@ import numpy as np
 
 from difa import DiFA
 from difa.knowledge.wordlist import common_words
-from difa.perturb.strings import mash, typo
+from difa.perturb.string_errors import mash, typo
 from difa.words import split_words
 
 LANGUAGES = "en,de,fr,es,pl,ru,ja"
