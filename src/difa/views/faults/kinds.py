@@ -193,7 +193,7 @@ def _doubled_word(text: Text) -> Iterator[Found]:
         if word != folded[at - 1] or not word.isalpha() or len(word) == 1 or word in _MAY_STAND_TWICE:
             continue
         if word not in folded[max(0, at - 3) : at - 1]:  # three times and more are a refrain
-            yield Found(at - 1, at + 1, text.words[at - 1])
+            yield Found(at - 1, at + 1)
 
 
 _COMMON = 2e-6  # share of running text of each part of words that were run together, and of one that was torn apart
