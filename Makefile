@@ -49,22 +49,22 @@ figures: figures-table figures-ablation figures-efficiency figures-robustness fi
 
 figures-table: $(VENV)/.installed  ## the comparison, over splits and over models
 	$(call MEASURE,table) $(PUBLIC)
-	$(call MEASURE,table) $(PUBLIC) --forms original --methods difa-paper --model-seeds 0,1,2,3,4
-	$(call MEASURE,table) $(PUBLIC) --forms clean $(SEEDS)
-	$(call MEASURE,table) $(PUBLIC) --forms original $(SEEDS) --methods difa-full,difa-paper
+	$(call MEASURE,table) $(PUBLIC) --forms original --methods difa-paper --model-seeds 0,1,2,3,4 --no-flags
+	$(call MEASURE,table) $(PUBLIC) $(SEEDS) --methods difa-paper --no-flags
+	$(call MEASURE,table) $(PUBLIC) --forms clean $(SEEDS) --methods lof,iforest,ecod,deepsvdd,ae,lunar,tokencore,length,unigram,trigram,doclength
 	$(call MEASURE,table) --forms clean $(SEEDS) --methods difa-full,difa-fast,difa-full-feed,difa-fast-feed
 
 figures-ablation: $(VENV)/.installed  ## what each part of both presets is worth
-	$(call MEASURE,ablation) $(PUBLIC) --preset paper --forms original,clean
+	$(call MEASURE,ablation) $(PUBLIC) --preset paper --forms original,clean --no-flags
 	$(call MEASURE,ablation)
 
 figures-efficiency: $(VENV)/.installed  ## accuracy against time and memory: on a machine that does nothing else
 	$(call MEASURE,efficiency)
 
 figures-robustness: $(VENV)/.installed  ## noise and anomalies in training, sparse anomalies
-	$(call MEASURE,sparsity) --forms original,clean
-	$(call MEASURE,contamination) --forms original --kinds noise
-	$(call MEASURE,contamination)
+	$(call MEASURE,sparsity) --forms original,clean --no-flags
+	$(call MEASURE,contamination) --forms original --kinds noise --no-flags
+	$(call MEASURE,contamination) --no-flags
 
 figures-examples: $(VENV)/.installed  ## coloured documents of the preset paper
 	$(call MEASURE,examples) $(PUBLIC) --preset paper --forms original

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from difa import DiFA
-from difa.allow import AllowList
-from difa.cascade import Cascade
 from difa.cli.options import allowed_words
+from difa.corpus.allow import AllowList
 from difa.document import columns_of
+from difa.engines.cascade import Cascade
 from difa.errors import InputError, ModelError
 from difa.formats.write import from_json_line, json_lines, to_json_line
-from difa.model_folder import read_config, write_config
-from difa.persist import set_allowed
+from difa.storage.model_folder import read_config, write_config
+from difa.storage.persist import set_allowed
 from difa.words import from_tokens
 
 ODD = "Is the wpdlkrt garden bench in stock?"
@@ -212,7 +212,7 @@ class TestCommand:
         def full(*arguments):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("difa.atomic.os.fsync", full)
+        monkeypatch.setattr("difa.storage.atomic.os.fsync", full)
         run = difa("allow", stored, "x")
         assert run.exit_code == 2
         assert "No space left" in run.stderr

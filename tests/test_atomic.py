@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from difa import atomic
-from difa.atomic import fresh_file, fresh_folder, fresh_text, locked, restore
 from difa.errors import InputError
+from difa.storage import atomic
+from difa.storage.atomic import fresh_file, fresh_folder, fresh_text, locked, restore
 
 
 def test_text_appears_only_when_complete(tmp_path):
@@ -56,7 +56,7 @@ def test_a_folder_gives_way_only_to_a_complete_one(tmp_path):
 SAVE = """
 import os, signal, sys
 from pathlib import Path
-from difa import atomic
+from difa.storage import atomic
 
 folder, moment = Path(sys.argv[1]), sys.argv[2]
 die = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from difa import DiFA
-from difa.cascade import MODEL, SCREEN, Cascade
 from difa.cli import app
+from difa.engines.cascade import MODEL, SCREEN, Cascade
 from difa.errors import ConfigError
 from difa.formats.write import from_json_line, to_json_line
 from tests.conftest import QUICK

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from difa.confidence import at_least, beta_quantile, future_interval, log_factorials, rate_bound, say_bound, share_interval
+from difa.decide.confidence import at_least, beta_quantile, future_interval, log_factorials, rate_bound, say_bound, share_interval
 
 
 def test_binomial_tails_by_hand():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from difa import DiFA
-from difa.copies import group_copies, made_of_templates
+from difa.corpus.copies import group_copies, made_of_templates
 from difa.words import split_words
 
 LETTER = "Dear {}, thank you for your order {}. We sent it on {} and it will reach you soon. Your team of the garden shop."

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from difa.decide.evaluate import evaluate, measure
 from difa.document import Result, WordScore
 from difa.errors import InputError
-from difa.evaluate import evaluate, measure
 from difa.words import from_text, from_tokens
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from difa import DiFA
 from difa.config import FeedConfig
+from difa.corpus.verdicts import Verdict, read_verdicts
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
 from difa.feed import Finding, Lessons, Side, choose, find_lessons
-from difa.verdicts import Verdict, read_verdicts
 from difa.words import as_document, from_text
 
 STRAY = ("cat", "river", "song", "moon")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from difa.config import FeedConfig, FusionConfig
-from difa.copies import content_of
+from difa.corpus.copies import content_of
 from difa.document import Encoded
 from difa.fuse import Curves, Trust, Words, fold_of, learn, prior_score, view_fold_of
 from difa.head import LETTERS, Head, Inputs, letter_vector

@@ -13,8 +13,17 @@ from safetensors.numpy import load_file, save_file
 
 from difa import DiFA
 from difa.errors import DifaError, ModelError
-from difa.model_folder import digest_of, parse_json, read_config, read_files, read_regular, to_json, unique_keys, write_config
-from difa.stored_settings import Stored
+from difa.storage.model_folder import (
+    digest_of,
+    parse_json,
+    read_config,
+    read_files,
+    read_regular,
+    to_json,
+    unique_keys,
+    write_config,
+)
+from difa.storage.stored_settings import Stored
 
 TEXTS = ["Where is my xkcdqwrtplk order?", "Thank you.", ""]
 ODD = [None, True, -1, 0, 10**30, 1.5, "", "x" * 3000, "../../etc", "\x1b[31m\n\x00", [], [[]], {}, {"a": 1}, [1, "a", None]]
@@ -99,7 +108,7 @@ def test_a_folder_without_a_checksum_still_loads(saved, config, fast_model):
 
 
 def test_changed_settings_get_a_new_checksum(saved):
-    from difa.persist import set_rate
+    from difa.storage.persist import set_rate
 
     set_rate(saved, 0.02)
     assert DiFA.load(saved).fpr == 0.02

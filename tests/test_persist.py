@@ -4,8 +4,8 @@ import pytest
 
 from difa import DiFA, __version__
 from difa.errors import ModelError
-from difa.model_folder import write_config
-from difa.persist import FORMAT
+from difa.storage.model_folder import write_config
+from difa.storage.persist import FORMAT
 
 TEXTS = ["Where is my xkcdqwrtplk order?", "Thank you.", ""]
 
@@ -47,7 +47,7 @@ def test_the_folder_says_what_it_is(saved):
 
 
 def test_no_half_written_folder_and_no_leftovers(quick_model, tmp_path, monkeypatch):
-    from difa import persist
+    from difa.storage import persist
 
     def fail(fd):
         raise OSError("disk full")

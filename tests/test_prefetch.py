@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from difa.prefetch import MOST_DOCUMENTS, MOST_WORDS, chunk_documents, cut_chunks, prefetch
+from difa.runtime.prefetch import MOST_DOCUMENTS, MOST_WORDS, chunk_documents, cut_chunks, prefetch
 from difa.runtime.stopping import Abandoned, check_wanted, while_wanted
 from difa.words import from_text, from_tokens
 from tests import HANG
@@ -82,7 +82,7 @@ def test_who_gives_up_the_work_gives_up_what_is_done_ahead(side_by_side):
 
 @pytest.mark.parametrize("large", ["a" * (20 << 10), ["a" * (10 << 10), {"b": ["c" * (10 << 10)]}], [None] * (5 << 9)])
 def test_large_columns_are_held_for_few_documents_at_a_time(monkeypatch, large):
-    monkeypatch.setattr("difa.prefetch._COLUMN_WORD", 16)
+    monkeypatch.setattr("difa.runtime.prefetch._COLUMN_WORD", 16)
     documents = [replace(from_text("one word"), columns={"n": 1, "large": large}) for _ in range(10)]
     assert [len(chunk.documents) for chunk in chunk_documents(documents)] == [3, 3, 3, 1]
     small = [replace(from_text("one word"), columns={"n": 1, "small": "a" * 100}) for _ in range(10)]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from difa.decide.review_budget import parse_budget, rate_for_budget, shortest_between
 from difa.errors import ConfigError, InputError
-from difa.review_budget import parse_budget, rate_for_budget, shortest_between
 
 
 def test_the_rate_flags_what_the_budget_allows():

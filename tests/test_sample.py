@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from difa.corpus.sample import sample_documents
 from difa.document import Document, Word
 from difa.errors import ConfigError, InputError
-from difa.sample import sample_documents
 
 
 def documents(lengths):

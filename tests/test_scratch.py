@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from difa import scratch
-from difa.scratch import scratch_file, scratch_folder
+from difa.storage import scratch
+from difa.storage.scratch import scratch_file, scratch_folder
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from difa.training_outliers import merely_rare, misfits, tail_steps
+from difa.fitting.training_outliers import merely_rare, misfits, tail_steps
 
 
 def corpus(rng, documents=400, views=5):

@@ -10,7 +10,7 @@ from difa import Config, DiFA
 from difa.config import LanguageConfig
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
-from difa.update import new_documents
+from difa.fitting.update import new_documents
 from difa.views.critic.counts import CorpusCounts
 from difa.views.critic.statistics import STATISTICS, Statistics
 from difa.views.form import FormView

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from difa.corpus.verdicts import read_verdicts
 from difa.document import Document, Word
 from difa.errors import InputError
 from difa.formats import read_documents
-from difa.verdicts import read_verdicts
 from difa.words import from_text
 
 TEXT = "xq where is it"

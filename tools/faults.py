@@ -27,9 +27,9 @@ from pathlib import Path
 from fault_ways import REFUSED, TRACE, give_up_rights, in_child, kill_after, kill_before, rain_of_signals, small_files
 
 from difa import DiFA
-from difa import prefetch as chunks
 from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import DifaError
+from difa.runtime import prefetch as chunks
 
 CORPUS = Path(__file__).parent.parent / "examples/support/normal.txt"
 Run = Callable[[Path], object]

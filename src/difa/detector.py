@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from difa.aggregate import aggregate
-from difa.allow import AllowList
 from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
+from difa.corpus.allow import AllowList
 from difa.document import Document, Encoded, FloatArray, IntArray, Scored, Word, split_by
 from difa.document_score import DocumentScore, describe, trait_names
 from difa.encoders import Encoder
@@ -23,7 +23,7 @@ from difa.fuse import Taught, fold_of, prior_score
 from difa.gates import gate
 from difa.head import Inputs
 from difa.learn import Heads
-from difa.prefetch import HasDocuments, chunk_documents, prefetch
+from difa.runtime.prefetch import HasDocuments, chunk_documents, prefetch
 from difa.runtime.stopping import check_wanted
 from difa.runtime.threads import core_count
 from difa.views import View

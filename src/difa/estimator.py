@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from difa import fitting
 from difa.calibrate import check_rate
-from difa.confidence import say_bound
 from difa.config import Config, check_seed
-from difa.cross_fit import Report
+from difa.corpus.sample import enough_documents, sample_documents
+from difa.corpus.verdicts import read_verdicts
 from difa.decide import Rule, flag, flag_columns, rank
+from difa.decide.confidence import say_bound
 from difa.detector import C
 from difa.document import Document, Explanation, FloatArray, Reason, Result, Scored
 from difa.encoders import load_encoder
@@ -30,11 +31,10 @@ from difa.errors import InputError, ModelError
 from difa.feed import NewText, choose
 from difa.feedback import Feedback
 from difa.fitting import LEAST_DOCUMENTS
+from difa.fitting.cross_fit import Report
 from difa.fuse import HEAD_REASON
 from difa.on_hub import OnHub
 from difa.parameters import Parameters
-from difa.sample import enough_documents, sample_documents
-from difa.verdicts import read_verdicts
 from difa.views import check_views
 from difa.words import as_document, as_documents
 
@@ -322,7 +322,7 @@ class DiFA(Feedback, OnHub, Parameters):
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted model to a folder, whole or not at all."""
-        from difa.persist import save
+        from difa.storage.persist import save
 
         save(self._fitted(), Path(folder), self._stored_parameters())
 
@@ -333,7 +333,7 @@ class DiFA(Feedback, OnHub, Parameters):
     @classmethod
     def load(cls, folder: str | Path, *, cache: str | Path | None = None, threads: int | None = None) -> DiFA:
         """A model from its folder; needs neither torch nor transformers."""
-        from difa.persist import load
+        from difa.storage.persist import load
 
         if not isinstance(folder, (str, os.PathLike)):
             raise ModelError(f"expected the folder of a saved model, got {type(folder).__name__}: give its path")

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from difa.config import FeedConfig
-from difa.copies import content_of
+from difa.corpus.copies import content_of
+from difa.corpus.verdicts import Verdict
 from difa.document import Document, Encoded, FloatArray
 from difa.fuse import Trust, speak_of
 from difa.knowledge.letters import fold
-from difa.verdicts import Verdict
 from difa.views.stored_words import rare_words
 
 _LEVELS = -np.log([0.05, 0.02, 0.01, 0.005, 0.002, 0.001])  # evidence at which new text is compared with normal text

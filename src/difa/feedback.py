@@ -10,12 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from difa.allow import AllowList
+from difa.corpus.allow import AllowList
+from difa.corpus.sample import sample_documents
 from difa.detector import Detector
 from difa.errors import InputError, NotFittedError
 from difa.fitting import LEAST_DOCUMENTS
-from difa.sample import sample_documents
-from difa.update import check_updatable, new_documents, update
+from difa.fitting.update import check_updatable, new_documents, update
 from difa.words import as_documents
 
 _UPDATING = 3  # beside the seed: these draws are no others

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difa.config import FeedConfig, FusionConfig
-from difa.copies import content_of
+from difa.corpus.copies import content_of
 from difa.document import IMPLIED, Encoded, FloatArray, IntArray, ReasonKind
 from difa.head import Head, HeadLearner, Inputs
 from difa.views import Wording, wording_of

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from difa.decide.evaluate import evaluate
 from difa.errors import InputError
-from difa.evaluate import evaluate
 from difa.formats import read_documents
 from tests.commands import here
 

@@ -12,7 +12,7 @@ from difa.config import EncoderConfig
 from difa.encoders import load_encoder
 from difa.encoders.source import find
 from difa.errors import EncoderError, ModelError
-from difa.model_folder import read_config, write_config
+from difa.storage.model_folder import read_config, write_config
 from difa.words import from_text
 
 CODE = """

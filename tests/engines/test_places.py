@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
-from difa.atomic import fresh_text
 from difa.cli.options import escaped
 from difa.document import Document, Word
 from difa.encoders import NoEncoder
 from difa.encoders.cache import CachedEncoder
 from difa.errors import EncoderError, InputError
+from difa.storage.atomic import fresh_text
 from tests import HANG
 from tests.commands import difa, here
 

@@ -264,7 +264,7 @@ def test_a_replacement_that_is_stopped_keeps_one_of_the_two(tmp_path, monkeypatc
     removed = []
     monkeypatch.setattr(storage.shutil, "rmtree", lambda path, **more: removed.append((tmp_path / "out" / SUCCESS).exists()))
     if not can_exchange:
-        monkeypatch.setattr("difa.atomic.exchange", lambda one, other: False)
+        monkeypatch.setattr("difa.storage.atomic.exchange", lambda one, other: False)
     anew.finish({"documents": 2})
     assert removed == [True, True], "the new ones are there before anything is removed"
     assert json.loads((tmp_path / "out" / SUCCESS).read_text())["documents"] == 2

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from difa.allow import AllowList
+from difa.corpus.allow import AllowList
 from difa.formats.write import to_json_line
 from difa.serve.batching import Job
 from difa.serve.counters import Counters

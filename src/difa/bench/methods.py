@@ -51,6 +51,8 @@ class Workbench:
     cache: Path | None
     stages: dict[str, Any] | None = None
     """Changes to DiFA's settings, as its constructor takes them."""
+    flags: bool = True
+    """Whether flags are wanted: what they need is left out where a preset allows it."""
     _vectors: dict[tuple[str, ...], Encoded] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -78,6 +80,8 @@ class Workbench:
     def difa(self, preset: str, seed: int, stages: dict[str, Any] | None = None) -> DiFA:
         """An unfitted DiFA on this run's encoder, if the preset has one."""
         changes = merge_stages(self.stages, stages)
+        if not self.promises(f"difa-{preset}") and changes.get("calibration", {}).get("reference") != "unseen":
+            changes = merge_stages(changes, {"calibration": {"folds": 0}})
         return DiFA(
             preset,
             encoder=self.encoder_name if has_encoder(preset) else None,
@@ -88,6 +92,10 @@ class Workbench:
             threads=self.threads,
             stages=changes or None,
         )
+
+    def promises(self, name: str) -> bool:
+        """Whether the p-values of a method mean what they say; those of others than DiFA do not exist."""
+        return self.flags or name not in DIFA or Config.preset(preset_of(name)).calibration.reference == "unseen"
 
     def fingerprint(self, name: str) -> str:
         """What decides the scores of a method beside its settings, the documents and the seed."""
@@ -202,6 +210,8 @@ def run_difa(
     lessons = model.detector_.lessons
     taught = lessons.documents if lessons else 0
     scores = read_results(results)
+    if not bench.promises(name):
+        scores = replace(scores, flagged=None, word_p=None)
     documents = {**scores.documents, "topk": pool_words(model, scores.words or [], ("topk",))["topk"]}
     return replace(scores, documents=documents, taught=taught, fit_seconds=fitted - started, score_seconds=done - fitted)
 

@@ -1,6 +1,6 @@
 """Scores and labels -> AUROC, average precision and false-alarm rate at 95 % recall, with intervals over documents, and flags.
 
-Point figures of AUROC and average precision come from `difa.evaluate`, so that they are the figures of `difa evaluate`.
+Point figures of AUROC and average precision come from `difa.decide.evaluate`, so that they are the figures of `difa evaluate`.
 Intervals come from the bootstrap: documents, not words, are drawn again, since words of one document belong together. Scores
 are sorted once; a draw only changes how often each document counts.
 """
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from difa.bench.split import is_anomalous
 from difa.bench.store import Record
+from difa.decide.evaluate import measure
 from difa.document import Document, FloatArray, IntArray
-from difa.evaluate import measure
 
 RATE = 0.05
 """False-alarm rate at which DiFA's flags are counted."""

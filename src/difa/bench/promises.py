@@ -24,7 +24,7 @@ from difa.bench.split import Split, is_anomalous, split, without_labels
 from difa.bench.store import Record, fingerprint_of
 from difa.bench.tables_feed import promises_markdown
 from difa.calibrate import discovery_cutoff
-from difa.confidence import future_interval
+from difa.decide.confidence import future_interval
 from difa.document import Document, FloatArray, Result
 from difa.errors import ConfigError
 from difa.estimator import DiFA

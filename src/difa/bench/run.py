@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from difa.atomic import fresh_text
 from difa.bench.data import DataSet, load_sets
 from difa.bench.methods import Workbench
 from difa.bench.store import Cell, Record, Store
 from difa.bench.tables import figures_frame
 from difa.errors import MissingExtraError
-from difa.scratch import scratch_folder
+from difa.storage.atomic import fresh_text
+from difa.storage.scratch import scratch_folder
 
 COMMANDS = ("table", "ablation", "efficiency", "contamination", "sparsity", "feed", "layers")
 """Commands whose records have figures of words and documents."""
@@ -47,6 +47,8 @@ class Options:
     threads: int | None = None
     cache: Path | None = None
     revision: str | None = None
+    flags: bool = True
+    """Whether the preset paper fits the networks that only p-values need; without them nothing is said of flags."""
     stages: dict[str, Any] | None = field(default=None, compare=False)
     asked_by: str = ""
     """The command line, without folders of this machine: every new cell keeps it."""
@@ -83,7 +85,8 @@ class Run:
         """The cell of a method on a set."""
         key = self.bench.fingerprint(method) if fingerprint is None else fingerprint
         settings = json.loads(json.dumps(settings))
-        return Cell(command, dataset.name, dataset.form, dataset.digest, seed, method, settings, key, model_seed)
+        flags = self.bench.promises(method)
+        return Cell(command, dataset.name, dataset.form, dataset.digest, seed, method, settings, key, model_seed, flags)
 
     def execute(self, tasks: Sequence[Task]) -> list[Record]:
         """Records of all cells, computing those that are missing."""
@@ -108,7 +111,7 @@ def open_run(options: Options, progress: CellProgress | None = None) -> Iterator
     store = Store(options.out, options.asked_by)
     with scratch_folder() as temporary, _limit_threads(options.threads):
         cache = options.cache or temporary
-        bench = Workbench(options.encoder, options.layer, options.threads, cache, options.stages)
+        bench = Workbench(options.encoder, options.layer, options.threads, cache, options.stages, options.flags)
         yield Run(store, bench, sets, options, progress or (lambda label, done, total: None))
 
 

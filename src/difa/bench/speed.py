@@ -38,7 +38,7 @@ from difa.config import EncoderConfig
 from difa.encoders.source import find
 from difa.estimator import DiFA
 from difa.runtime.threads import core_count
-from difa.scratch import scratch_folder
+from difa.storage.scratch import scratch_folder
 
 _MIB = 1024
 _OF_MANY = ("fast", "counting")  # parts that have many times the documents

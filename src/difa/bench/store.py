@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import difa
-from difa.atomic import fresh_text
 from difa.document import Document
 from difa.errors import InputError
+from difa.storage.atomic import fresh_text
 
 Record = dict[str, Any]
 """A finished cell: what it is of (`command`, `set`, `form`, `seed`, `method`, `settings`) and what came out."""
@@ -32,10 +32,7 @@ CORE = "*"
 
 _SOURCE = Path(difa.__file__).parent
 # Parts that decide no score: how results are read, shown, served and compared.
-_OUTSIDE = (
-    *("baselines", "bench", "cli", "confidence.py", "engines", "formats", "monitor", "report", "review_budget.py", "serve"),
-    *("__main__.py", "scratch.py"),
-)
+_OUTSIDE = (*("baselines", "bench", "cli", "engines", "formats", "monitor", "report", "serve", "__main__.py"),)
 
 
 @dataclass(frozen=True)
@@ -53,11 +50,14 @@ class Cell:
     fingerprint: str
     model_seed: int | None = None
     """Seed of the model where it is not that of the split."""
+    flags: bool = True
+    """Whether it says anything of flags; the other figures are the same without them."""
 
     @property
     def name(self) -> str:
         """The file's name: readable, then unmistakable. Two forms with equal documents share a cell."""
         content = [self.command, self.digest, self.seed, self.method, self.settings, self.fingerprint, self.model_seed]
+        content += [] if self.flags else ["no flags"]
         return f"{self.command}-{self.set}-{self.seed}-{self.method.replace('/', '_')}-{_sum(content)[:16]}.json"
 
     def describe(self) -> Record:

@@ -35,7 +35,7 @@ def allow(
     """Allow words from now on: they are never flagged, and documents are scored without them."""
     from difa.errors import ConfigError
     from difa.estimator import DiFA
-    from difa.persist import set_allowed
+    from difa.storage.persist import set_allowed
 
     given = allowed_words(words)
     if not words and (remove or not list_):

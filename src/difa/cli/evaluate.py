@@ -58,8 +58,8 @@ def evaluate(
 ) -> None:
     """Measure a model on documents whose words are labelled."""
     from difa.cli.scoring import score_all
+    from difa.decide.evaluate import evaluate as measure
     from difa.estimator import DiFA
-    from difa.evaluate import evaluate as measure
 
     sources = find_inputs(labelled, columns_of(text_column, id_column, input_format), quiet, skip_bad)
     documents = _read_labelled(sources, skip_bad, quiet)
@@ -76,8 +76,8 @@ def evaluate(
 
 def _read_labelled(sources: Sequence[Source], skip_bad: bool, quiet: bool) -> list[Document]:
     """All documents that can be evaluated; tasks of an export without labels are left out and counted."""
+    from difa.decide.evaluate import check_labels
     from difa.errors import InputError
-    from difa.evaluate import check_labels
 
     left_out = 0
 

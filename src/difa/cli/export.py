@@ -37,11 +37,11 @@ def label_studio(
 ) -> None:
     """Write tasks for Label Studio, with the flagged words already marked."""
     from difa import __version__
-    from difa.atomic import fresh_text
     from difa.formats.labelstudio_export import CONFIGURATION, write_tasks
     from difa.formats.replaceable import check_output
     from difa.formats.results import read_results, result_files
     from difa.report.sentences import word_sentence
+    from difa.storage.atomic import fresh_text
 
     for written in filter(None, (out, config)):
         check_output(written, result_files(scores), force)

@@ -72,7 +72,7 @@ def find(
     from difa.estimator import DiFA
     from difa.formats.replaceable import check_output
     from difa.formats.table_output import format_of
-    from difa.persist import check_place
+    from difa.storage.persist import check_place
 
     columns = columns_of(text_column, None, input_format)
     known, sources = (find_inputs([name], columns_for([name], columns), quiet, skip_bad) for name in (normal, new))
@@ -130,9 +130,9 @@ def _write(out: Path, form: str, sources: Sequence[Source], results: Sequence[Re
 
 
 def _write_report(report: Path, model: DiFA, results: Sequence[Result], inputs: Sequence[str], most: int) -> None:
-    from difa.atomic import fresh_text
     from difa.report.page import report_html
     from difa.report.summary import summarise
+    from difa.storage.atomic import fresh_text
 
     lessons = model.detector_.lessons
     learned = lessons.sentences() if lessons else []

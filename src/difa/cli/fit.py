@@ -93,7 +93,7 @@ def fit(
     from difa.cli.progress import stages
     from difa.errors import DifaError, MissingExtraError
     from difa.estimator import DiFA
-    from difa.persist import check_place
+    from difa.storage.persist import check_place
 
     check_place(out)
     columns = columns_of(text_column, None, input_format)
@@ -158,7 +158,7 @@ def settings_of(changes: Sequence[str]) -> dict[str, dict[str, Any]] | None:
 
 def _promise(model: DiFA) -> str:
     """What share of normal documents the model flags; nothing where it has too few for any, which a warning says."""
-    from difa.confidence import say_bound
+    from difa.decide.confidence import say_bound
 
     reference = model.detector_.document_reference
     if reference.least_p > model.fpr:

@@ -65,13 +65,13 @@ def monitor(
     quiet: Quiet = False,
 ) -> None:
     """Check whether a feed is still like the normal text; exit code 1 on alarm."""
-    from difa.atomic import fresh_text
     from difa.calibrate import check_rate
     from difa.estimator import DiFA
     from difa.formats.replaceable import check_output
     from difa.monitor import Monitor
     from difa.monitor.state import read_state, write_state
     from difa.monitor.text import prometheus as figures
+    from difa.storage.atomic import fresh_text
 
     check_rate("--alarm", alarm)
     sources = find_inputs(inputs, columns_of(text_column, id_column, input_format), quiet, skip_bad)

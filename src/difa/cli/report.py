@@ -32,11 +32,11 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write a report on scored documents: one HTML file to send to others."""
-    from difa.atomic import fresh_text
     from difa.formats.replaceable import check_output
     from difa.formats.results import read_results, result_files
     from difa.report.page import report_html
     from difa.report.summary import summarise
+    from difa.storage.atomic import fresh_text
 
     check_output(out, result_files(scores), force)
     summary = summarise(read_results(scores), by or (), most)

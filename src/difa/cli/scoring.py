@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def score_all(fitted: DiFA, documents: list[Document], fpr: float | None, fdr: float | None, quiet: bool) -> list[Result]:
     """Results in order, flagged all together."""
     from difa.decide import flag_columns
-    from difa.prefetch import chunk_documents
+    from difa.runtime.prefetch import chunk_documents
 
     rule = fitted.rule(fpr, fdr)
     parts: list[Scored] = []

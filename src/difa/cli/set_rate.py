@@ -23,7 +23,7 @@ def set_(
     """Change the false-alarm rate of a model, without a new fit."""
     from difa.calibrate import check_rate
     from difa.estimator import DiFA
-    from difa.persist import set_rate
+    from difa.storage.persist import set_rate
 
     check_rate("--fpr", fpr)
     if why := DiFA.load(model).detector_.document_reference.why_too_small(fpr):

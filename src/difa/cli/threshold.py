@@ -50,9 +50,9 @@ def threshold(
 
     from difa.cli.scoring import score_all
     from difa.cli.set_rate import set_ as put_in_force
+    from difa.decide.review_budget import parse_budget, rate_for_budget
     from difa.errors import InputError
     from difa.estimator import DiFA
-    from difa.review_budget import parse_budget, rate_for_budget
 
     parse_budget(budget, 1 << 62)  # one that cannot be read is refused before anything is scored
     documents = read_all(inputs, skip_bad, columns_of(text_column, id_column, input_format), quiet)

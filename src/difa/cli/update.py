@@ -53,7 +53,7 @@ def update(
 ) -> None:
     """Add normal documents to a model, without a new fit: they, and others like them, score lower from then on."""
     from difa.estimator import DiFA
-    from difa.persist import check_place
+    from difa.storage.persist import check_place
 
     place = out or model
     check_place(place)

@@ -29,7 +29,8 @@ class CalibrationConfig:
     """Which normal scores the evidence is ranked among: of documents that the views did not see (cross-fitted), or, as
     in the paper, of the very documents they were fitted on. P-values and thresholds come from unseen documents always."""
     folds: int = 3
-    """Parts of the cross-fitting: each is scored by views fitted on the others."""
+    """Parts of the cross-fitting: each is scored by views fitted on the others. 0 saves their fits where only rankings matter:
+    p-values then come from documents that the views have seen, and promise nothing. Only in-sample references can do without."""
     epsilon: float = 1e-12
     """ε of e = −log(p + ε)."""
     leave_out_outliers: bool = True
@@ -37,9 +38,11 @@ class CalibrationConfig:
 
     def __post_init__(self) -> None:
         check(self.reference in get_args(Reference), self, "reference", f"one of {', '.join(get_args(Reference))}")
-        whole(self, "folds", 2)
-        number(self, "epsilon", 0, 1e-3)
+        whole(self, "folds", 0)
         check(isinstance(self.leave_out_outliers, bool), self, "leave_out_outliers", "true or false")
+        needs_folds = self.reference == "unseen" or self.leave_out_outliers
+        check(self.folds >= (2 if needs_folds else 0) and self.folds != 1, self, "folds", "at least 2, or 0 in the preset paper")
+        number(self, "epsilon", 0, 1e-3)
 
 
 @dataclass(frozen=True)

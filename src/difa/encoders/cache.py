@@ -13,10 +13,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from difa.atomic import fresh_file
 from difa.document import Document, Encoded
 from difa.encoders import Encoder, EncoderSpec, Progress
 from difa.errors import EncoderError
+from difa.storage.atomic import fresh_file
 
 
 class CachedEncoder:

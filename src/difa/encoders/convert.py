@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from difa.atomic import fresh_folder
 from difa.encoders import EncoderSpec
 from difa.encoders.source import EncoderFiles
 from difa.errors import EncoderError, MissingExtraError
 from difa.runtime.onnx_export import cache_folder, export_graph, quiet_exporter
+from difa.storage.atomic import fresh_folder
 
 TOLERANCE = 1e-4
 _EXPORT_VERSION = 1

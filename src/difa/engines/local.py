@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from difa import __version__
-from difa.allow import AllowList
-from difa.atomic import is_stream
-from difa.cascade import Cascade
+from difa.corpus.allow import AllowList
 from difa.decide import Cutoff, Rule
 from difa.document import Scored, columns_of
 from difa.engines.budget import Top
+from difa.engines.cascade import Cascade
 from difa.engines.chunks import ReadAhead, ReadChunk, cut_shards, read_chunks
 from difa.engines.output import Output, Pack
 from difa.engines.output_files import Layout, State
@@ -37,7 +36,8 @@ from difa.formats.sources import Source, find_sources
 from difa.formats.table_output import Publisher, format_of
 from difa.formats.tables import Columns
 from difa.formats.write import json_lines
-from difa.scratch import scratch_folder
+from difa.storage.atomic import is_stream
+from difa.storage.scratch import scratch_folder
 
 
 @dataclass(frozen=True)

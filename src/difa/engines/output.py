@@ -17,12 +17,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from difa.atomic import sync_folder
 from difa.document import Scored
 from difa.engines.output_files import Layout, State, alone
 from difa.errors import EngineError, InputError
 from difa.formats import Position
 from difa.formats.write import json_lines
+from difa.storage.atomic import sync_folder
 
 _FIRST_NOTE = 1.0  # seconds: what took less is not worth keeping
 _NOTE_SHARE = 20  # notes may take a twentieth of the time

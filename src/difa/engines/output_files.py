@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from difa.atomic import behind_link, fresh_file, hidden_name, locked, sync_folder, write_synced
 from difa.errors import InputError
+from difa.storage.atomic import behind_link, fresh_file, hidden_name, locked, sync_folder, write_synced
 
 MANIFEST = "manifest.json"
 

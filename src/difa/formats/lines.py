@@ -11,7 +11,7 @@ from difa.document import Document
 from difa.errors import InputError
 from difa.formats.bounds import check_document, check_line, check_text
 from difa.formats.encoding import wide_encoding
-from difa.model_folder import unique_keys
+from difa.storage.model_folder import unique_keys
 from difa.words import from_text, from_tokens, mark_words
 
 MARKS = ("tokens", "labels", "spans")

@@ -15,14 +15,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from difa.atomic import fresh_file
 from difa.document import Scored
 from difa.errors import ConfigError, InputError
 from difa.formats.columns import column_kinds, pack_columns, read_columns
 from difa.formats.packed import PACKED, is_packed, packed, suffix_of
 from difa.formats.shape import SUMMARISED, Shape, flagged_words, suggestions
 from difa.formats.write import json_lines
-from difa.scratch import scratch_folder
+from difa.storage.atomic import fresh_file
+from difa.storage.scratch import scratch_folder
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
 _ENDINGS = f"{', '.join(f'.{name}' for name in FORMATS)} (all but Parquet also with {' or '.join(PACKED)})"

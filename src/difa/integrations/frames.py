@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from difa.allow import AllowList
+from difa.corpus.allow import AllowList
 from difa.document import Document, Result
 from difa.errors import ConfigError, InputError
 from difa.formats.shape import flagged_words, free_name

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from difa.atomic import write_synced
 from difa.errors import MissingExtraError, ModelError
-from difa.model_folder import CONFIG, MOST_BYTES, read_regular, reason_of
-from difa.scratch import scratch_folder
+from difa.storage.atomic import write_synced
+from difa.storage.model_folder import CONFIG, MOST_BYTES, read_regular, reason_of
+from difa.storage.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from difa.estimator import DiFA

@@ -10,10 +10,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from difa.atomic import fresh_text
 from difa.detector import Detector
 from difa.errors import InputError
 from difa.monitor.evidence import BETS, Evidence, is_step
+from difa.storage.atomic import fresh_text
 
 FORMAT = 1
 _REMEMBERED = 1000  # batches that are known again

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from difa.calibrate import check_rate
-from difa.confidence import rate_bound, share_interval
 from difa.decide import Rule, flag_columns
+from difa.decide.confidence import rate_bound, share_interval
 from difa.document import Result
 from difa.errors import InputError
 from difa.estimator import DiFA
@@ -21,7 +21,7 @@ from difa.monitor.batch import BatchCounts, count_batch
 from difa.monitor.differences import Difference, find_differences
 from difa.monitor.evidence import Pool, different, draw_places, more_unusual
 from difa.monitor.state import MonitorState, model_key
-from difa.prefetch import chunk_documents
+from difa.runtime.prefetch import chunk_documents
 from difa.words import as_documents
 
 FALSE_ALARM = 0.05

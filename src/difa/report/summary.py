@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from difa.confidence import share_interval
+from difa.decide.confidence import share_interval
 from difa.document import Result, WordScore
 from difa.errors import InputError
 

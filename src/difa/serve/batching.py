@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from difa.allow import AllowList
+from difa.corpus.allow import AllowList
 from difa.document import Document, Explanation, Result
 from difa.encoders import LONGEST_WORD
 from difa.runtime.stopping import Abandoned, while_wanted

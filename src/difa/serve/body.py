@@ -20,8 +20,8 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from difa.model_folder import unique_keys
 from difa.serve.settings import Settings
+from difa.storage.model_folder import unique_keys
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from difa.allow import AllowList
+from difa.corpus.allow import AllowList
 from difa.document import Explanation, Result
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA

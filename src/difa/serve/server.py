@@ -22,7 +22,7 @@ from difa.serve.counters import Counters
 from difa.serve.models import load_models
 from difa.serve.protocol import patient_protocol
 from difa.serve.settings import Settings
-from difa.verdict_file import check_verdict_file
+from difa.serve.verdict_file import check_verdict_file
 
 _LAST_TURNS, _PAUSE = 5, 0.01  # turns of the loop before it stops listening, and the seconds between them
 _TURN = 0.001  # seconds: the thread that answers clients need not wait long for the threads that compute

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 from fastapi import Body, Query, Request
 from starlette.responses import JSONResponse, Response
 
-from difa.allow import AllowList
+from difa.corpus.allow import AllowList
 from difa.decide import Rule, flag
 from difa.document import Document, Explanation, Reason, Result
 from difa.errors import DifaError, InputError
@@ -36,7 +36,7 @@ from difa.serve.models import ServedModel
 from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Kept, ScoreRequest, Verdict
 from difa.serve.settings import Settings
 from difa.serve.uploads import read_table
-from difa.verdict_file import append_verdicts
+from difa.serve.verdict_file import append_verdicts
 from difa.words import from_text, from_tokens
 
 _log = logging.getLogger("difa.serve")

@@ -20,10 +20,10 @@ from starlette.requests import ClientDisconnect, Request
 from difa.errors import DifaError
 from difa.formats.sandbox import Child, TooLargeError, ask, start, stop
 from difa.formats.tables import Columns
-from difa.scratch import scratch_file
 from difa.serve.body import Refusal, until_gone
 from difa.serve.file_reader import described_lines
 from difa.serve.settings import Settings
+from difa.storage.scratch import scratch_file
 
 _READER = ThreadPoolExecutor(1, "difa-table")  # one file at a time, since its documents are held as a whole
 _KIND = "application/octet-stream"

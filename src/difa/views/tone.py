@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difa.atomic import fresh_file
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
@@ -25,6 +24,7 @@ from difa.knowledge.tone import hidden_insult, rated_words, spaced_insults, vale
 from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import plain, word_list
 from difa.runtime.onnx_export import cache_folder
+from difa.storage.atomic import fresh_file
 from difa.views.stored_words import pack, unpack_values
 from difa.views.view import SILENT, AddedDocuments, SavedView, TrainingData, View, ViewKind, Wording
 from difa.words import from_tokens

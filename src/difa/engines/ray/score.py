@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from difa import __version__
-from difa.allow import AllowList
 from difa.config import check_threads
+from difa.corpus.allow import AllowList
 from difa.engines.local import Job, check_job
 from difa.engines.output_files import Layout, alone
 from difa.engines.ray.cluster import check_installed, cluster, run_pool, start_attempts
@@ -32,7 +32,7 @@ from difa.estimator import DiFA
 from difa.formats.delimited import Piece as Rows
 from difa.formats.shape import Shape
 from difa.formats.table_output import FORMATS
-from difa.scratch import scratch_folder
+from difa.storage.scratch import scratch_folder
 
 _SPANS = 64  # spans whose lines one task counts
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difa.atomic import fresh_file, hidden_name, take_place, unfinished
 from difa.engines.output import refuse_other
 from difa.errors import InputError
+from difa.storage.atomic import fresh_file, hidden_name, take_place, unfinished
 
 SUCCESS = "_SUCCESS"
 _ASKED, _NOTICE = "_asked.json", "_done-"

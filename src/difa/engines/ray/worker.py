@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from difa import __version__
-from difa.cascade import Cascade
 from difa.decide import Cutoff, Rule
 from difa.document import Scored, columns_of
+from difa.engines.cascade import Cascade
 from difa.engines.ray.plan import Piece
 from difa.engines.ray.read import read_piece
 from difa.engines.ray.storage import write_notice
@@ -21,8 +21,8 @@ from difa.errors import DifaError, EngineError
 from difa.estimator import DiFA
 from difa.formats.shape import Shape
 from difa.formats.tables import Table
-from difa.prefetch import Chunk, chunk_documents
-from difa.scratch import scratch_folder
+from difa.runtime.prefetch import Chunk, chunk_documents
+from difa.storage.scratch import scratch_folder
 
 _ATTEMPTS = 5  # at one piece
 

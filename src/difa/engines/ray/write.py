@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from difa.atomic import fresh_file
 from difa.decide import Cutoff, Rule
 from difa.document import Scored
 from difa.engines.budget import most_unusual
@@ -22,7 +21,8 @@ from difa.engines.ray.storage import below, is_address, locate
 from difa.formats.columns import pack_columns, unpack_columns
 from difa.formats.shape import Shape
 from difa.formats.table_output import Publisher
-from difa.scratch import scratch_folder
+from difa.storage.atomic import fresh_file
+from difa.storage.scratch import scratch_folder
 
 Write = Callable[[Scored], object]
 

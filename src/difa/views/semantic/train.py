@@ -19,13 +19,13 @@ import torch
 from numpy.random import Generator
 from torch import Tensor, nn
 
-from difa.atomic import fresh_file
 from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray
 from difa.errors import EncoderError
 from difa.runtime.onnx_export import cache_folder, export_graph
 from difa.runtime.threads import one_torch_thread
 from difa.runtime.windows import plan_windows
+from difa.storage.atomic import fresh_file
 from difa.views.semantic.network import SemanticNetwork, attention_bias
 
 ROUND = 100

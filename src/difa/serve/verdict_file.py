@@ -17,8 +17,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from difa.atomic import is_named, is_stream, sync_folder
 from difa.errors import ConfigError
+from difa.storage.atomic import is_named, is_stream, sync_folder
 
 VERDICTS = ("odd", "normal")
 _OPENING = b'{"text":"'  # of every line that `append_verdicts` writes: a torn one begins like it

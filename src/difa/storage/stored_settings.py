@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from difa.allow import AllowList
 from difa.calibrate import check_rate
 from difa.config import Config, check_seed
+from difa.corpus.allow import AllowList
 from difa.decide import rank
 from difa.detector import Detector, Updates
 from difa.encoders import EncoderSpec

@@ -14,8 +14,8 @@ from hashlib import blake2b
 
 import numpy as np
 
-from difa.allow import AllowList
 from difa.calibrate import TailReference
+from difa.corpus.allow import AllowList
 from difa.detector import Detector, Updates
 from difa.document import Document, Encoded, FloatArray
 from difa.errors import ConfigError

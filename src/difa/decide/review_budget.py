@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from difa.confidence import CONFIDENCE, future_interval
+from difa.decide.confidence import CONFIDENCE, future_interval
 from difa.document import FloatArray
 from difa.errors import ConfigError, InputError
 

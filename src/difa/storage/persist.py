@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 
 from difa import __version__
-from difa.allow import AllowList
-from difa.atomic import fresh_folder, undisturbed, write_synced
 from difa.calibrate import TailReference
-from difa.confidence import say_bound
 from difa.config import check_threads
+from difa.corpus.allow import AllowList
+from difa.decide.confidence import say_bound
 from difa.detector import Detector
 from difa.document import FloatArray, IntArray
 from difa.document_score import DocumentScore
@@ -32,7 +31,9 @@ from difa.errors import DifaError, EncoderError, MissingExtraError, ModelError
 from difa.fuse import Taught
 from difa.knowledge import ENGLISH, PACKAGES, check_versions, versions
 from difa.learn import Heads
-from difa.model_folder import (
+from difa.runtime.graph_check import refuse_unsafe
+from difa.storage.atomic import fresh_folder, undisturbed, write_synced
+from difa.storage.model_folder import (
     CONFIG,
     FORMAT,
     check_place,
@@ -43,8 +44,7 @@ from difa.model_folder import (
     to_json,
     write_config,
 )
-from difa.runtime.graph_check import refuse_unsafe
-from difa.stored_settings import Stored, check_scores
+from difa.storage.stored_settings import Stored, check_scores
 from difa.views import SavedView, restore_view, view_kind
 
 __all__ = ["FORMAT", "check_place", "load", "save", "set_allowed", "set_rate"]

@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 
 from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
-from difa.copies import group_copies, made_of_templates
-from difa.cross_fit import CrossFit, Report, pick, references_of
+from difa.corpus.copies import group_copies, made_of_templates
 from difa.detector import Detector, fuse_words, pool_words, raw_evidence
 from difa.document import Document, Encoded, FloatArray, IntArray, split_by
 from difa.document_score import DocumentScore, describe
 from difa.encoders import Encoder
 from difa.errors import ConfigError, InputError
 from difa.feed import Lessons, NewText, Side, find_lessons
+from difa.fitting.cross_fit import CrossFit, Report, pick, references_of
+from difa.fitting.training_outliers import merely_rare, misfits
 from difa.fuse import Taught, Words, fold_of, view_fold_of
 from difa.fuse import learn as learn_fusion
 from difa.knowledge.wordlist import find_language
 from difa.learn import Example, Heads, learn
 from difa.perturb import Pseudo, make_pseudo_anomalies
-from difa.training_outliers import merely_rare, misfits
 from difa.views import TrainingData, view_kind
 
 LEAST_DOCUMENTS = 10

@@ -48,15 +48,20 @@ class CrossFit:
         """
         count = lesson.config.calibration.folds
         contents, group = np.unique(groups, return_inverse=True)
-        folds = rng.permutation(np.arange(len(contents)) % count)[group]
+        folds = rng.permutation(np.arange(len(contents)) % max(count, 1))[group]
         others = [lesson.without((folds == fold).tolist()) for fold in range(count)]
         fold_views, views = _fit_side_by_side(others, lesson, report)
         return cls(folds, tuple(fold_views), views)
 
+    @property
+    def judges(self) -> tuple[tuple[View, ...], ...]:
+        """The views that judge the documents of each fold; without folds those fitted on all documents."""
+        return self.fold_views or (self.views,)
+
     def raw(self, documents: Sequence[Encoded], folds: IntArray) -> list[FloatArray]:
         """Raw evidence of each document by the views of its fold, which did not see it."""
         raw: list[FloatArray] = [np.empty(0)] * len(documents)
-        for fold, views in enumerate(self.fold_views):
+        for fold, views in enumerate(self.judges):
             members = np.flatnonzero(folds == fold).tolist()
             for index, item in zip(members, raw_evidence(views, [documents[i] for i in members]), strict=True):
                 raw[index] = item
@@ -65,7 +70,7 @@ class CrossFit:
     def look(self, documents: Sequence[Encoded], folds: IntArray, threads: int | None) -> Looked:
         """Raw evidence and plain statistics of the words of all documents by the views of each one's fold."""
         parts: list[tuple[FloatArray, FloatArray]] = [(np.empty(0), np.empty(0))] * len(documents)
-        for fold, views in enumerate(self.fold_views):
+        for fold, views in enumerate(self.judges):
             members = np.flatnonzero(folds == fold).tolist()
             chosen = [documents[index] for index in members]
             looked, lengths = look(views, chosen, threads, statistics=True), [len(document) for document in chosen]
@@ -77,8 +82,8 @@ class CrossFit:
     def in_sample_evidence(self, documents: Sequence[Encoded], epsilon: float) -> FloatArray:
         """Tail evidence of all words in the paper's way: ranked among what their fold's views were fitted on."""
         references = [
-            references_of(np.concatenate(raw_evidence(views, pick(documents, self.folds != fold))))
-            for fold, views in enumerate(self.fold_views)
+            references_of(np.concatenate(raw_evidence(views, pick(documents, (self.folds != fold) | (not self.fold_views)))))
+            for fold, views in enumerate(self.judges)
         ]
         raw = self.raw(documents, self.folds)
         return np.concatenate(

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from difa.atomic import fresh_text, restore, unfinished
 from difa.document import FloatArray
 from difa.errors import InputError, ModelError
+from difa.storage.atomic import fresh_text, restore, unfinished
 
 FORMAT = 5
 CONFIG = "config.json"

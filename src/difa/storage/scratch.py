@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from difa.atomic import is_named
+from difa.storage.atomic import is_named
 
 _MACHINE = f"{zlib.crc32(platform.node().encode()) & 0xFFFF:04x}"  # some shared disks have locks that other machines do not see
 _PREFIX, _SUFFIX = f"difa.{_MACHINE}.", ".tmp"

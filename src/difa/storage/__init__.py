@@ -1,0 +1,1 @@
+"""Model folders, and files that appear whole or not at all."""
