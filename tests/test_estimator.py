@@ -4,8 +4,9 @@ import warnings
 import numpy as np
 import pytest
 
-from difa import DiFA, cross_fit
+from difa import DiFA
 from difa.errors import ConfigError, DifaError, InputError, ModelError, NotFittedError
+from difa.fitting import cross_fit
 from difa.words import from_tokens
 
 ODD = "Where is my xkcdqwrtplk order? It was due on Friday."

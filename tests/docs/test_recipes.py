@@ -19,9 +19,11 @@ pytestmark = pytest.mark.slow  # most recipes start the command
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
-BLOCKS = [
-    pytest.param(language, code, id=f"{number}-{language}")
-    for number, (language, code) in enumerate(re.findall(r"^```(sh|python)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
+# A recipe is a section: its blocks build on each other, in their order.
+RECIPES = [
+    pytest.param(blocks, id=section.splitlines()[0])
+    for section in PAGE.split("\n## ")[1:]
+    if (blocks := re.findall(r"^```(sh|python)\n(.*?)^```", section, re.DOTALL | re.MULTILINE))
 ]
 
 
@@ -50,15 +52,16 @@ def place(quick_model, corpus, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("language", "code"), BLOCKS)
-def test_a_recipe_runs(place, monkeypatch, language, code):
-    assert len([line for line in code.splitlines() if line.strip() and not line.startswith(("import", "from"))]) <= 5
+@pytest.mark.parametrize("blocks", RECIPES)
+def test_a_recipe_runs(place, monkeypatch, blocks):
     monkeypatch.chdir(place)
-    if language == "python":
-        importlib.import_module("difa.integrations.spacy")  # what the entry point does in an installed package
-        exec(compile(code, "recipe", "exec"), {})
-        return
-    run_shell(code)
+    for language, code in blocks:
+        assert len([line for line in code.splitlines() if line.strip() and not line.startswith(("import", "from"))]) <= 5
+        if language == "python":
+            importlib.import_module("difa.integrations.spacy")  # what the entry point does in an installed package
+            exec(compile(code, "recipe", "exec"), {})
+        else:
+            run_shell(code)
 
 
 def run_shell(code):
@@ -112,4 +115,4 @@ def test_settings_of_other_tools_name_what_there_is():
 
 
 def test_no_block_is_left_out():
-    assert len(BLOCKS) + PAGE.count("```yaml") == PAGE.count("```") // 2 == 25
+    assert sum(len(*recipe.values) for recipe in RECIPES) + PAGE.count("```yaml") == PAGE.count("```") // 2 == 25

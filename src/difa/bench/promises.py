@@ -105,7 +105,7 @@ def _task(
     other: DataSet | None = None,
     share: float | None = None,
 ) -> Task:
-    code = ["bench/promises.py", "bench/robustness.py", "confidence.py", "monitor/evidence.py"]
+    code = ["bench/promises.py", "bench/robustness.py", "decide/confidence.py", "monitor/evidence.py"]
     fingerprint = fingerprint_of(code, method=run.bench.fingerprint(name))
     settings: Record = {"part": part, "documents": documents, "other": other and other.digest}
     settings |= {} if share is None else {"share": share}
