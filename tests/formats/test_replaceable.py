@@ -10,7 +10,7 @@ from difa.errors import ConfigError
 from difa.formats.labelstudio_export import CONFIGURATION, write_tasks
 from difa.formats.replaceable import check_output
 from difa.formats.results import read_results
-from difa.monitor.state import MonitorState, write_state
+from difa.monitor.watch import MonitorState, write_state
 from difa.report.page import report_html
 from difa.report.summary import summarise
 

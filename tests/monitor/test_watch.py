@@ -10,10 +10,18 @@ from difa import DiFA
 from difa.document import Result, WordScore
 from difa.errors import ConfigError, InputError
 from difa.monitor import Monitor
-from difa.monitor.batch import RARE, Excess, count_batch, cut_batches, in_order
-from difa.monitor.differences import contrast, find_differences, in_plain_words, percent
-from difa.monitor.state import read_state, write_state
-from difa.monitor.text import batch_lines, odds, prometheus, verdict
+from difa.monitor.batch import (
+    RARE,
+    Excess,
+    contrast,
+    count_batch,
+    cut_batches,
+    find_differences,
+    in_order,
+    in_plain_words,
+    percent,
+)
+from difa.monitor.watch import batch_lines, odds, prometheus, read_state, verdict, write_state
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from difa import DiFA
 from difa.config import VIEW_NAMES
 from difa.document import WordScore
 from difa.feed import Finding
-from difa.monitor.differences import in_plain_words
+from difa.monitor.batch import in_plain_words
 from difa.report.sentences import word_sentence
 from tests.conftest import ROOT
 

@@ -69,8 +69,8 @@ def monitor(
     from difa.estimator import DiFA
     from difa.formats.replaceable import check_output
     from difa.monitor import Monitor
-    from difa.monitor.state import read_state, write_state
-    from difa.monitor.text import prometheus as figures
+    from difa.monitor.watch import prometheus as figures
+    from difa.monitor.watch import read_state, write_state
     from difa.storage.atomic import fresh_text
 
     check_rate("--alarm", alarm)
@@ -112,7 +112,7 @@ def _batches(watcher: Monitor, sources: list[Source], by: str | None, skip_bad: 
 
 
 def _show(reports: list[BatchReport], empty: list[str], watcher: Monitor, json: bool) -> None:
-    from difa.monitor.text import batch_lines, verdict
+    from difa.monitor.watch import batch_lines, verdict
     from difa.report.highlight import visible
 
     if not json:

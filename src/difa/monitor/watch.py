@@ -1,31 +1,40 @@
 """A model, and batches of a feed one after the other -> a report on each, and whether there is an alarm.
 
 The share flagged is compared with the promise, the batch with normal text, and the running evidence grows; only the latter
-raises an alarm, since it alone may be looked at every day.
+raises an alarm, since it alone may be looked at every day. The evidence is kept in a small JSON file, so that a nightly run goes
+on where the last one ended. Reports are shown as lines to read and as Prometheus' text format.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from difa.calibrate import check_rate
 from difa.decide import Rule, flag_columns
 from difa.decide.confidence import rate_bound, share_interval
+from difa.detector import Detector
 from difa.document import Result
 from difa.errors import InputError
 from difa.estimator import DiFA
-from difa.monitor.batch import BatchCounts, count_batch
-from difa.monitor.differences import Difference, find_differences
-from difa.monitor.evidence import Pool, different, draw_places, more_unusual
-from difa.monitor.state import MonitorState, model_key
+from difa.monitor.batch import BatchCounts, Difference, count_batch, find_differences, percent
+from difa.monitor.evidence import BETS, Evidence, Pool, different, draw_places, is_step, more_unusual
+from difa.report.highlight import visible
 from difa.runtime.prefetch import chunk_documents
+from difa.storage.atomic import fresh_text
 from difa.words import as_documents
 
 FALSE_ALARM = 0.05
 """Chance that there is ever a false alarm, while the feed is as the normal documents were."""
+FORMAT = 1
+_REMEMBERED = 1000  # batches that are known again
+_PLAIN = ("model", "false_alarm", "feed", "documents", "flagged", "alarm_since", "seen")  # stored as they are
+_NAMED = 0.01  # chance below which a batch is said to be unlike normal text
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,38 @@ class BatchReport:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "differences"}
         differences = [{**vars(difference), "sentence": difference.sentence} for difference in self.differences]
         return fields | {"share": self.share, "interval": list(self.interval), "differences": differences}
+
+
+@dataclass(frozen=True)
+class MonitorState:
+    """What is kept between runs: counts, evidence and checksums, never a text."""
+
+    model: str
+    """Checksum of what gives the p-values."""
+    false_alarm: float
+    """The promise that the evidence was gathered under."""
+    evidence: Evidence = field(default_factory=Evidence)
+    feed: Mapping[int, int] = field(default_factory=dict)
+    """How many documents of the feed have a score of each step."""
+    documents: int = 0
+    flagged: int = 0
+    alarm_since: str | None = None
+    """The batch with which the alarm began that still stands."""
+    seen: tuple[str, ...] = ()
+    """Checksums of the last batches: one that comes again is not counted twice."""
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether the alarm stands."""
+        return self.alarm_since is not None
+
+
+def model_key(detector: Detector) -> str:
+    """What identifies the p-values of a model; the rate in force does not change them."""
+    content = sha256()
+    for reference in (detector.document_reference, detector.word_reference):
+        content.update(reference.values.astype("<f8").tobytes())
+    return content.hexdigest()[:16]
 
 
 class Monitor:
@@ -133,3 +174,121 @@ class Monitor:
             alarm_since=(state.alarm_since or name) if evidence.is_alarm(self.false_alarm) else None,
             seen=(*state.seen, batch.digest),
         )
+
+
+def read_state(path: Path, detector: Detector, false_alarm: float) -> MonitorState:
+    """The state of an earlier run, or a new one where there is no file."""
+    fresh = MonitorState(model_key(detector), false_alarm)
+    try:
+        found = _parse(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return fresh
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path}: expected the state of a monitor, got something else: remove it or name another file") from None
+    if found.model != fresh.model:
+        raise InputError(
+            f"{path}: expected the state of this model, got that of another one: remove it or name another file for this model"
+        )
+    if found.false_alarm != false_alarm:
+        raise InputError(
+            f"{path}: expected a state kept for a false-alarm chance of {false_alarm:g}, got one for {found.false_alarm:g}: "
+            "give that chance, or another file"
+        )
+    return found
+
+
+def write_state(path: Path, state: MonitorState) -> None:
+    """Replace the file, whole or not at all."""
+    record = {"difa_monitor": FORMAT} | {name: getattr(state, name) for name in _PLAIN}
+    record["batches"] = state.evidence.batches
+    record["log_capital"] = [None if math.isinf(log) else log for log in state.evidence.logs]
+    record["seen"] = state.seen[-_REMEMBERED:]
+    with fresh_text(path) as file:
+        json.dump(record, file, indent=1)
+
+
+def _parse(record: dict[str, Any]) -> MonitorState:
+    logs = tuple(-math.inf if log is None else float(log) for log in record["log_capital"])
+    if record["difa_monitor"] != FORMAT or len(logs) != BETS or any(math.isnan(log) or log == math.inf for log in logs):
+        raise ValueError("not a state of this version")
+    feed = {int(step): count for step, count in record["feed"].items()}
+    counts = [record["batches"], record["documents"], record["flagged"], *feed.values()]
+    if any(not isinstance(count, int) or count < 0 for count in counts):
+        raise ValueError("not counts")
+    if not all(map(is_step, feed)) or sum(feed.values()) != record["documents"]:
+        raise ValueError("not the scores of these documents")
+    plain = {name: record[name] for name in _PLAIN}
+    if not isinstance(plain["model"], str) or not isinstance(plain["alarm_since"], str | None):
+        raise ValueError("not names")
+    plain |= {"false_alarm": float(plain["false_alarm"]), "feed": feed, "seen": tuple(map(str, record["seen"]))}
+    return MonitorState(evidence=Evidence(logs, record["batches"]), **plain)
+
+
+def batch_lines(report: BatchReport, threshold: float) -> list[str]:
+    """What there is to say of a batch, the figures first.
+
+    Args:
+        report: on the batch.
+        threshold: log10 of the evidence at which there is an alarm.
+    """
+    low, high = map(percent, report.interval)
+    more = " – more than promised" if report.interval[0] > report.bound else ""
+    lines = [
+        f"{visible(report.name)}: {report.flagged} of {report.documents} documents flagged, {percent(report.share)} "
+        f"(95 % interval {low} to {high}); promised {percent(report.promise)}, at most {percent(report.bound)}{more}"
+    ]
+    if report.more_unusual < _NAMED:
+        lines.append(f"  more unusual than normal text (chance {report.more_unusual:.1g})")
+    elif report.different < _NAMED:
+        lines.append(f"  unlike normal text, but not more unusual (chance {report.different:.1g})")
+    lines += [f"  {difference.sentence}" for difference in report.differences]
+    again = "; counted before, not again" if report.repeated else ""
+    lines.append(f"  evidence of a change so far: {odds(report.log10_evidence)}; alarm at {odds(threshold)}{again}")
+    return lines
+
+
+def verdict(monitor: Monitor) -> str:
+    """The last line: whether there is an alarm, and what that is worth."""
+    worth = f"chance of a false alarm, ever: {percent(monitor.false_alarm)}"
+    since = monitor.state.alarm_since
+    return f"no alarm ({worth})" if since is None else f"ALARM since {visible(since)}: the feed is no longer as before ({worth})"
+
+
+def odds(log10: float) -> str:
+    """Evidence as odds."""
+    return f"{10**log10:.2g} to 1" if log10 < 4 else f"10^{log10:.0f} to 1"
+
+
+def prometheus(reports: Sequence[BatchReport], monitor: Monitor, model: str, empty: int = 0) -> str:
+    """Figures of the last batch and of the running evidence, for a collector of text files.
+
+    Args:
+        reports: on the batches of this run.
+        monitor: with the running evidence.
+        model: its name.
+        empty: batches of this run without a document.
+    """
+    last, state = reports[-1], monitor.state
+    figures: list[tuple[str, str, str, float]] = [
+        ("documents_total", "counter", "Documents looked at.", state.documents),
+        ("flagged_total", "counter", "Documents flagged.", state.flagged),
+        ("batches_total", "counter", "Batches looked at.", state.evidence.batches),
+        ("empty_batches", "gauge", "Batches of the last run that had no documents.", empty),
+        ("batch_documents", "gauge", "Documents of the last batch that had any.", last.documents),
+        ("batch_flagged_share", "gauge", "Share of the last batch that is flagged.", last.share),
+        ("batch_flagged_share_low", "gauge", "Lower end of its 95 % interval.", last.interval[0]),
+        ("batch_flagged_share_high", "gauge", "Upper end of its 95 % interval.", last.interval[1]),
+        ("promised_share", "gauge", "Share of normal documents that may be flagged.", last.promise),
+        ("batch_chance", "gauge", "Chance that normal text looks as unusual as the last batch.", last.more_unusual),
+        ("evidence_log10", "gauge", "Running evidence of a change, log10 of the odds.", last.log10_evidence),
+        ("alarm_evidence_log10", "gauge", "Evidence at which there is an alarm.", monitor.threshold),
+        ("alarm", "gauge", "1 if there is an alarm, 0 otherwise.", state.is_alarm),
+    ]
+    label = model.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    lines = []
+    for name, kind, text, value in figures:
+        full = f"difa_monitor_{name}"
+        lines += [f"# HELP {full} {text}", f"# TYPE {full} {kind}", f'{full}{{model="{label}"}} {float(value)!r}']
+    return "\n".join(lines) + "\n"
