@@ -17,9 +17,9 @@ from difa.monitor.watch import Monitor
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
-    "errors", "document", "config", "parameters", "words", "storage", "knowledge", "runtime", "corpus", "encoders", "perturb",
+    "errors", "document", "config", "words", "storage", "knowledge", "runtime", "corpus", "encoders", "perturb",
     "views", "calibrate", "head", "fuse", "gates", "aggregate", "document_score", "feed", "learn", "detector", "fitting",
-    "decide", "storage.stored_settings", "storage.persist", "feedback", "on_hub", "estimator", "formats", "engines", "report",
+    "decide", "storage.stored_settings", "storage.persist", "estimator", "formats", "engines", "report",
     "monitor", "integrations", "baselines", "bench", "serve", "cli", "__main__",
 ]  # fmt: skip
 

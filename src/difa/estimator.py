@@ -6,13 +6,15 @@ The constructor stores its parameters untouched; fitted state ends in an undersc
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, is_dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,30 +22,30 @@ from numpy.typing import NDArray
 from difa import fitting
 from difa.calibrate import check_rate
 from difa.config import Config, check_seed
+from difa.corpus.allow import AllowList
 from difa.corpus.sample import enough_documents, sample_documents
 from difa.corpus.verdicts import read_verdicts
 from difa.decide import Rule, flag, flag_columns, rank
 from difa.decide.confidence import say_bound
-from difa.detector import C
+from difa.detector import C, Detector
 from difa.document import Document, Explanation, FloatArray, Reason, Result, Scored
 from difa.encoders import load_encoder
-from difa.errors import InputError, ModelError
+from difa.errors import ConfigError, InputError, ModelError, NotFittedError
 from difa.feed import NewText, choose
-from difa.feedback import Feedback
 from difa.fitting import LEAST_DOCUMENTS
 from difa.fitting.cross_fit import Report
+from difa.fitting.update import check_updatable, new_documents, update
 from difa.fuse import HEAD_REASON
-from difa.on_hub import OnHub
-from difa.parameters import Parameters
 from difa.views import check_views
 from difa.words import as_document, as_documents
 
 DEFAULT_MAX_WORDS = 200_000
 _SAMPLING = 1  # beside the seed: the draw of the sample must not be the draw of anything else
+_UPDATING = 3  # the same for the sample of an update
 _FEEDING = 4  # the same for the sample of a feed
 
 
-class DiFA(Feedback, OnHub, Parameters):
+class DiFA:
     """Detector of anomalous words and documents, learned from normal documents alone.
 
     Args:
@@ -286,7 +288,104 @@ class DiFA(Feedback, OnHub, Parameters):
         """The document score above which a document is flagged at `fpr`."""
         return self._fitted().document_reference.threshold(check_rate("fpr", self.fpr))
 
+    # What the user says is normal
+
+    @property
+    def allowed_(self) -> tuple[str, ...]:
+        """Words and phrases that are allowed for good, in alphabetical order."""
+        return self._fitted().allow.entries
+
+    def allow(self, words: Iterable[str]) -> Self:
+        """Call words, or phrases of several words, normal for good; `save` keeps them.
+
+        Such a word is never flagged and has the score 0; the score of its document is computed without it. Capitals make no
+        difference.
+        """
+        self.detector_ = self._fitted(words)
+        return self
+
+    def allowing(self, words: Iterable[str]) -> Self:
+        """The same model with more words allowed; this one stays as it is."""
+        other = object.__new__(type(self))  # `copy` would go by way of the stored form
+        other.__dict__.update(self.__dict__)
+        return other.allow(words)
+
+    def disallow(self, words: Iterable[str]) -> Self:
+        """Take back what `allow` said of these words."""
+        fitted = self._fitted()
+        self.detector_ = replace(fitted, allow=fitted.allow.minus(words))
+        return self
+
+    def update(self, texts: Iterable[Any]) -> Self:
+        """Take over further normal documents without training anew; `save` keeps them.
+
+        Their scores enter the references of p-values, and their words the counts and the neighbour bank, so that they and
+        documents like them score lower. They must be new: not those that the model was fitted on. Documents with a word that is
+        labelled as an anomaly are left out, and so are those of earlier updates.
+
+        Args:
+            texts: strings, word lists or `Document`s; any iterable, read once.
+        """
+        fitted = self._fitted()
+        check_updatable(fitted)
+        rng = np.random.default_rng([fitted.seed, _UPDATING, fitted.updates.times])
+        sample = sample_documents(as_documents(texts), self.max_words, rng)
+        normal = [document for document in sample.documents if document.words and not any(document.labels or ())]
+        if len(sample.documents) < sample.seen_documents:
+            warnings.warn(
+                f"{len(sample.documents)} of {sample.seen_documents} documents were taken, of {self.max_words} words at most: "
+                "a larger max_words takes more",
+                stacklevel=2,
+            )
+        if not normal:
+            raise InputError(f"expected normal documents with words, got none of {sample.seen_documents}: add normal text")
+        new = new_documents(fitted, normal)
+        if len(new) < len(normal):
+            warnings.warn(
+                f"{len(normal) - len(new)} of {len(normal)} documents are there already and were left out", stacklevel=2
+            )
+        if new:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            self.detector_ = update(fitted, new, max(self.max_words, LEAST_DOCUMENTS), now, rng)
+        return self
+
+    def _fitted(self, allow: Iterable[str] = ()) -> Detector:
+        """The fitted detector, with further words allowed."""
+        try:
+            fitted = self.detector_
+        except AttributeError:
+            raise NotFittedError("expected a fitted detector: call fit(texts) or DiFA.load(folder) first") from None
+        more = AllowList.of(allow)
+        return replace(fitted, allow=fitted.allow.plus(more.entries)) if more else fitted
+
+    def _warn_if_too_small(self, rate: float) -> None:
+        if why := self._fitted().document_reference.why_too_small(rate):
+            warnings.warn(why, stacklevel=3)
+
     # Habits of Python and scikit-learn
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        """The constructor's parameters with their defaults."""
+        return {name: p.default for name, p in inspect.signature(cls.__init__).parameters.items() if name != "self"}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's parameters."""
+        return {name: getattr(self, name) for name in self._defaults()}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters; all but `fpr` and `fdr` take effect with the next fit."""
+        names = self._defaults()
+        for name, value in parameters.items():
+            if name not in names:
+                raise ConfigError(f"unknown parameter {name!r}: expected one of {', '.join(names)}")
+            setattr(self, name, value)
+        return self
+
+    def _changed(self) -> str:
+        """The parameters that differ from their defaults, as the constructor is called with them."""
+        defaults = self._defaults()
+        return ", ".join(f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name])
 
     def __repr__(self) -> str:
         fitted = getattr(self, "detector_", None)
@@ -342,3 +441,40 @@ class DiFA(Feedback, OnHub, Parameters):
         model = cls(encoder=encoder.name, layer=encoder.layer, seed=fitted.seed, cache=cache, threads=threads, **parameters)
         model.detector_ = fitted
         return model
+
+    def save_to_hub(self, repo_id: str, *, private: bool = True, revision: str | None = None, token: str | None = None) -> str:
+        """Put the fitted model, with a card, into a repository of the Hugging Face hub; returns the commit's address.
+
+        Args:
+            repo_id: `owner/name`; the repository is made if there is none.
+            private: whether a new repository can be seen by its owner alone.
+            revision: branch to write to; None takes the main one.
+            token: access token; None takes the one that the hub's client has stored.
+        """
+        from difa.integrations.hub import push
+
+        return push(self, repo_id, private=private, revision=revision, token=token)
+
+    @classmethod
+    def from_hub(
+        cls,
+        repo_id: str,
+        *,
+        revision: str | None = None,
+        token: str | None = None,
+        cache: str | Path | None = None,
+        threads: int | None = None,
+    ) -> DiFA:
+        """A model from the Hugging Face hub, checked like any stranger's model folder.
+
+        Args:
+            repo_id: `owner/name`.
+            revision: commit, tag or branch; a commit makes sure that it is the same model every time.
+            token: as in `save_to_hub`.
+            cache: as in `load`.
+            threads: as in `load`.
+        """
+        from difa.integrations.hub import fetched
+
+        with fetched(repo_id, revision, token) as folder:
+            return cls.load(folder, cache=cache, threads=threads)
