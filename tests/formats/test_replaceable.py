@@ -11,7 +11,7 @@ from difa.formats.labelstudio_export import CONFIGURATION, write_tasks
 from difa.formats.replaceable import check_output
 from difa.formats.results import read_results
 from difa.monitor.watch import MonitorState, write_state
-from difa.report.page import report_html
+from difa.report.html import report_html
 from difa.report.summary import summarise
 
 OTHERS = {

@@ -18,8 +18,7 @@ from difa.formats.results import read_results
 from difa.formats.shape import Shape
 from difa.formats.table_output import write_results
 from difa.formats.write import from_json_line, to_json_line
-from difa.report.html import result_html
-from difa.report.page import report_html
+from difa.report.html import report_html, result_html
 from difa.report.summary import summarise
 from difa.words import from_text, split_words
 

@@ -8,8 +8,8 @@ import pytest
 from difa.document import Result, WordScore
 from difa.errors import InputError
 from difa.formats.write import to_json_line
-from difa.report.highlight import excerpt
-from difa.report.page import report_html
+from difa.report.html import report_html
+from difa.report.sentences import excerpt
 from difa.report.summary import Group, summarise
 from tests.commands import difa
 from tests.report.test_html import NASTY, Tags
@@ -90,8 +90,8 @@ def test_the_page_says_what_was_counted():
 def test_long_texts_are_cut_around_the_most_unusual_word():
     long = make(" ".join(["word"] * 400 + ["odd"] + ["word"] * 400), 0.01, ["odd"])
     part = excerpt(long, 100)
-    assert part.is_cut_before
-    assert part.is_cut_behind
+    assert part.before == "… "
+    assert part.after == " …"
     assert len(part.result.text) <= 100
     assert all(part.result.text[word.start : word.end] == word.text for word in part.result.words)
     assert "odd" in [word.text for word in part.result.words]

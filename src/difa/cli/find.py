@@ -130,7 +130,7 @@ def _write(out: Path, form: str, sources: Sequence[Source], results: Sequence[Re
 
 
 def _write_report(report: Path, model: DiFA, results: Sequence[Result], inputs: Sequence[str], most: int) -> None:
-    from difa.report.page import report_html
+    from difa.report.html import report_html
     from difa.report.summary import summarise
     from difa.storage.atomic import fresh_text
 

@@ -113,7 +113,7 @@ def _batches(watcher: Monitor, sources: list[Source], by: str | None, skip_bad: 
 
 def _show(reports: list[BatchReport], empty: list[str], watcher: Monitor, json: bool) -> None:
     from difa.monitor.watch import batch_lines, verdict
-    from difa.report.highlight import visible
+    from difa.report.sentences import visible
 
     if not json:
         for report in reports:

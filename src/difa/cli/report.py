@@ -34,7 +34,7 @@ def report(
     """Write a report on scored documents: one HTML file to send to others."""
     from difa.formats.replaceable import check_output
     from difa.formats.results import read_results, result_files
-    from difa.report.page import report_html
+    from difa.report.html import report_html
     from difa.report.summary import summarise
     from difa.storage.atomic import fresh_text
 

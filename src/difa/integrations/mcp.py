@@ -11,8 +11,7 @@ from difa import __version__
 from difa.document import Explanation
 from difa.errors import DifaError, MissingExtraError
 from difa.estimator import DiFA
-from difa.report.highlight import unusual_words
-from difa.report.sentences import explain_sentence, word_sentence
+from difa.report.sentences import explain_sentence, unusual_words, word_sentence
 
 MOST_CHARACTERS = 100_000
 _INSTRUCTIONS = (

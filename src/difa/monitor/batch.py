@@ -20,7 +20,7 @@ from difa.document import FloatArray, Result
 from difa.errors import InputError
 from difa.fuse import speak_of
 from difa.knowledge.letters import fold
-from difa.report.highlight import visible
+from difa.report.sentences import visible
 from difa.report.summary import value_of
 from difa.views.language import LanguageView
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from difa import __version__
-from difa.report.highlight import visible
+from difa.report.sentences import visible
 from difa.views.faults.kinds import KINDS
 
 UNUSUAL_WORD = "unusual word"

@@ -1,22 +1,27 @@
-"""A scored word, a document, or all documents -> what a person would say of them, in sentences.
+"""A scored word, a document, or all documents -> what a person would say of them, in sentences, and which words are shown how.
 
-Only what is rare is said: a view speaks if at most 1 normal word in 20 has as much of its evidence. With the reasons of an
-explanation the sentence says what was found; without them, what the view looks at. The words themselves stand beside each view.
+A word is highlighted by its p-value: nothing above 1 in 20, then deeper in four steps. Only what is rare is said: a view speaks
+if at most 1 normal word in 20 has as much of its evidence. With the reasons of an explanation the sentence says what was found;
+without them, what the view looks at. The words themselves stand beside each view.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from difa.decide import UNUSUAL
 from difa.document import IMPLIED, Explanation, Reason, Result, WordScore
 from difa.fuse import speak_of
-from difa.report.highlight import unusual_words, visible
 
 Reasons = Mapping[str, Sequence[Reason]]
 
+STEPS = (0.02, 0.005, 0.001, 0.0)
+"""Smallest p-value of each step of strength."""
+LONGEST = 700  # characters shown of a text
+_BREAKS = {"\n": "↵", "\r": " "}  # how line breaks are shown
 _RARE = -math.log(UNUSUAL)  # evidence from which a view is mentioned
 _SHARE = 0.2  # of a view's evidence, from which a reason is
 _CAUSES = 2  # said of a word at most
@@ -117,3 +122,44 @@ def _trait(result: Result) -> str:
     name, value = max(result.evidence.items(), key=lambda item: item[1], default=("", 0.0))
     phrase = speak_of(name.partition(":")[0]).document
     return f": {phrase}" if phrase and value >= _RARE else ""
+
+
+def strength_of(word: WordScore) -> int:
+    """0 for a word that is not highlighted, then 1 to 4."""
+    return 0 if word.p_value > UNUSUAL else 1 + next(step for step, lowest in enumerate(STEPS) if word.p_value >= lowest)
+
+
+def unusual_words(result: Result, most: int | None = None) -> list[int]:
+    """Positions of the words that are highlighted or flagged, the most unusual first."""
+    order = sorted(range(len(result.words)), key=lambda t: (result.words[t].p_value, -result.words[t].score))
+    return [t for t in order if result.words[t].is_anomaly or result.words[t].p_value <= UNUSUAL][:most]
+
+
+def visible(text: str) -> str:
+    """Control characters as visible ones, one for one: a text must not be able to steer what shows it."""
+    return "".join(c if c.isprintable() or c in "\t\u200d\ufe0f" else _BREAKS.get(c, "\ufffd") for c in text)
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A part of a result, as a result, and the dots for what stands before and behind it."""
+
+    result: Result
+    before: str = ""
+    after: str = ""
+
+
+def excerpt(result: Result, longest: int = LONGEST) -> Excerpt:
+    """The result itself if it is short; otherwise an excerpt of about `longest` characters, cut between words."""
+    if len(result.text) <= longest:
+        return Excerpt(result)
+    unusual = unusual_words(result, 1)
+    middle = result.words[unusual[0]].start if unusual else 0
+    start = max(0, min(middle - longest // 3, len(result.text) - longest))
+    end = start + longest
+    kept = [word for word in result.words if word.start >= start and word.end <= end]
+    if kept:
+        start, end = kept[0].start, kept[-1].end
+    words = tuple(replace(word, start=word.start - start, end=word.end - start) for word in kept)
+    part = replace(result, text=result.text[start:end], words=words)
+    return Excerpt(part, "… " if start > 0 else "", " …" if end < len(result.text) else "")

@@ -14,8 +14,16 @@ from rich.table import Table
 from rich.text import Text
 
 from difa.document import Explanation, Reason, Result, WordScore
-from difa.report.highlight import excerpt, strength_of, unusual_words, visible
-from difa.report.sentences import Reasons, document_sentence, explain_sentence, word_sentence
+from difa.report.sentences import (
+    Reasons,
+    document_sentence,
+    excerpt,
+    explain_sentence,
+    strength_of,
+    unusual_words,
+    visible,
+    word_sentence,
+)
 from difa.views import SILENT
 
 _SHADES = ("", "black on #fff3bf", "black on #ffd43b", "black on #ff922b", "white on #e03131")
@@ -49,11 +57,10 @@ def document_line(result: Result) -> Text:
 def found_document(place: int, result: Result, reasons: Sequence[Reasons]) -> RenderableType:
     """One of the most unusual documents: its place, its text around the most unusual word, and the reason."""
     part = excerpt(result, _SHORT)
-    before, after = ("… " if part.is_cut_before else ""), (" …" if part.is_cut_behind else "")
     mark = Text("▲ " if result.is_anomaly else "  ", style="bold red")
     head = Text.assemble(Text(f"{place:>3} ", style="dim"), mark, Text(f"p={result.p_value:<7.2g} ", style="dim"))
     head.append(Text(f"{visible(result.id)}  " if result.id else "", style="dim"))
-    line = Text.assemble(head, before, marked_text(part.result), after)
+    line = Text.assemble(head, part.before, marked_text(part.result), part.after)
     return Group(line, Text(f"      {visible(document_sentence(result, reasons))}", style="italic"))
 
 

@@ -21,7 +21,7 @@ from difa.corpus.allow import AllowList
 from difa.document import Explanation, Result
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
-from difa.report.highlight import visible
+from difa.report.sentences import visible
 from difa.runtime.stopping import Abandoned
 from difa.serve.batching import Job, Lane, Outcomes, cost_of
 from difa.serve.body import Refusal

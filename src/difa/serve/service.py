@@ -27,8 +27,7 @@ from difa.document import Document, Explanation, Reason, Result
 from difa.errors import DifaError, InputError
 from difa.formats.lines import kind_of, parse_record
 from difa.formats.tables import Columns
-from difa.report.highlight import unusual_words
-from difa.report.sentences import document_sentence, word_sentence
+from difa.report.sentences import document_sentence, unusual_words, word_sentence
 from difa.serve.batching import Job, cost_of
 from difa.serve.body import Allowance, JsonRequest, Reading, Refusal, off_loop, until_gone
 from difa.serve.counters import Counters
