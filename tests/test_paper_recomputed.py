@@ -150,13 +150,21 @@ def cosines(a, b):
     return (a * b).sum(axis=-1) / (np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1))
 
 
+def character_kind(character):
+    for kind in (str.isupper, str.isalpha, str.isdigit, str.isspace):
+        if kind(character):
+            return kind.__name__
+    return "mark"
+
+
 def surface(word):
     n, low = len(word), word.lower()
     letters, digits, spaces = (sum(map(kind, word)) for kind in (str.isalpha, str.isdigit, str.isspace))
     shares = np.array(list(Counter(low).values())) / len(low)
     consonants = [len(list(run)) for is_one, run in groupby(c.isalpha() and c not in VOWELS for c in low) if is_one]
     return [
-        *(n, digits / n, letters, sum(map(str.isupper, word)) / n, (n - letters - digits - spaces) / n),
+        *(n, digits / n, len(list(groupby(word, character_kind))) - 1),
+        *(sum(map(str.isupper, word)) / n, (n - letters - digits - spaces) / n),
         max(len(list(run)) for _, run in groupby(word)) / n if n > 1 else 0,
         len(set(low)) / n,
         -(shares * np.log2(shares)).sum(),

@@ -46,7 +46,7 @@ def test_scales_of_the_inputs_of_r():
 
 def test_shrinkage_and_encoder():
     full = Config.preset("full")
-    assert replace(full.form, letters="number") == PAPER.form, "but for the letters, the same in all presets"
+    assert replace(full.form, letters="changes") == PAPER.form, "but for the entry of letters, the same in all presets"
     assert full.encoder == PAPER.encoder, "the preset does not bring the paper's encoder"
     assert full.fusion.rule != "gates", "nothing is shrunk where nothing is learned"
     assert f"the correlations with {PAPER.form.shrinkage:g} of the identity" in PAGE

@@ -5,12 +5,12 @@ import pytest
 
 from difa.config import FormConfig
 from difa.document import Encoded
-from difa.views.form import SURFACE, FormView, context_statistics, describe, describe_surface
+from difa.views.form import CHANGES, SURFACE, FormView, context_statistics, describe, describe_surface
 from difa.views.form.context_statistics import CONTEXT, describe_context
 
 
 def surface(word):
-    return dict(zip(SURFACE, describe_surface(word), strict=True))
+    return dict(zip((*SURFACE, CHANGES), describe_surface(word), strict=True))
 
 
 def test_surface_by_hand():
@@ -26,8 +26,11 @@ def test_surface_by_hand():
             "character entropy": 1.5,
             "share of vowels among letters": 1 / 3,
             "longest run of consonants": 2,
+            CHANGES: 2,
         }
     )
+    assert surface("word")[CHANGES] == 0
+    assert surface("iPhone-7 now")[CHANGES] == 6
     assert surface("--")["share of punctuation"] == 1
     assert surface("not ok")["share of punctuation"] == 0
     assert set(surface("").values()) == {0.0}
@@ -69,6 +72,17 @@ def test_mahalanobis_by_hand(rng):
     covariance = centred.T @ centred / len(rows)
     expected = np.sqrt(np.einsum("ti,ij,tj->t", centred, np.linalg.pinv(covariance), centred))
     assert np.concatenate(view.raw(documents)) == pytest.approx(expected, rel=1e-3)
+
+
+def test_changes_leave_no_entry_that_the_others_imply(rng):
+    words = ["one", "Two", "three", "FOUR", "5", "66", "!", "...", "iPhone", "B2B", "e4", "twelve"]
+    documents = [encoded(words, rng) for _ in range(5)]
+
+    def least(letters):
+        return np.linalg.eigvalsh(np.corrcoef(describe(documents, FormConfig(letters=letters))[:, :10].T))[0]
+
+    assert least("share") < 1e-9
+    assert least("changes") > 1e-5
 
 
 def test_constant_and_collinear_entries_do_not_break_it(rng):

@@ -124,7 +124,7 @@ class Config:
             return replace(
                 config,
                 views=ViewsConfig(names=PAPER_VIEWS),
-                form=replace(config.form, letters="number"),
+                form=replace(config.form, letters="changes"),
                 calibration=replace(config.calibration, reference="in-sample", leave_out_outliers=False),
                 perturb=replace(config.perturb, kinds=PAPER_KINDS, documents=600, per_document=3, excerpt=0),
                 fusion=replace(config.fusion, rule="gates"),

@@ -17,7 +17,7 @@ FULL_VIEWS = ("language", "phrase", "tone", "critic", "form", "faults", "neighbo
 PAPER_VIEWS = ("semantic", "form")
 FAST_VIEWS = ("language", "phrase", "tone", "critic", "form", "faults")
 
-Letters = Literal["share", "number"]
+Letters = Literal["share", "changes"]
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,10 @@ class FormConfig:
     """Share of the identity mixed into the correlation matrix, so that collinear entries stay invertible. The same in all
     presets; the paper has none."""
     letters: Letters = "share"
-    """Whether letters count as a share of the word's characters, or by their `number`, as in the preset `paper`. Shares of
-    letters, digits and punctuation sum to one in normal words: Σ is singular, and the shrinkage decides what a space in a word
-    is worth. The paper asks for letters, not for their share. The other presets were settled with the share and keep it."""
+    """The third entry: the `share` of letters among the word's characters or, as in the preset `paper`, the number of `changes`
+    between small letters, capitals, digits and marks. Shares of letters, digits and punctuation sum to one in normal words: Σ is
+    singular, and the shrinkage decides what a space in a word is worth. The others imply the share of letters, so changes lose
+    nothing. The presets `full` and `fast` were settled with the share and keep it."""
     min_scale: float = 1e-2
     """Least standard deviation of an entry, so that one that is constant in normal text counts, but not without bound."""
 

@@ -52,7 +52,9 @@ def _kind(name: str) -> ReasonKind:
     return ReasonKind(name, f"{name}: {{value:.3g}}, normal {{mean:.2g}} ± {{scale:.2g}}", plain, _RANKS.get(plain, 70))
 
 
-_KINDS = {name: _kind(name) for entry in (*SURFACE, *CONTEXT, "number of letters") for name in (f"high {entry}", f"low {entry}")}
+CHANGES = "changes between small letters, capitals, digits and marks"
+"""Takes the place of the share of letters in the preset `paper`."""
+_KINDS = {name: _kind(name) for entry in (*SURFACE, *CONTEXT, CHANGES) for name in (f"high {entry}", f"low {entry}")}
 _LETTERS = SURFACE.index("share of letters")
 _VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœ")
 _TINY = 1e-9
@@ -135,7 +137,7 @@ class FormView:
         return np.where(np.isnan(descriptors), 0.0, descriptors - self.mean) / self.scale
 
     def _reason(self, entry: int, value: float, deviation: float, share: float) -> Reason:
-        name = f"{self.config.letters} of letters" if entry == _LETTERS else (SURFACE + CONTEXT)[entry]
+        name = CHANGES if entry == _LETTERS and self.config.letters == "changes" else (SURFACE + CONTEXT)[entry]
         kind = _KINDS[f"{'high' if deviation > 0 else 'low'} {name}"]
         values = {"value": float(value), "mean": float(self.mean[entry]), "scale": float(self.scale[entry])}
         return Reason(kind, values, share)
@@ -148,20 +150,21 @@ def _invert(correlation: FloatArray, shrinkage: float) -> FloatArray:
 
 def describe(documents: Sequence[Encoded], config: FormConfig) -> FloatArray:
     """The descriptors of all words: (T, 16), or (T, 10) without vectors; NaN where an entry does not exist."""
-    surface = _SURFACES.of(word for document in documents for word in document.words)
-    if config.letters == "number":
+    statistics = _SURFACES.of(word for document in documents for word in document.words)
+    surface = statistics[:, : len(SURFACE)]
+    if config.letters == "changes":
         surface = surface.copy()
-        surface[:, _LETTERS] *= surface[:, 0]  # a share times the length
+        surface[:, _LETTERS] = statistics[:, -1]
     if not any(document.vectors.shape[1] for document in documents):
         return surface
     return np.concatenate([surface, describe_context([document.vectors for document in documents], config.window)], axis=1)
 
 
 def describe_surface(word: str) -> tuple[float, ...]:
-    """Ten statistics of a word's characters, in the order of SURFACE."""
+    """Ten statistics of a word's characters, in the order of SURFACE, and CHANGES."""
     length = len(word)
     if length == 0:
-        return (0.0,) * len(SURFACE)
+        return (0.0,) * (len(SURFACE) + 1)
     letters = sum(map(str.isalpha, word))
     digits = sum(map(str.isdigit, word))
     spaces = sum(map(str.isspace, word))
@@ -178,10 +181,15 @@ def describe_surface(word: str) -> tuple[float, ...]:
         -sum(n / len(lowered) * math.log2(n / len(lowered)) for n in counts.values()),
         vowels / letters if letters else 0.0,
         float(_longest(character.isalpha() and character not in _VOWELS for character in lowered)),
+        float(len(list(groupby(word, _kind_of_character))) - 1),
     )
 
 
-_SURFACES = WordCache(describe_surface, len(SURFACE))
+def _kind_of_character(character: str) -> tuple[bool, bool, bool, bool]:
+    return character.isalpha(), character.isupper(), character.isdigit(), character.isspace()
+
+
+_SURFACES = WordCache(describe_surface, len(SURFACE) + 1)
 
 
 def _longest(flags: object) -> int:
