@@ -28,12 +28,24 @@ def test_letters_with_other_names_are_near_copies():
     assert group_copies(list(map(words, documents))).tolist() == [0, 1, 0]
 
 
-def test_short_texts_are_copies_only_if_all_words_are_the_same():
-    assert group_copies([["Great", "food", "here"], ["Great", "service", "here"], ["great", "food", "here"]]).tolist() == [
-        0,
-        1,
-        0,
+def test_short_texts_with_something_else_in_one_place_are_near_copies():
+    documents = [
+        "Call Anna back today.",
+        "call mr Brown back",
+        "Call PETER back today!",
+        "Call back today.",
+        "Call Peter back now.",
     ]
+    assert group_copies(list(map(words, documents))).tolist() == [0, 1, 0, 3, 4]
+
+
+def test_short_texts_do_not_chain():
+    chain = ["the food is good", "the food is great", "the tea is great", "the tea was great"]
+    assert group_copies([text.split() for text in chain]).tolist() == [0, 0, 2, 2]
+
+
+def test_two_words_are_too_few_for_a_template():
+    assert group_copies([["thank", "you"], ["love", "you"], ["Thank", "you", "!"]]).tolist() == [0, 1, 0]
 
 
 def test_texts_of_marks_are_told_apart():

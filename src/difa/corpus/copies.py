@@ -1,9 +1,10 @@
 """Documents -> groups of copies and near-copies, so that each content counts once.
 
-Two documents with the same words are copies: capitals, marks and numbers make no difference. Two longer ones that share most of
-their distinct words are near-copies, such as a letter with another name in it. They are found without comparing all pairs: each
-document has a signature of minima of random hashes (MinHash, Broder 1997), two signatures agree in about the share of words that
-the documents have in common, and only documents that agree in a whole band of their signatures are compared.
+Two documents with the same words are copies: capitals, marks and numbers make no difference. Near-copies are a template with
+something else filled in, such as a letter with another name. Short ones differ in one place. Longer ones share most of their
+distinct words. They are found without comparing all pairs: each document has a signature of minima of random hashes (MinHash,
+Broder 1997), two signatures agree in about the share of words that the documents have in common, and only documents that agree in
+a whole band of their signatures are compared.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from difa.document import IntArray
 from difa.knowledge.letters import fold
 
 _ALIKE = 0.6  # share of their distinct words that two near-copies have in common
-_LEAST_WORDS = 8  # fewer words are alike by chance: shorter documents are copies only if all words are the same
+_SHORT = 8  # documents of fewer words share many of them by chance: those must stand at the same places
+_LEAST_WORDS = 3  # of which all but one are the same; with two, "thank you" and "love you" would be near-copies
 _HASHES, _BAND = 96, 4  # of a signature, and of a band: a pair of near-copies shares a band in 19 of 20 cases
 _PRIME = (1 << 31) - 1
 _FEW_CONTENTS = 20  # with fewer groups, no document could be flagged at 5 %
@@ -38,16 +40,9 @@ def group_copies(documents: Sequence[Sequence[str]]) -> IntArray:
     words = [_plain_words(document) for document in documents]
     first: dict[tuple[str, ...], int] = {}
     of_content = np.array([first.setdefault(tuple(item), at) for at, item in enumerate(words)], dtype=np.int64)
-    long = [at for at in first.values() if len(words[at]) >= _LEAST_WORDS]
     parent = np.arange(len(documents))
-    signatures = _signatures([words[at] for at in long])
-    for band in range(0, _HASHES, _BAND):
-        leaders: dict[bytes, int] = {}
-        for row, key in enumerate(map(bytes, signatures[:, band : band + _BAND].copy())):
-            leader = leaders.setdefault(key, row)
-            one, other = _root(parent, long[leader]), _root(parent, long[row])
-            if one != other and (signatures[leader] == signatures[row]).mean() >= _ALIKE:
-                parent[max(one, other)] = min(one, other)
+    _join_short(parent, words, [at for at in first.values() if _LEAST_WORDS <= len(words[at]) < _SHORT])
+    _join_long(parent, words, [at for at in first.values() if len(words[at]) >= _SHORT])
     return np.array([_root(parent, at) for at in of_content.tolist()], dtype=np.int64)
 
 
@@ -61,6 +56,28 @@ def _plain_words(words: Sequence[str]) -> list[str]:
     """Words and numbers in lower case, all numbers the same; marks only where there is nothing else."""
     plain = ["0" if any(map(str.isdigit, word)) else fold(word) for word in words if any(map(str.isalnum, word))]
     return plain or list(words)
+
+
+def _join_short(parent: IntArray, words: Sequence[Sequence[str]], short: Sequence[int]) -> None:
+    """Give each document the first one that it differs from in one place; only one without a parent, so groups do not chain."""
+    leaders: dict[tuple[str | None, ...], int] = {}
+    for at in short:
+        patterns = [(*words[at][:place], None, *words[at][place + 1 :]) for place in range(len(words[at]))]
+        parent[at] = min((leaders[pattern] for pattern in patterns if pattern in leaders), default=at)
+        if parent[at] == at:
+            leaders |= dict.fromkeys(patterns, at)
+
+
+def _join_long(parent: IntArray, words: Sequence[Sequence[str]], long: Sequence[int]) -> None:
+    """Join documents whose signatures agree in a band and in most hashes."""
+    signatures = _signatures([words[at] for at in long])
+    for band in range(0, _HASHES, _BAND):
+        leaders: dict[bytes, int] = {}
+        for row, key in enumerate(map(bytes, signatures[:, band : band + _BAND].copy())):
+            leader = leaders.setdefault(key, row)
+            one, other = _root(parent, long[leader]), _root(parent, long[row])
+            if one != other and (signatures[leader] == signatures[row]).mean() >= _ALIKE:
+                parent[max(one, other)] = min(one, other)
 
 
 def _signatures(documents: Sequence[Sequence[str]]) -> IntArray:
