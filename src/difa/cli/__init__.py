@@ -6,29 +6,13 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from difa import __version__
-from difa.cli import (
-    allow,
-    bench,
-    check,
-    evaluate,
-    explain,
-    export,
-    find,
-    fit,
-    mcp,
-    monitor,
-    report,
-    score,
-    serve,
-    set_rate,
-    threshold,
-    update,
-)
+from difa.cli import allow, bench, change, check, evaluate, explain, find, fit, monitor, report, score, serve
 from difa.cli.options import say
 from difa.errors import DifaError
 
@@ -58,21 +42,27 @@ def options(
     """Options before the command."""
 
 
-app.command(epilog=find.EXAMPLES)(find.find)
-app.command(epilog=fit.EXAMPLES)(fit.fit)
-app.command(epilog=score.EXAMPLES)(score.score)
-app.command(epilog=explain.EXAMPLES)(explain.explain)
-app.command(epilog=check.EXAMPLES)(check.check)
-app.command(epilog=report.EXAMPLES)(report.report)
-app.command(epilog=evaluate.EXAMPLES)(evaluate.evaluate)
-app.command(epilog=serve.EXAMPLES)(serve.serve)
-app.command(epilog=mcp.EXAMPLES)(mcp.mcp)
-app.command(epilog=monitor.EXAMPLES)(monitor.monitor)
-app.command(epilog=threshold.EXAMPLES)(threshold.threshold)
-app.command("set", epilog=set_rate.EXAMPLES)(set_rate.set_)
-app.command(epilog=allow.EXAMPLES)(allow.allow)
-app.command(epilog=update.EXAMPLES)(update.update)
-app.add_typer(export.app)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "find": find.find,
+    "fit": fit.fit,
+    "score": score.score,
+    "explain": explain.explain,
+    "check": check.check,
+    "report": report.report,
+    "evaluate": evaluate.evaluate,
+    "serve": serve.serve,
+    "mcp": serve.mcp,
+    "monitor": monitor.monitor,
+    "threshold": evaluate.threshold,
+    "set": change.set_,
+    "allow": allow.allow,
+    "update": change.update,
+}
+_EXAMPLES = {"find": find.EXAMPLES, "fit": fit.EXAMPLES, "score": score.EXAMPLES, "allow": allow.EXAMPLES}
+for name, function in _COMMANDS.items():
+    app.command(name, epilog=getattr(function, "epilog", _EXAMPLES.get(name)))(function)
+report.export.command(epilog=vars(report.label_studio)["epilog"])(report.label_studio)
+app.add_typer(report.export)
 app.add_typer(bench.app)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import Allow, ModelFolder, Quiet, allowed_words, say
+from difa.cli.options import Allow, ModelFolder, Quiet, allowed_words, command, say
 from difa.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -22,21 +22,16 @@ if TYPE_CHECKING:
     from difa.formats.prose import Paragraph, Prose
     from difa.report.findings import Finding
 
-EXAMPLES = """Examples:
-
-difa check model README.md docs
-
-difa check model docs/*.md --diff main
-
-difa check model src --format github --per-thousand 0.5
-
-difa check model docs --format sarif > difa.sarif
-"""
-
 _NEAR = 3  # words from one flagged word to the next that is part of the same fault: the braces around a name
 _GIT_SECONDS = 60
 
 
+@command(
+    "difa check model README.md docs",
+    "difa check model docs/*.md --diff main",
+    "difa check model src --format github --per-thousand 0.5",
+    "difa check model docs --format sarif > difa.sarif",
+)
 def check(
     model: ModelFolder,
     files: Annotated[

@@ -66,8 +66,8 @@ def find(
     quiet: Quiet = False,
 ) -> None:
     """Find the new documents that do not belong among the normal ones. Learns from both, needs no labels."""
+    from difa.cli.options import Reading
     from difa.cli.progress import stages
-    from difa.cli.scoring import score_all
     from difa.errors import InputError
     from difa.estimator import DiFA
     from difa.formats.replaceable import check_output
@@ -89,7 +89,7 @@ def find(
         model.fit(stream_sources(known, skip_bad), feed=documents, report=progress)
     if keep is not None:
         model.save(keep)
-    results = score_all(model, documents, None, None, quiet)
+    results = Reading(quiet=quiet).score(model, documents)
     chosen = sorted(range(len(results)), key=lambda at: (results[at].p_value, -results[at].score))[: top or len(results)]
     _show(model, documents, results, chosen[: top or _SHOWN])
     if out is not None:

@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import (
-    Cache,
-    Force,
-    Fpr,
-    IdColumn,
-    InputFormat,
-    Inputs,
-    ModelFolder,
-    Quiet,
-    SkipBad,
-    TextColumn,
-    Threads,
-    columns_of,
-    find_inputs,
-    stream_sources,
-)
+from difa.cli.options import Force, Fpr, Inputs, Json, ModelFolder, ReadingIds, command, print_json
 
 if TYPE_CHECKING:
     from difa.formats.sources import Source
     from difa.monitor import BatchReport, Monitor
     from difa.monitor.batch import BatchCounts
 
-EXAMPLES = """Examples:
 
-difa monitor model monday.csv tuesday.csv
-
-difa monitor model may.csv --by day
-
-difa monitor model today.csv --state feed.json --prometheus /var/lib/node_exporter/difa.prom
-"""
-
-
+@command(
+    "difa monitor model monday.csv tuesday.csv",
+    "difa monitor model may.csv --by day",
+    "difa monitor model today.csv --state feed.json --prometheus /var/lib/node_exporter/difa.prom",
+)
 def monitor(
     model: ModelFolder,
     inputs: Inputs,
+    given: ReadingIds,
     by: Annotated[
         str | None,
         typer.Option(help="Split the input into batches by this column, or by `day`. Default: each file is a batch."),
@@ -53,20 +34,12 @@ def monitor(
         float, typer.Option(help="Probability of ever raising a false alarm while the feed is like the normal text.")
     ] = 0.05,
     prometheus: Annotated[Path | None, typer.Option(help="File for the figures as Prometheus text.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    json: Json = False,
     fpr: Fpr = None,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    input_format: InputFormat = None,
-    cache: Cache = None,
-    threads: Threads = None,
-    skip_bad: SkipBad = False,
     force: Force = False,
-    quiet: Quiet = False,
 ) -> None:
     """Check whether a feed is still like the normal text; exit code 1 on alarm."""
     from difa.calibrate import check_rate
-    from difa.estimator import DiFA
     from difa.formats.replaceable import check_output
     from difa.monitor import Monitor
     from difa.monitor.watch import prometheus as figures
@@ -74,14 +47,14 @@ def monitor(
     from difa.storage.atomic import fresh_text
 
     check_rate("--alarm", alarm)
-    sources = find_inputs(inputs, columns_of(text_column, id_column, input_format), quiet, skip_bad)
+    sources = given.sources(inputs)
     for path in filter(None, (state, prometheus)):  # known before the feed is scored, so that no verdict is lost
         is_read = path == state and not reset  # and then looked at
         check_output(path, [source.path for source in sources if not source.is_stdin], force or is_read)
-    fitted = DiFA.load(model, cache=cache, threads=threads)
+    fitted = given.load(model)
     known = read_state(state, fitted.detector_, alarm) if state is not None and not reset else None
     watcher = Monitor(fitted, fpr=fpr, false_alarm=alarm, state=known)
-    batches = _batches(watcher, sources, by, skip_bad, quiet)
+    batches = _batches(watcher, sources, by, given)
     empty = [] if by else [source.label for source in sources if source.label not in batches]
     reports = [watcher.judge(name, batch) for name, batch in batches.items()]
     if prometheus is not None:
@@ -93,16 +66,16 @@ def monitor(
     raise typer.Exit(1 if watcher.state.is_alarm else 0)
 
 
-def _batches(watcher: Monitor, sources: list[Source], by: str | None, skip_bad: bool, quiet: bool) -> dict[str, BatchCounts]:
+def _batches(watcher: Monitor, sources: list[Source], by: str | None, given: ReadingIds) -> dict[str, BatchCounts]:
     """The batches in their order: files as they were named, values of a column from low to high."""
     from difa.cli.progress import counter
     from difa.errors import InputError
     from difa.monitor.batch import BatchCounts, cut_batches, in_order
 
     found: dict[str, BatchCounts] = {}
-    with counter("look", None, quiet) as advance:
+    with counter("look", None, given.quiet) as advance:
         for source in sources:
-            results = watcher.score(stream_sources([source], skip_bad))
+            results = watcher.score(given.read([source]))
             for name, result in cut_batches(results, by, source.label):
                 found.setdefault(name, BatchCounts()).add(result)
                 advance(1)
@@ -132,4 +105,4 @@ def _show(reports: list[BatchReport], empty: list[str], watcher: Monitor, json: 
         "batches": [report.to_dict() for report in reports],
         "empty": empty,
     }
-    typer.echo(jsonlib.dumps(record, ensure_ascii=False, indent=2))
+    print_json(record)

@@ -1,17 +1,26 @@
-"""Arguments that several commands share."""
+"""Options that several commands share, each declared once, and what is done with them: documents are read, words allowed.
+
+A command takes a group of options as one parameter, such as `given: Reading`. `command` makes options of the group's fields, and
+keeps the examples for `--help`.
+"""
 
 from __future__ import annotations
 
+import inspect
+import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 if TYPE_CHECKING:
-    from difa.document import Document
+    from difa.document import Document, Result, Scored
+    from difa.estimator import DiFA
     from difa.formats.sources import Source
     from difa.formats.tables import Columns
 
@@ -22,7 +31,9 @@ Inputs = Annotated[
         "folders, patterns, or - for stdin."
     ),
 ]
+Scores = Annotated[list[str], typer.Argument(help="What `difa score` wrote: .jsonl, .parquet, compressed or not, or folders.")]
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder, as `difa fit --out` writes it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bars and no summary on stderr.")]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip lines that cannot be read, and list them on stderr.")]
 Fpr = Annotated[
@@ -52,27 +63,141 @@ Cache = Annotated[Path | None, typer.Option(help="Folder that stores word vector
 Threads = Annotated[int | None, typer.Option(help="Number of threads. Default: all cores.")]
 
 
-def allowed_words(given: list[str] | None) -> list[str]:
+@dataclass(frozen=True)
+class Reading:
+    """Options of commands that read documents and work with a model."""
+
+    text_column: TextColumn = None
+    input_format: InputFormat = None
+    cache: Cache = None
+    threads: Threads = None
+    skip_bad: SkipBad = False
+    quiet: Quiet = False
+
+    @property
+    def columns(self) -> Columns:
+        """The columns that were named, and what standard input holds."""
+        return columns_of(self.text_column, getattr(self, "id_column", None), self.input_format)
+
+    def sources(self, inputs: Sequence[str]) -> list[Source]:
+        """The files behind the inputs."""
+        return find_inputs(inputs, self.columns, self.quiet, self.skip_bad)
+
+    def other_sources(self, inputs: Sequence[str]) -> list[Source]:
+        """The files behind inputs beside the main ones: the columns that were named are meant only for tables among them."""
+        from difa.formats.packed import suffix_of
+
+        has_none = all(suffix_of(Path(name)) in (".jsonl", ".json", ".txt") for name in inputs)
+        columns = columns_of(None, None, self.input_format) if has_none else self.columns
+        return find_inputs(inputs, columns, self.quiet, self.skip_bad)
+
+    def read(
+        self, sources: Iterable[Source], wanted: Callable[[Source, Document], bool] = lambda source, document: True
+    ) -> Iterator[Document]:
+        """The documents that are wanted, one by one; skipped lines are named even when quiet, since something was left out."""
+        from difa.formats import bad_line, read_entries
+
+        files, skipped = list(sources), 0
+        for entry in read_entries(files):
+            if entry.bad is not None:
+                if not self.skip_bad:
+                    raise bad_line(entry.bad)
+                say(f"difa: skipped {entry.bad}")
+                skipped += 1
+            elif entry.document is not None and wanted(files[entry.position.file], entry.document):
+                yield entry.document
+        say_skipped(skipped)
+
+    def load(self, model: Path) -> DiFA:
+        """The model in a folder."""
+        from difa.estimator import DiFA
+
+        return DiFA.load(model, cache=self.cache, threads=self.threads)
+
+    def score(
+        self, model: DiFA, documents: Sequence[Document], fpr: float | None = None, fdr: float | None = None
+    ) -> list[Result]:
+        """Results in order, flagged all together; chunk by chunk, under a bar."""
+        from difa.cli.progress import counter
+        from difa.decide import flag_columns
+        from difa.runtime.prefetch import chunk_documents
+
+        rule = model.rule(fpr, fdr)
+        parts: list[Scored] = []
+        chunks = chunk_documents(documents)
+        with counter("score", len(documents), self.quiet) as advance:
+            for _, ranked in model.score_chunks(chunks, lambda: next(chunks, None)):
+                parts.append(ranked)
+                advance(len(ranked))
+        return [result for part in flag_columns(parts, rule) for result in part.results()]
+
+
+@dataclass(frozen=True)
+class ReadingIds(Reading):
+    """The same for commands to which ids matter."""
+
+    id_column: IdColumn = None
+
+
+def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make options of the fields of a command's groups, behind its own options, and keep examples for `--help`."""
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(function, include_extras=True)
+        parameters = [given.replace(annotation=hints[name]) for name, given in inspect.signature(function).parameters.items()]
+        groups: dict[str, Any] = {given.name: given.annotation for given in parameters if is_dataclass(given.annotation)}
+        shown = [given for given in parameters if given.name not in groups]
+        for group in groups.values():
+            shown += [
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=getattr(group, name), annotation=kind)
+                for name, kind in options_of(group).items()
+            ]
+
+        @wraps(function)
+        def call(**given: Any) -> None:
+            made = {name: group(**{option: given.pop(option) for option in options_of(group)}) for name, group in groups.items()}
+            function(**given, **made)
+
+        call.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        call.__annotations__ = {given.name: given.annotation for given in shown}
+        call.epilog = "\n\n".join(("Examples:", *examples))  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def options_of(group: type) -> dict[str, Any]:
+    """The fields of a group that are annotated as options, with their types."""
+    kinds = get_type_hints(group, include_extras=True)
+    return {field.name: kinds[field.name] for field in fields(group) if hasattr(kinds[field.name], "__metadata__")}
+
+
+def allowed_words(given: Sequence[str] | None) -> list[str]:
     """Words and phrases from what was given: each itself, or the lines of a file; - is standard input."""
     from difa.errors import InputError
-    from difa.formats.stdin import unreadable
 
     words: list[str] = []
     for name in given or ():
-        path = Path(name)
-        if name != "-" and not os.path.isfile(name):  # unlike Path, it takes no offence at words too long for a name
-            if path.suffix.lower() == ".txt" or os.path.isdir(name):
-                raise InputError(f"{name}: expected a word, or a file of words, one a line, found no such file")
+        if name == "-" or os.path.isfile(name):  # unlike Path, it takes no offence at words too long for a name
+            words += [line.strip() for line in read_text(name).splitlines() if line.strip()]
+        elif Path(name).suffix.lower() == ".txt" or os.path.isdir(name):
+            raise InputError(f"{name}: expected a word, or a file of words, one a line, found no such file")
+        else:
             words.append(name)
-            continue
-        try:
-            content = (sys.stdin.buffer.read() if name == "-" else path.read_bytes()).decode("utf-8-sig")
-        except OSError as error:
-            raise unreadable(error) if name == "-" else InputError(f"{name}: cannot be read: {error.strerror}") from None
-        except UnicodeDecodeError as error:
-            raise InputError(f"{name}: expected UTF-8 text, got something else at byte {error.start}") from None
-        words += [line.strip() for line in content.splitlines() if line.strip()]
     return words
+
+
+def read_text(name: str) -> str:
+    """The text of a file, or of standard input for -."""
+    from difa.errors import InputError
+    from difa.formats.stdin import unreadable
+
+    try:
+        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8-sig")
+    except OSError as error:
+        raise unreadable(error) if name == "-" else InputError(f"{name}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: expected UTF-8 text, got something else at byte {error.start}") from None
 
 
 def say(message: str, quiet: bool = False) -> None:
@@ -86,7 +211,12 @@ def escaped(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def find_inputs(inputs: list[str], columns: Columns, quiet: bool = False, skip_bad: bool = False) -> list[Source]:
+def print_json(record: Any) -> None:
+    """An object on standard output, to be read by people and programs."""
+    typer.echo(json.dumps(record, ensure_ascii=False, indent=2))
+
+
+def find_inputs(inputs: Sequence[str], columns: Columns, quiet: bool = False, skip_bad: bool = False) -> list[Source]:
     """The files behind the inputs; a text column that was guessed is named."""
     from difa.formats.sources import find_sources
 
@@ -102,37 +232,6 @@ def columns_of(text: str | None, id: str | None, stdin: str | None = None) -> Co
     from difa.formats.tables import Columns
 
     return Columns(text, id, stdin)
-
-
-def columns_for(inputs: Sequence[str], columns: Columns) -> Columns:
-    """The columns that were named, for inputs that may be tables; JSON lines and exports have no use for them."""
-    from difa.formats.packed import suffix_of
-
-    has_none = all(suffix_of(Path(name)) in (".jsonl", ".json", ".txt") for name in inputs)
-    return columns_of(None, None, columns.stdin) if has_none else columns
-
-
-def stream_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool = False) -> Iterator[Document]:
-    """All documents of the inputs, one by one; skipped lines are named even when quiet, since something was left out."""
-    yield from stream_sources(find_inputs(inputs, columns, quiet, skip_bad), skip_bad)
-
-
-def stream_sources(
-    sources: Sequence[Source], skip_bad: bool, wanted: Callable[[Source, Document], bool] = lambda source, document: True
-) -> Iterator[Document]:
-    """The same from files that were looked up before; of their documents those that are wanted."""
-    from difa.formats import bad_line, read_entries
-
-    skipped = 0
-    for entry in read_entries(sources):
-        if entry.bad is not None:
-            if not skip_bad:
-                raise bad_line(entry.bad)
-            say(f"difa: skipped {entry.bad}")
-            skipped += 1
-        elif entry.document is not None and wanted(sources[entry.position.file], entry.document):
-            yield entry.document
-    say_skipped(skipped)
 
 
 def say_skipped(count: int) -> None:
@@ -160,6 +259,19 @@ def say_empty(count: int, quiet: bool) -> None:
         say(f"difa: {what} no text: score 0, not flagged", quiet)
 
 
-def read_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool = False) -> list[Document]:
-    """All documents of the inputs at once."""
-    return list(stream_all(inputs, skip_bad, columns, quiet))
+def columns_for(inputs: Sequence[str], columns: Columns) -> Columns:
+    """The columns that were named, for inputs that may be tables; JSON lines and exports have no use for them."""
+    from difa.formats.packed import suffix_of
+
+    has_none = all(suffix_of(Path(name)) in (".jsonl", ".json", ".txt") for name in inputs)
+    return columns_of(None, None, columns.stdin) if has_none else columns
+
+
+def stream_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool = False) -> Iterator[Document]:
+    """All documents of the inputs, one by one."""
+    return Reading(skip_bad=skip_bad).read(find_inputs(inputs, columns, quiet, skip_bad))
+
+
+def stream_sources(sources: Sequence[Source], skip_bad: bool) -> Iterator[Document]:
+    """The same from files that were looked up before."""
+    return Reading(skip_bad=skip_bad).read(sources)

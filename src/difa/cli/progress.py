@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from difa.cli.options import say
 
@@ -13,14 +13,21 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
+def _bar(*columns: Any, quiet: bool, **options: Any) -> Progress:
+    """A bar on stderr: texts are columns, and those of Rich go by their names."""
+    from rich import progress
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    made = [progress.TextColumn(column) if "Column" not in column else getattr(progress, column)() for column in columns]
+    return progress.Progress(*made, console=console, **{"disable": quiet or not console.is_terminal, **options})
+
+
 @contextmanager
 def stages(quiet: bool) -> Iterator[Callable[[str, float], None]]:
-    """A bar per stage, for work that reports (stage, share done)."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description:<22}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn())
-    progress = Progress(*columns, console=Console(stderr=True), disable=quiet)
+    """A bar per stage, for work that reports (stage, share done); also where there is no terminal, once it has ended."""
+    columns = ("{task.description:<22}", "BarColumn", "{task.percentage:>3.0f}%", "TimeElapsedColumn")
+    progress = _bar(*columns, quiet=quiet, disable=quiet)
     tasks: dict[str, TaskID] = {}
 
     def report(stage: str, share: float) -> None:
@@ -39,12 +46,7 @@ def stages(quiet: bool) -> Iterator[Callable[[str, float], None]]:
 @contextmanager
 def counter(what: str, total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
     """A bar that counts, with the time left where the end is known."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as progress:
+    with _bar(what, "BarColumn", "MofNCompleteColumn", "TimeRemainingColumn", quiet=quiet, transient=True) as progress:
         task = progress.add_task(what, total=total)
         yield lambda count: progress.advance(task, count)
 
@@ -73,38 +75,25 @@ class Stream:
 @contextmanager
 def stream(quiet: bool) -> Iterator[Stream]:
     """A bar for documents that are read while they are scored."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    numbers = TextColumn("{task.fields[documents]} documents {task.fields[speed]}")
-    columns = (TextColumn("score"), BarColumn(), numbers, TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as progress:
+    numbers = "{task.fields[documents]} documents {task.fields[speed]}"
+    with _bar("score", "BarColumn", numbers, "TimeRemainingColumn", quiet=quiet, transient=True) as progress:
         yield Stream(progress)
 
 
 @contextmanager
 def cells(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """A bar over the cells of a benchmark, with the one under way; a line each where there is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    progress = Progress(*columns, console=console, disable=quiet or not console.is_terminal)
+    progress = _bar("BarColumn", "MofNCompleteColumn", "TimeElapsedColumn", "{task.description}", quiet=quiet)
     task: TaskID | None = None
 
     def report(label: str, done: int, total: int) -> None:
         nonlocal task
-        if quiet:
-            return
-        if not console.is_terminal:
-            console.print(f"{done}/{total} {label}", highlight=False, soft_wrap=True)
-            return
-        if task is None:
+        if not quiet and progress.disable:
+            progress.console.print(f"{done}/{total} {label}", highlight=False, soft_wrap=True)
+        elif not quiet:
             progress.start()
-            task = progress.add_task(label, total=total)
-        progress.update(task, description=label, completed=done)
+            task = progress.add_task(label, total=total) if task is None else task
+            progress.update(task, description=label, completed=done)
 
     try:
         yield report

@@ -1,26 +1,27 @@
-"""`difa report`: scores -> one HTML file for a colleague."""
+"""Scores -> what others read: `difa report` writes one HTML file for a colleague, `difa export` tasks for Label Studio."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import Force, Quiet, say
+from difa.cli.options import Force, Quiet, Scores, command, say
 
-EXAMPLES = """Examples:
+if TYPE_CHECKING:
+    from difa.document import Result
 
-difa report scores.jsonl --out report.html
-
-difa report scores.parquet --out report.html --by day --by country --title "Reviews of May"
-"""
+export = typer.Typer(name="export", help="Export scores for other tools.", no_args_is_help=True)
 
 
+@command(
+    "difa report scores.jsonl --out report.html",
+    'difa report scores.parquet --out report.html --by day --by country --title "Reviews of May"',
+)
 def report(
-    scores: Annotated[
-        list[str], typer.Argument(help="What `difa score` wrote: .jsonl, .parquet, compressed or not, or folders.")
-    ],
+    scores: Scores,
     out: Annotated[Path, typer.Option(help="HTML file to write.")],
     by: Annotated[
         list[str] | None,
@@ -43,3 +44,43 @@ def report(
     with fresh_text(out) as file:
         file.write(report_html(summary, title, scores))
     say(f"{summary.all.flagged} of {summary.all.documents} documents flagged, written to {out}", quiet)
+
+
+@command(
+    "difa export label-studio scores.jsonl --out tasks.json --config labelling.xml",
+    "difa export label-studio scores.jsonl --out tasks.json --only-flagged --model-version reviews-3",
+)
+def label_studio(
+    scores: Scores,
+    out: Annotated[Path, typer.Option(help="File of tasks, for import into Label Studio.")],
+    config: Annotated[Path | None, typer.Option(help="File for the labelling configuration (XML).")] = None,
+    model_version: Annotated[str | None, typer.Option(help="Model version to show. Default: the version of difa.")] = None,
+    only_flagged: Annotated[bool, typer.Option("--only-flagged", help="Leave out documents that are not flagged.")] = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write tasks for Label Studio, with the flagged words already marked."""
+    from difa import __version__
+    from difa.formats.labelstudio_export import CONFIGURATION, write_tasks
+    from difa.formats.replaceable import check_output
+    from difa.formats.results import read_results, result_files
+    from difa.report.sentences import word_sentence
+    from difa.storage.atomic import fresh_text
+
+    for written in filter(None, (out, config)):
+        check_output(written, result_files(scores), force)
+    count = 0
+
+    def results() -> Iterator[Result]:
+        nonlocal count
+        for result in read_results(scores):
+            if result.is_anomaly or not only_flagged:
+                count += 1
+                yield result
+
+    with fresh_text(out) as file:
+        file.writelines(write_tasks(results(), model_version or f"difa {__version__}", word_sentence))
+    if config is not None:
+        with fresh_text(config) as file:
+            file.write(CONFIGURATION)
+    say(f"{count} tasks written to {out}" + (f", configuration to {config}" if config else ""), quiet)

@@ -63,7 +63,7 @@ class Settings:
             if field.name in ("host", "api_key", "verdicts"):
                 continue
             least = 0 if field.name in ("batch_wait", "port") else 1
-            is_whole = field.type == "int"
+            is_whole = isinstance(field.default, int)
             if isinstance(value, bool) or not isinstance(value, int if is_whole else (int, float)) or not value >= least:
                 raise ConfigError(f"{field.name}: expected a number of at least {least}, got {value!r}")
             if not is_whole and not (math.isfinite(value) and value <= _LONGEST):
