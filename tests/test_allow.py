@@ -255,3 +255,17 @@ def test_an_entry_without_end_is_refused():
 def test_a_phrase_too_long_for_a_file_name_is_a_phrase():
     phrase = "we hold these truths " * 20
     assert allowed_words([phrase]) == [phrase]
+
+
+@pytest.mark.parametrize("entry", [r"LK-\d+", "LK-*", "[A-Z]+", "(?i)lk", ".*", "a{3}", "^LK"])
+def test_what_looks_like_a_pattern_is_said_so(entry, fast_large, tmp_path, difa):
+    fast_large.save(tmp_path / "model")
+    said = difa("allow", tmp_path / "model", entry)
+    assert "looks like a pattern" in said.stderr
+    assert "like a pattern" not in difa("allow", tmp_path / "model", entry, "--remove").stderr
+
+
+def test_plain_words_are_no_patterns(fast_large, tmp_path, difa):
+    fast_large.save(tmp_path / "model")
+    said = difa("allow", tmp_path / "model", "C++", "F***", "$5", "U.S.", "what?", "(sic)", "New York")
+    assert "like a pattern" not in said.stderr

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from difa.aggregate import aggregate
 from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
 from difa.corpus.allow import AllowList
+from difa.corpus.ignore import Noise, noise_of
 from difa.document import Document, Encoded, FloatArray, IntArray, Scored, Word, split_by
 from difa.document_score import DocumentScore, describe, trait_names
 from difa.encoders import Encoder
@@ -101,6 +102,11 @@ class Detector:
     """The same in words."""
 
     @property
+    def noise(self) -> Noise:
+        """Finds the words that are ignored."""
+        return noise_of(self.config.ignore)
+
+    @property
     def has_threads(self) -> bool:
         """Whether it may use more than one core; without vectors there is nothing that threads could do side by side."""
         return self.encoder.spec.dimension > 0 and (self.threads or core_count()) > 1
@@ -137,7 +143,13 @@ class Detector:
     def name_faults(self, document: Document) -> dict[int, str]:
         """The faults of a document that have a name, by the positions of their words."""
         view = next((view for view in self.views if isinstance(view, FaultsView)), None)
-        return view.name_faults([word.text for word in document.words]) if view else {}
+        kept = self.noise.kept(document)
+        found = view.name_faults([document.words[at].text for at in kept]) if view else {}
+        return {kept[position]: kind for position, kind in found.items()}
+
+    def encode(self, documents: Sequence[Document]) -> list[Encoded]:
+        """The words that are not ignored, with their vectors."""
+        return self.encoder.encode(list(self.noise.strip(documents)))
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores, chunk by chunk."""
@@ -155,7 +167,7 @@ class Detector:
         """
 
         def encode(chunk: C) -> list[Encoded]:
-            return self.encoder.encode(chunk.documents)
+            return self.encode(chunk.documents)
 
         with closing(prefetch(encode, chunks, ready if self.has_threads else None)) as encoded:
             for chunk, vectors in encoded:
@@ -173,7 +185,12 @@ class Detector:
         return [DocumentScores(*part) for part in zip(words, scored.document_scores.tolist(), strict=True)]
 
     def score_chunk(self, documents: Sequence[Document], encoded: Sequence[Encoded]) -> Scored:
-        """Vectors -> raw evidence -> tail evidence -> word scores -> document scores."""
+        """Vectors -> raw evidence -> tail evidence -> word scores -> document scores.
+
+        Args:
+            documents: with all their words.
+            encoded: the same without the words that are ignored, as `encode` gives them.
+        """
         names = self.evidence_names, tuple(self.traits)
         if not encoded:
             words, none = np.zeros((0, len(names[0]))), np.zeros((0, len(names[1])))
@@ -192,7 +209,17 @@ class Detector:
         # A document is scored as one that does not have the words that are allowed; what they do to their neighbours stays.
         counts = [int(kept.sum()) for kept in split_by(lengths, others)] if self.allow else lengths
         scores, traits = self._judge(fused[others], evidence[others], counts, folds)
-        return Scored(documents, *names, evidence, np.where(others, fused, 0.0), allowed, traits, scores)
+        scored = Scored(documents, *names, evidence, np.where(others, fused, 0.0), allowed, traits, scores)
+        return self._with_ignored(scored) if self.noise else scored
+
+    def _with_ignored(self, scored: Scored) -> Scored:
+        """The columns of the words that are not ignored -> those of all words: ignored ones have no evidence."""
+        starts = scored.starts
+        kept = [start + at for start, document in zip(starts, scored.documents, strict=False) for at in self.noise.kept(document)]
+        evidence, word_scores = np.zeros((starts[-1], scored.evidence.shape[1])), np.zeros(starts[-1])
+        allowed = np.ones(starts[-1], bool)
+        evidence[kept], word_scores[kept], allowed[kept] = scored.evidence, scored.word_scores, scored.allowed
+        return replace(scored, evidence=evidence, word_scores=word_scores, allowed=allowed)
 
     def _folds(self, documents: Sequence[Encoded]) -> IntArray:
         """The fold of each document, by its words; all the same where nothing was taught."""

@@ -23,6 +23,7 @@ from difa import fitting
 from difa.calibrate import check_rate
 from difa.config import Config, check_seed
 from difa.corpus.allow import AllowList
+from difa.corpus.ignore import noise_of
 from difa.corpus.sample import enough_documents, sample_documents
 from difa.corpus.verdicts import read_verdicts
 from difa.decide import Rule, flag, flag_columns, rank
@@ -113,7 +114,8 @@ class DiFA:
             check_rate("fdr", self.fdr)
         seed = check_seed(self.seed)
         rng = np.random.default_rng([seed, _SAMPLING])
-        sample = enough_documents(as_documents(texts), self.max_words, LEAST_DOCUMENTS, rng)
+        strip = noise_of(config.ignore).strip
+        sample = enough_documents(strip(as_documents(texts)), self.max_words, LEAST_DOCUMENTS, rng)
         new = self._new_text(sample.documents, feed, verdicts, config) if feed is not None or verdicts is not None else None
         encoder = load_encoder(config.encoder, self.cache)
         fitted = fitting.fit(sample.documents, config, seed, encoder, report or (lambda stage, share: None), new)
@@ -132,9 +134,10 @@ class DiFA:
         self, normal: Sequence[Document], feed: Iterable[Any] | None, verdicts: Iterable[Any] | None, config: Config
     ) -> NewText:
         """What may be learned from; a feed that cannot teach is said so in a warning."""
-        judged = [] if verdicts is None else read_verdicts(as_documents(verdicts))
+        strip = noise_of(config.ignore).strip
+        judged = [] if verdicts is None else read_verdicts(strip(as_documents(verdicts)))
         rng = np.random.default_rng([check_seed(self.seed), _FEEDING])
-        sample = sample_documents(as_documents(feed if feed is not None else ()), self.max_words, rng)
+        sample = sample_documents(strip(as_documents(feed if feed is not None else ())), self.max_words, rng)
         new, why = choose(normal, sample.documents, judged, config.feed)
         fitting.check_teachable(config, new)
         if feed is not None and not sample.seen_documents:
@@ -262,14 +265,16 @@ class DiFA:
     def explain_unflagged(self, text: Any, *, allow: Iterable[str] = ()) -> Explanation:
         """The same without flags."""
         fitted, document = self._fitted(allow), as_document(text)
-        encoded = fitted.encoder.encode([document])
+        encoded = fitted.encode([document])
         by_view = {view.name: view.explain(encoded[0]) for view in fitted.views}
         for name in fitted.evidence_names[len(fitted.views) :]:
-            by_view[name] = [[Reason(HEAD_REASON, {}, 1.0)] for _ in document.words]
-        reasons = tuple({name: tuple(lists[t]) for name, lists in by_view.items()} for t in range(len(document.words)))
+            by_view[name] = [[Reason(HEAD_REASON, {}, 1.0)] for _ in encoded[0].words]
+        reasons: list[dict[str, tuple[Reason, ...]]] = [dict.fromkeys(by_view, ()) for _ in document.words]
+        for t, position in enumerate(fitted.noise.kept(document)):
+            reasons[position] = {name: tuple(lists[t]) for name, lists in by_view.items()}
         learned = tuple(fitted.lessons.sentences()) if fitted.lessons else ()
         (result,) = rank(fitted, fitted.score_chunk([document], encoded)).results()
-        return Explanation(result, reasons, learned=learned)
+        return Explanation(result, tuple(reasons), learned=learned)
 
     # Fitted state
 
@@ -329,7 +334,7 @@ class DiFA:
         fitted = self._fitted()
         check_updatable(fitted)
         rng = np.random.default_rng([fitted.seed, _UPDATING, fitted.updates.times])
-        sample = sample_documents(as_documents(texts), self.max_words, rng)
+        sample = sample_documents(fitted.noise.strip(as_documents(texts)), self.max_words, rng)
         normal = [document for document in sample.documents if document.words and not any(document.labels or ())]
         if len(sample.documents) < sample.seen_documents:
             warnings.warn(

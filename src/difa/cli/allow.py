@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from typing import Annotated
@@ -10,6 +11,8 @@ import typer
 
 from difa.cli.options import ModelFolder, Quiet, allowed_words, escaped, say
 
+# Signs of a regular expression, or of a wildcard.
+_PATTERN = re.compile(r"\\[a-zA-Z.]|\[[^]]+\]|\(\?|[.)\]][*+]|^\^|[\w)]\$$|[\w-]\*$|^\*\w|\{\d+,?\d*\}")
 EXAMPLES = """Examples:
 
 difa allow model product-names.txt
@@ -43,6 +46,8 @@ def allow(
     before = now = DiFA.load(model).detector_.allow
     if given:
         before, now = set_allowed(model, lambda stored: stored.minus(given) if remove else stored.plus(given))
+    if like := next((word for word in given if not remove and _PATTERN.search(word)), None):
+        say(f"difa: {like!r} looks like a pattern, but is allowed as it stands: difa fit --ignore-pattern takes patterns", quiet)
     if words:
         count = abs(len(now.entries) - len(before.entries))
         say(f"{model}: {count} {'removed' if remove else 'added'}, {len(now.entries)} words and phrases allowed", quiet)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.fit import PresetName, preset_of
+from difa.cli.fit import Ignore, IgnorePattern, PresetName, preset_of, settings_of
 from difa.cli.options import (
     Cache,
     Force,
@@ -55,6 +55,8 @@ def find(
     ] = None,
     fpr: Annotated[float, typer.Option(help="Share of normal documents that may be flagged.")] = 0.05,
     preset: PresetName = None,
+    ignore: Ignore = None,
+    ignore_pattern: IgnorePattern = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     format: Annotated[str | None, typer.Option(help="Format of --out, if its name does not say it.")] = None,
     text_column: TextColumn = None,
@@ -84,7 +86,8 @@ def find(
     documents = list(stream_sources(sources, skip_bad))
     if not any(document.words for document in documents):
         raise InputError(f"{new}: expected new documents with words, got none: check the file")
-    model = DiFA(preset or preset_of(None), fpr=fpr, seed=seed, cache=cache, threads=threads)
+    stages_ = settings_of((), ignore, ignore_pattern)
+    model = DiFA(preset or preset_of(None), fpr=fpr, seed=seed, stages=stages_, cache=cache, threads=threads)
     with stages(quiet) as progress:
         model.fit(stream_sources(known, skip_bad), feed=documents, report=progress)
     if keep is not None:

@@ -37,6 +37,20 @@ PresetName = Annotated[
         "another). If the packages of full are missing: fast."
     ),
 ]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KINDS",
+        help="Noise to leave out, with commas between: url, email, number, path, hash, handle, code. Such words have no score.",
+    ),
+]
+IgnorePattern = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="REGEX",
+        help="Leave out words that this regular expression (RE2) matches between two blanks; can be repeated.",
+    ),
+]
 EXAMPLES = """Examples:
 
 difa fit normal.txt --out model
@@ -50,6 +64,8 @@ difa fit reviews.csv --text-column body --out model
 difa fit texts/ more.jsonl --out model --seed 7
 
 difa fit normal.txt --out model --preset fast
+
+difa fit normal.txt --out model --ignore url,number --ignore-pattern 'LK-\\d+'
 
 difa fit normal.txt --out model --encoder bert-base-uncased --preset paper
 
@@ -78,6 +94,8 @@ def fit(
     ] = 0.01,
     seed: Annotated[int, typer.Option(help="Random seed. The same seed and data give the same model on the same machine.")] = 0,
     max_words: Annotated[int, typer.Option(help="Maximum words to fit on; a larger corpus is sampled uniformly.")] = 200_000,
+    ignore: Ignore = None,
+    ignore_pattern: IgnorePattern = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="STAGE.KEY=VALUE", help="Change one setting of the preset; can be repeated."),
@@ -104,7 +122,7 @@ def fit(
         layer=layer,
         fpr=fpr,
         seed=seed,
-        stages=settings_of(set_ or ()),
+        stages=settings_of(set_ or (), ignore, ignore_pattern),
         cache=cache,
         threads=threads,
         max_words=max_words,
@@ -136,11 +154,16 @@ def preset_of(encoder: str | None) -> str:
     return "fast"
 
 
-def settings_of(changes: Sequence[str]) -> dict[str, dict[str, Any]] | None:
-    """Settings by stage from `stage.key=value`; values are JSON; anything else is a string."""
+def settings_of(
+    changes: Sequence[str] = (), ignore: Sequence[str] | None = None, patterns: Sequence[str] | None = None
+) -> dict[str, dict[str, Any]] | None:
+    """Settings by stage from `stage.key=value`, whose values are JSON or else strings, and from what is to be ignored."""
     from difa.errors import ConfigError
 
     stages: dict[str, dict[str, Any]] = {}
+    if ignore or patterns:
+        kinds = [kind.strip() for given in ignore or () for kind in given.split(",") if kind.strip()]
+        stages["ignore"] = {"kinds": tuple(kinds), "patterns": tuple(patterns or ())}
     for change in changes:
         path, equals, text = change.partition("=")
         stage, dot, key = path.strip().partition(".")

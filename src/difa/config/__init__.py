@@ -35,6 +35,7 @@ from difa.config.views import (
     CriticConfig,
     EncoderConfig,
     FormConfig,
+    IgnoreConfig,
     LanguageConfig,
     NeighbourConfig,
     PrivacyConfig,
@@ -61,6 +62,7 @@ __all__ = [
     "FeedConfig",
     "FormConfig",
     "FusionConfig",
+    "IgnoreConfig",
     "LanguageConfig",
     "LearnConfig",
     "NeighbourConfig",
@@ -83,6 +85,7 @@ _OLD_KEYS = {("calibration", "trim"): "leave_out_outliers"}  # names that older 
 class Config:
     """All stages, in the order in which data passes through them."""
 
+    ignore: IgnoreConfig = field(default_factory=IgnoreConfig)
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     views: ViewsConfig = field(default_factory=ViewsConfig)
     language: LanguageConfig = field(default_factory=LanguageConfig)

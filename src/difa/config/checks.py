@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from numbers import Integral
+from typing import Any
 
 from difa.errors import ConfigError
+
+_LONGEST_PATTERN = 1_000
 
 
 def check(condition: bool, stage: object, name: str, expected: str) -> None:
@@ -29,6 +32,21 @@ def number(stage: object, name: str, low: float, high: float = math.inf, *, abov
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     bound = f"{'above' if above else 'of at least'} {low:g}" + ("" if high == math.inf else f" and at most {high:g}")
     check(is_number and (value > low if above else value >= low) and value <= high, stage, name, f"a number {bound}")
+
+
+def compile_pattern(pattern: str) -> Any:
+    """A regular expression for RE2, which needs time in proportion to what it reads; raises `ConfigError`."""
+    import re2
+
+    if len(pattern) > _LONGEST_PATTERN:
+        raise ConfigError(f"pattern to ignore: expected at most {_LONGEST_PATTERN:,} characters, got {len(pattern):,}")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except (re2.error, UnicodeError) as error:
+        why = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
+        raise ConfigError(f"pattern to ignore: expected a regular expression of RE2, got {pattern!r} ({why})") from None
 
 
 def check_seed(seed: object) -> int:

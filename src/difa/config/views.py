@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from difa.config.checks import check, check_threads, number, whole
+from difa.config.checks import check, check_threads, compile_pattern, number, whole
 
 DEFAULT_ENCODER = "minilm"
 NO_ENCODER = "none"
@@ -16,6 +16,9 @@ VIEW_NAMES = ("language", "phrase", "tone", "critic", "form", "faults", "neighbo
 FULL_VIEWS = ("language", "phrase", "tone", "critic", "form", "faults", "neighbour")
 PAPER_VIEWS = ("semantic", "form")
 FAST_VIEWS = ("language", "phrase", "tone", "critic", "form", "faults")
+
+NOISE_KINDS = ("url", "email", "number", "path", "hash", "handle", "code")
+"""What can be ignored by name: each has its pattern in `difa.corpus.ignore`."""
 
 Letters = Literal["share", "changes"]
 
@@ -183,6 +186,30 @@ class NeighbourConfig:
 
     def __post_init__(self) -> None:
         whole(self, "bank", 1)
+
+
+@dataclass(frozen=True)
+class IgnoreConfig:
+    """Noise that is left out of all texts, when fitting and when scoring: its words have the score 0."""
+
+    kinds: tuple[str, ...] = ()
+    """Some of url, email, number, path, hash, handle and code."""
+    patterns: tuple[str, ...] = ()
+    """Regular expressions in the syntax of RE2, looked for in each run of characters between blanks. A word within a match is
+    ignored."""
+
+    def __post_init__(self) -> None:
+        for name in ("kinds", "patterns"):
+            given = getattr(self, name)
+            is_list = isinstance(given, (list, tuple)) and all(isinstance(item, str) for item in given)
+            check(is_list, self, name, "a list of strings")
+            object.__setattr__(self, name, tuple(dict.fromkeys(given)))
+        check(set(self.kinds) <= set(NOISE_KINDS), self, "kinds", f"some of {', '.join(NOISE_KINDS)}")
+        for pattern in self.patterns:
+            compile_pattern(pattern)
+
+    def __str__(self) -> str:
+        return ", ".join((*self.kinds, *(f"`{pattern}`" for pattern in self.patterns)))
 
 
 @dataclass(frozen=True)

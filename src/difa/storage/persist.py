@@ -214,6 +214,7 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         *([f"| counted once | {detector.copies} copies and near-copies of other documents |"] if detector.copies else []),
         *([f"| learned from | {detector.lessons.extent} |"] if detector.lessons else []),
         *([f"| updated | {detector.updates} |"] if detector.updates.times else []),
+        *([f"| ignored | {_cell(detector.config.ignore)} |"] if detector.noise else []),
         f"| language | {_language(detector)} |",
         f"| seed | {detector.seed} |",
         f"| smallest document p-value | {reference.least_p:.2g} |",
@@ -231,6 +232,11 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         *_credits(detector),
     ]
     return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    """Text within a table of Markdown."""
+    return str(value).replace("|", "\\|")
 
 
 def _knowledge(detector: Detector) -> list[str]:

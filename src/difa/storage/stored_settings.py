@@ -68,7 +68,7 @@ class Stored:
 def check_scores(detector: Detector) -> None:
     """Score and explain a short text: parts that do not fit together are found now and not in the first document."""
     documents = [from_text(_PROBE), from_text("")]
-    encoded = detector.encoder.encode(documents)
+    encoded = detector.encode(documents)
     scored = rank(detector, detector.score_chunk(documents, encoded))
     if not all(np.isfinite(values).all() for values in (scored.word_scores, scored.evidence, scored.document_scores)):
         raise ValueError("a short text has scores that are no numbers")
