@@ -19,7 +19,7 @@ SOURCE = Path(difa.__file__).parent
 ORDER = [
     "errors", "document", "config", "words", "storage", "knowledge", "runtime", "corpus", "encoders", "perturb",
     "views", "calibrate", "head", "fuse", "gates", "aggregate", "document_score", "feed", "learn", "detector", "fitting",
-    "decide", "storage.stored_settings", "storage.persist", "estimator", "formats", "engines", "report",
+    "decide", "storage.persist", "estimator", "formats", "engines", "report",
     "monitor", "integrations", "baselines", "bench", "serve", "cli", "__main__",
 ]  # fmt: skip
 

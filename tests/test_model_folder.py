@@ -23,7 +23,7 @@ from difa.storage.model_folder import (
     unique_keys,
     write_config,
 )
-from difa.storage.stored_settings import Stored
+from difa.storage.persist import Stored
 
 TEXTS = ["Where is my xkcdqwrtplk order?", "Thank you.", ""]
 ODD = [None, True, -1, 0, 10**30, 1.5, "", "x" * 3000, "../../etc", "\x1b[31m\n\x00", [], [[]], {}, {"a": 1}, [1, "a", None]]

@@ -5,8 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from difa.runtime.prefetch import MOST_DOCUMENTS, MOST_WORDS, chunk_documents, cut_chunks, prefetch
-from difa.runtime.stopping import Abandoned, check_wanted, while_wanted
+from difa.runtime.parallel import (
+    MOST_DOCUMENTS,
+    MOST_WORDS,
+    Cancelled,
+    cancellable,
+    check_cancelled,
+    chunk_documents,
+    cut_chunks,
+    prefetch,
+)
 from difa.words import from_text, from_tokens
 from tests import HANG
 
@@ -76,13 +84,13 @@ def test_what_is_there_goes_out_before_more_is_waited_for():
 
 @pytest.mark.parametrize("side_by_side", [False, True])
 def test_who_gives_up_the_work_gives_up_what_is_done_ahead(side_by_side):
-    with while_wanted(lambda: False), pytest.raises(Abandoned):
-        list(prefetched(lambda n: check_wanted(), [1, 2], side_by_side))
+    with cancellable(lambda: False), pytest.raises(Cancelled):
+        list(prefetched(lambda n: check_cancelled(), [1, 2], side_by_side))
 
 
 @pytest.mark.parametrize("large", ["a" * (20 << 10), ["a" * (10 << 10), {"b": ["c" * (10 << 10)]}], [None] * (5 << 9)])
 def test_large_columns_are_held_for_few_documents_at_a_time(monkeypatch, large):
-    monkeypatch.setattr("difa.runtime.prefetch._COLUMN_WORD", 16)
+    monkeypatch.setattr("difa.runtime.parallel._COLUMN_WORD", 16)
     documents = [replace(from_text("one word"), columns={"n": 1, "large": large}) for _ in range(10)]
     assert [len(chunk.documents) for chunk in chunk_documents(documents)] == [3, 3, 3, 1]
     small = [replace(from_text("one word"), columns={"n": 1, "small": "a" * 100}) for _ in range(10)]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from difa.storage import scratch
-from difa.storage.scratch import scratch_file, scratch_folder
+from difa.storage import atomic
+from difa.storage.atomic import scratch_file, scratch_folder
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def test_a_file_has_no_name_and_can_be_read_as_often_as_wanted(place):
 
 
 def test_a_file_has_a_name_where_the_system_needs_one(place, monkeypatch):
-    monkeypatch.setattr(scratch, "_PROCESSES", place / "nowhere")
+    monkeypatch.setattr(atomic, "_PROCESSES", place / "nowhere")
     with scratch_file() as (file, path):
         file.write(b"one")
         file.flush()
@@ -62,11 +62,11 @@ def test_the_folder_of_a_killed_process_is_removed_by_the_next(place):
 
 
 def test_what_is_not_ours_stays(place):
-    (place / f"{scratch._PREFIX}abcdefgh.tmpx").mkdir()
+    (place / f"{atomic._PREFIX}abcdefgh.tmpx").mkdir()
     (place / "difa.another.abcdefgh.tmp").mkdir()
     (place / "mine").mkdir()
-    (place / f"{scratch._PREFIX}abcdefgh.tmp").symlink_to(place / "mine")
-    (place / f"{scratch._PREFIX}abcdefg1.tmp").write_text("a file")
+    (place / f"{atomic._PREFIX}abcdefgh.tmp").symlink_to(place / "mine")
+    (place / f"{atomic._PREFIX}abcdefg1.tmp").write_text("a file")
     before = sorted(place.iterdir())
     with scratch_folder():
         pass

@@ -29,7 +29,7 @@ from fault_ways import REFUSED, TRACE, give_up_rights, in_child, kill_after, kil
 from difa import DiFA
 from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import DifaError
-from difa.runtime import prefetch as chunks
+from difa.runtime import parallel as chunks
 
 CORPUS = Path(__file__).parent.parent / "examples/support/normal.txt"
 Run = Callable[[Path], object]

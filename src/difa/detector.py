@@ -24,9 +24,7 @@ from difa.fuse import Taught, fold_of, prior_score
 from difa.gates import gate
 from difa.head import Inputs
 from difa.learn import Heads
-from difa.runtime.prefetch import HasDocuments, chunk_documents, prefetch
-from difa.runtime.stopping import check_wanted
-from difa.runtime.threads import core_count
+from difa.runtime.parallel import HasDocuments, check_cancelled, chunk_documents, core_count, prefetch
 from difa.views import View
 from difa.views.critic import CriticView
 from difa.views.critic.statistics import NEIGHBOURS
@@ -272,7 +270,7 @@ def look(views: Sequence[View], documents: Sequence[Encoded], threads: int | Non
         described = critic.statistics.describe(documents)
 
     def seen_by(view: View) -> list[FloatArray]:
-        check_wanted()
+        check_cancelled()
         return critic.judge(documents, described) if critic is not None and view is critic else view.raw(documents)
 
     if (threads or core_count()) > 1 and sum(map(len, documents)) >= _ENOUGH_WORDS:

@@ -16,7 +16,7 @@ import numpy as np
 from difa import aggregate, gates
 from difa.config import Config
 from difa.document import FloatArray
-from difa.runtime.threads import one_torch_thread
+from difa.runtime.parallel import one_torch_thread
 
 BATCH_DOCUMENTS = 64
 """Normal documents in a step at most, and as many pseudo-anomalous ones."""

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from difa.config import EncoderConfig
-from difa.encoders import load_encoder, source
-from difa.encoders.cache import CachedEncoder
+from difa.encoders import CachedEncoder, convert, load_encoder
 from difa.errors import EncoderError
 from difa.words import from_text, from_tokens
 
@@ -27,7 +26,7 @@ WORDS = ["Could", "you", "please", "check", "the", "oeidjhksiwewiwj", "delivery"
 
 
 def test_vectors_agree_with_the_reference_implementation(encoder):
-    folder = source.find(EncoderConfig()).folder
+    folder = convert.find(EncoderConfig()).folder
     got = encoder.encode([from_tokens(WORDS)])[0].vectors
     assert got.shape == (len(WORDS), 384)
     assert np.abs(got - reference_vectors(folder, 4, WORDS)).max() < 1e-4
@@ -77,11 +76,11 @@ def test_words_without_subwords_still_get_a_vector(encoder):
 
 
 def test_damaged_embedded_weights_are_refused(tmp_path, monkeypatch):
-    folder = source.find(EncoderConfig()).folder
+    folder = convert.find(EncoderConfig()).folder
     for file in ("config.json", "tokenizer.json"):
         shutil.copy(folder / file, tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"something else")
-    monkeypatch.setattr(source, "_embedded_folder", lambda: tmp_path)
+    monkeypatch.setattr(convert, "_embedded_folder", lambda: tmp_path)
     with pytest.raises(EncoderError, match="expected sha256 53aa51172d14"):
         load_encoder(EncoderConfig())
 

@@ -10,7 +10,7 @@ import pytest
 from difa import DiFA
 from difa.config import EncoderConfig
 from difa.encoders import load_encoder
-from difa.encoders.source import find
+from difa.encoders.convert import find
 from difa.errors import EncoderError, ModelError
 from difa.storage.model_folder import read_config, write_config
 from difa.words import from_text

@@ -10,8 +10,7 @@ import pytest
 
 from difa.cli.options import escaped
 from difa.document import Document, Word
-from difa.encoders import NoEncoder
-from difa.encoders.cache import CachedEncoder
+from difa.encoders import CachedEncoder, NoEncoder
 from difa.errors import EncoderError, InputError
 from difa.storage.atomic import fresh_text
 from tests import HANG

@@ -24,7 +24,7 @@ def noted(monkeypatch):
     """Runs are noted as often as possible."""
     monkeypatch.setattr(output, "_FIRST_NOTE", 0.0)
     monkeypatch.setattr(output, "_NOTE_SHARE", 1)
-    monkeypatch.setattr("difa.runtime.prefetch.MOST_DOCUMENTS", 50)
+    monkeypatch.setattr("difa.runtime.parallel.MOST_DOCUMENTS", 50)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import ConfigError, InputError
 from difa.formats import Entry, Position
 from difa.formats.write import from_json_line, to_json_line
-from difa.runtime.prefetch import MOST_DOCUMENTS, MOST_WORDS
+from difa.runtime.parallel import MOST_DOCUMENTS, MOST_WORDS
 from tests import HANG
 from tests.commands import command, difa, here
 

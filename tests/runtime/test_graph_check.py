@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from difa.errors import ModelError
-from difa.runtime.graph_check import refuse_unsafe
+from difa.runtime.graphs import refuse_unsafe
 
 onnx = pytest.importorskip("onnx")
 from google.protobuf.message import DecodeError  # noqa: E402

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from difa.detector import look
-from difa.runtime.session import GraphRunner, session
-from difa.runtime.stopping import Abandoned, while_wanted
+from difa.runtime.graphs import GraphRunner, session
+from difa.runtime.parallel import Cancelled, cancellable
 from difa.words import from_text
 from tests import HANG
 
@@ -58,7 +58,7 @@ def test_another_caller_need_not_wait_for_all_batches_of_the_first():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_work_that_is_no_longer_wanted_ends_between_two_batches(threads):
     done = []
-    with pytest.raises(Abandoned), while_wanted(lambda: len(done) < 5):
+    with pytest.raises(Cancelled), cancellable(lambda: len(done) < 5):
         list(Runner(threads).each(done.append, range(1000)))
     assert 5 <= len(done) <= 5 + threads + 1
     assert len(list(Runner(threads).each(done.append, range(10)))) == 10, "only in that block"
@@ -69,6 +69,6 @@ def test_views_are_given_up_like_the_rest(quick_model, corpus):
     assert len(document.words) > 512, "enough for threads"
     encoded = quick_model.detector_.encoder.encode([document])
     asked = []
-    with pytest.raises(Abandoned), while_wanted(lambda: asked.append(1)):
+    with pytest.raises(Cancelled), cancellable(lambda: asked.append(1)):
         look(quick_model.detector_.views, encoded, 2)
     assert asked

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from difa.runtime import threads
-from difa.runtime.threads import core_count
+from difa.runtime import parallel
+from difa.runtime.parallel import core_count
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_the_tightest_quota_of_the_control_groups(tmp_path, files, own, expected
         (groups / name).write_text(content + "\n")
     membership = tmp_path / "cgroup"
     membership.write_text(f"1:name=old:/x\n0::{own}\n")
-    assert threads.group_quota(groups, membership) == expected
+    assert parallel.group_quota(groups, membership) == expected
 
 
 def test_the_usual_variable_is_honoured_up_to_the_cores_there_are(monkeypatch):
@@ -39,7 +39,7 @@ def test_the_usual_variable_is_honoured_up_to_the_cores_there_are(monkeypatch):
 
 def test_cores_that_the_process_is_bound_to():
     code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
-    code += "from difa.runtime.threads import core_count; print(core_count())"
+    code += "from difa.runtime.parallel import core_count; print(core_count())"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "1"
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from difa.runtime.stopping import check_wanted
+from difa.runtime.parallel import check_cancelled
 from difa.serve.batching import FairQueue, Job, Lane
 
 
@@ -126,7 +126,7 @@ def test_work_ends_at_its_next_step_when_everybody_has_gone():
             begun.append([job.document for job in jobs])
             try:
                 while True:
-                    check_wanted()
+                    check_cancelled()
                     time.sleep(0.001)
             finally:
                 ended.append([job.document for job in jobs])

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from difa.document import Encoded
-from difa.views.critic import CriticView
+from difa.views.critic import CriticView, Network, network_tensors, restore_networks, train
 from difa.views.critic.counts import DocumentCounts, shape_of
-from difa.views.critic.network import Network, network_tensors, restore_networks, train
 from difa.views.critic.statistics import STATISTICS, Statistics, spelling_of
 
 TEXTS = ["the parcel came on friday", "the parcel was late", "the brattice is on the left", "we like the parcel"]

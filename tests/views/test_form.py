@@ -5,8 +5,8 @@ import pytest
 
 from difa.config import FormConfig
 from difa.document import Encoded
-from difa.views.form import CHANGES, SURFACE, FormView, context_statistics, describe, describe_surface
-from difa.views.form.context_statistics import CONTEXT, describe_context
+from difa.views import form
+from difa.views.form import CHANGES, CONTEXT, SURFACE, FormView, describe, describe_context, describe_surface
 
 
 def surface(word):
@@ -112,13 +112,13 @@ def test_long_documents_are_looked_at_in_blocks(monkeypatch, rng):
     vectors = rng.normal(size=(50, 8)).astype(np.float32)
     whole = describe_context([vectors], 2)
     for block in (1, 2, 7, 49, 50):
-        monkeypatch.setattr(context_statistics, "_BLOCK", block)
+        monkeypatch.setattr(form, "_BLOCK", block)
         assert np.array_equal(describe_context([vectors], 2), whole, equal_nan=True)
 
 
 @pytest.mark.parametrize("group", [1, 6, 20, 4096])
 def test_context_ends_with_the_document(monkeypatch, rng, group):
-    monkeypatch.setattr(context_statistics, "_GROUP", group)
+    monkeypatch.setattr(form, "_GROUP", group)
     documents = [rng.normal(size=(length, 24)).astype(np.float32) for length in (0, 5, 1, 2, 0, 3, 17, 1)]
     alone = [describe_context([vectors], 3) for vectors in documents]
     assert np.array_equal(describe_context(documents, 3), np.concatenate(alone), equal_nan=True)

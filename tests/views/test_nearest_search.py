@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from difa.views.neighbour.nearest_search import LARGE, NearestSearch
+from difa.views.neighbour import LARGE, NearestSearch
 
 
 def compared_one_by_one(bank, vectors):

@@ -6,8 +6,7 @@ from difa.config import SemanticConfig
 from difa.document import Encoded
 from difa.views.semantic import SemanticView
 from difa.views.semantic import train as training
-from difa.views.semantic.network import SemanticNetwork, attention_bias
-from difa.views.semantic.train import ROUND, to_graph, train, train_network
+from difa.views.semantic.train import ROUND, SemanticNetwork, attention_bias, to_graph, train, train_network
 
 pytestmark = pytest.mark.slow  # trains and exports networks
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from difa.bench.store import digest_of
 from difa.document import Document
-from difa.encoders.source import sha256_of
+from difa.encoders.convert import sha256_of
 from difa.errors import InputError, MissingExtraError
 from difa.formats import read_documents
 

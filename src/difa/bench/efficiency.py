@@ -30,7 +30,7 @@ from difa.bench.store import Record, fingerprint_of
 from difa.bench.tables_studies import efficiency_markdown
 from difa.document import Document, FloatArray
 from difa.errors import DifaError
-from difa.runtime.threads import core_count
+from difa.runtime.parallel import core_count
 from difa.words import from_tokens
 
 

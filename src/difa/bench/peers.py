@@ -20,7 +20,7 @@ from difa.bench.split import Split
 from difa.bench.store import fingerprint_of
 from difa.config import EncoderConfig
 from difa.document import Document, FloatArray
-from difa.encoders.source import find
+from difa.encoders.convert import find
 from difa.errors import MissingExtraError
 
 

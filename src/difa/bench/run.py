@@ -18,8 +18,7 @@ from difa.bench.methods import Workbench
 from difa.bench.store import Cell, Record, Store
 from difa.bench.tables import figures_frame
 from difa.errors import MissingExtraError
-from difa.storage.atomic import fresh_text
-from difa.storage.scratch import scratch_folder
+from difa.storage.atomic import fresh_text, scratch_folder
 
 COMMANDS = ("table", "ablation", "efficiency", "contamination", "sparsity", "feed", "layers")
 """Commands whose records have figures of words and documents."""

@@ -35,10 +35,10 @@ from difa.bench.split import split
 from difa.bench.store import Record, fingerprint_of
 from difa.bench.tables import markdown
 from difa.config import EncoderConfig
-from difa.encoders.source import find
+from difa.encoders.convert import find
 from difa.estimator import DiFA
-from difa.runtime.threads import core_count
-from difa.storage.scratch import scratch_folder
+from difa.runtime.parallel import core_count
+from difa.storage.atomic import scratch_folder
 
 _MIB = 1024
 _OF_MANY = ("fast", "counting")  # parts that have many times the documents

@@ -23,7 +23,7 @@ from difa.bench.split import Split
 from difa.config import EncoderConfig
 from difa.document import Document, Encoded, FloatArray, IntArray, Reason, columns_of
 from difa.encoders import Encoder, EncoderSpec, Progress
-from difa.encoders.source import find
+from difa.encoders.convert import find
 from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import DifaError
 from difa.estimator import DiFA

@@ -28,7 +28,7 @@ from difa.bench.tables_studies import best_layer, layers_markdown
 from difa.config import ERROR_KINDS, Config, EncoderConfig, PerturbConfig
 from difa.document import Document, Encoded
 from difa.encoders import EncoderSpec, Progress
-from difa.encoders.source import find
+from difa.encoders.convert import find
 from difa.knowledge.wordlist import find_language
 from difa.perturb import make_pseudo_anomalies
 from difa.words import from_tokens

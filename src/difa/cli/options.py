@@ -120,7 +120,7 @@ class Reading:
         """Results in order, flagged all together; chunk by chunk, under a bar."""
         from difa.cli.progress import counter
         from difa.decide import flag_columns
-        from difa.runtime.prefetch import chunk_documents
+        from difa.runtime.parallel import chunk_documents
 
         rule = model.rule(fpr, fdr)
         parts: list[Scored] = []

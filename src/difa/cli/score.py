@@ -172,7 +172,7 @@ def _score_here(fitted: DiFA, job: Job, quiet: bool) -> int:
 @contextmanager
 def _to_stdout(out: Path | None, is_lines: bool) -> Iterator[Path | None]:
     """Where the results go; a table without a file is made aside, and printed when it is complete."""
-    from difa.storage.scratch import scratch_folder
+    from difa.storage.atomic import scratch_folder
 
     if out is not None or is_lines:
         yield out

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difa.errors import InputError
-from difa.runtime.stopping import check_wanted
+from difa.runtime.parallel import check_cancelled
 from difa.words import check_unicode, split_words
 
 _LONGEST = 1_000  # characters of an entry: they bound the work on a word of a document
@@ -66,7 +66,7 @@ class AllowList:
         steps, ends = self._phrases
         for at in range(len(folded) if steps else 0):
             if at % _TURN == 0:
-                check_wanted()
+                check_cancelled()
             state, end = 0, at
             for place in range(at, len(folded)):
                 state = steps.get((state, folded[place]), -1)

@@ -1,21 +1,25 @@
 """Words -> vectors: one vector per word, max-pooled over its subwords, at a chosen hidden layer.
 
-`source` finds an encoder's folder, `convert` cuts it at its layer and writes it as ONNX, `onnx` runs it, `cache` keeps vectors on
-disk. Nothing here but `convert` needs torch or transformers, once per encoder and layer.
+`convert` finds an encoder's folder, cuts it at its layer and writes it as ONNX, `onnx` runs it; on request vectors
+are kept on disk. Nothing here but `convert` needs torch or transformers, once per encoder and layer.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 
 from difa.config import NO_ENCODER, EncoderConfig
 from difa.document import Document, Encoded
-from difa.errors import ModelError
+from difa.errors import EncoderError, ModelError
+from difa.storage.atomic import fresh_file
 
 LONGEST_WORD = 1000
 """Characters of a word that an encoder reads, so that one word cannot cost more than a page of text; the views see all of it."""
@@ -87,23 +91,19 @@ def load_encoder(config: EncoderConfig, cache: str | Path | None = None) -> Enco
     """The encoder that the settings name, exported if this is its first use; with a vector cache on request."""
     if config.name == NO_ENCODER:
         return NoEncoder()
-    from difa.encoders.convert import exported
+    from difa.encoders.convert import exported, find
     from difa.encoders.onnx import OnnxEncoder
-    from difa.encoders.source import find
 
     return with_cache(OnnxEncoder(exported(find(config)), config.batch_tokens, config.threads), cache)
 
 
 def with_cache(encoder: Encoder, cache: str | Path | None) -> Encoder:
     """The encoder itself, or one that looks into a folder of vectors first."""
-    from difa.encoders.cache import CachedEncoder
-
     return encoder if cache is None or not encoder.spec.dimension else CachedEncoder(encoder, Path(cache))
 
 
 def encoder_files(encoder: Encoder) -> dict[str, bytes]:
     """The files of an encoder in a model folder, by name; none where there is no encoder."""
-    from difa.encoders.cache import CachedEncoder
     from difa.encoders.onnx import OnnxEncoder
 
     inner = encoder.inner if isinstance(encoder, CachedEncoder) else encoder
@@ -122,3 +122,65 @@ def restore_encoder(spec: EncoderSpec, files: Mapping[str, bytes], batch_tokens:
     from difa.encoders.onnx import OnnxEncoder
 
     return OnnxEncoder(ExportedEncoder(files[_GRAPH], files[_TOKENIZER].decode(), spec), batch_tokens, threads)
+
+
+class CachedEncoder:
+    """An encoder that looks into a folder first: one small file per document; several processes can share it."""
+
+    def __init__(self, inner: Encoder, folder: Path) -> None:
+        self.inner = inner
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise EncoderError(f"cache {folder}: expected a folder that can be written, got: {error.strerror}") from None
+
+    @property
+    def spec(self) -> EncoderSpec:
+        return self.inner.spec
+
+    def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
+        """Vectors from the folder, or computed and put there."""
+        found = [self._read(document) for document in documents]
+        if progress is not None:
+            progress(sum(item is not None for item in found))
+        missing = [document for document, item in zip(documents, found, strict=True) if item is None]
+        fresh = iter(self.inner.encode(missing, progress))
+        encoded = []
+        for document, item in zip(documents, found, strict=True):
+            if item is None:
+                item = next(fresh)
+                self._write(document, item)
+            encoded.append(item)
+        return encoded
+
+    def vocabulary(self) -> list[str]:
+        """The inner encoder's words."""
+        return self.inner.vocabulary()
+
+    def _path(self, document: Document) -> Path:
+        spec = self.spec
+        words = [word.text for word in document.words]
+        key = hashlib.sha256(json.dumps([spec.fingerprint, spec.layer, spec.max_length, words]).encode()).hexdigest()
+        return self._folder / key[:2] / f"{key}.npz"
+
+    def _read(self, document: Document) -> Encoded | None:
+        words = tuple(word.text for word in document.words)
+        try:
+            with np.load(self._path(document), allow_pickle=False) as stored:
+                vectors, pieces = stored["vectors"], stored["pieces"]
+        except (OSError, ValueError, EOFError, KeyError, BadZipFile):
+            return None
+        fits = vectors.shape == (len(words), self.spec.dimension) and vectors.dtype == np.float32 and len(pieces) == len(words)
+        return Encoded(words, vectors, pieces) if fits else None
+
+    def _write(self, document: Document, encoded: Encoded) -> None:
+        path = self._path(document)
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with fresh_file(path) as partial, partial.open("wb") as file:
+                np.savez(file, allow_pickle=False, vectors=encoded.vectors, pieces=encoded.pieces)
+        except OSError as error:
+            raise EncoderError(
+                f"cache {self._folder}: cannot be written: {error.strerror}: make room, or go on without a cache"
+            ) from None

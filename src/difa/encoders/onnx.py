@@ -14,8 +14,8 @@ import numpy as np
 
 from difa.document import Document, Encoded, FloatArray, IntArray
 from difa.encoders import LONGEST_WORD, EncoderSpec, Progress
-from difa.runtime.session import GraphRunner
-from difa.runtime.threads import bound_tokenizer
+from difa.runtime.graphs import GraphRunner
+from difa.runtime.parallel import bound_tokenizer
 from difa.runtime.windows import Window, plan_windows, pool_subwords
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from difa.document import Document, Scored
 from difa.formats import Entry, Position, bad_line
-from difa.runtime.prefetch import cut_chunks, weight
+from difa.runtime.parallel import cut_chunks, weight
 
 _AHEAD = 2  # chunks that wait to be encoded
 

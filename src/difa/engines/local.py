@@ -36,8 +36,7 @@ from difa.formats.sources import Source, find_sources
 from difa.formats.table_output import Publisher, format_of
 from difa.formats.tables import Columns
 from difa.formats.write import json_lines
-from difa.storage.atomic import is_stream
-from difa.storage.scratch import scratch_folder
+from difa.storage.atomic import is_stream, scratch_folder
 
 
 @dataclass(frozen=True)

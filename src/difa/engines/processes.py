@@ -28,8 +28,7 @@ from difa.engines.chunks import ReadAhead, ReadChunk
 from difa.engines.output import Block, Pack
 from difa.errors import EngineError
 from difa.estimator import DiFA
-from difa.runtime.ordered import ordered_map
-from difa.runtime.threads import core_count
+from difa.runtime.parallel import core_count, ordered_map
 
 _Sent: TypeAlias = tuple[str | None, str, list[int], str]  # id, text, start and end of each word, other columns as JSON
 _LEAST_BYTES = 1 << 18  # inputs for which a second process is worth its start

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from difa.calibrate import TailReference, tail_evidence
 from difa.detector import Looked, look, raw_evidence
 from difa.document import Encoded, FloatArray, IntArray, split_by
-from difa.runtime.threads import core_count
+from difa.runtime.parallel import core_count
 from difa.views import TrainingData, View, fit_view, prepare_views, view_kind
 
 T = TypeVar("T")

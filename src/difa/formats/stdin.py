@@ -17,7 +17,7 @@ from functools import lru_cache
 from difa.errors import InputError
 from difa.formats.bounds import MOST_BYTES
 from difa.formats.encoding import has_returns
-from difa.storage.scratch import scratch_file
+from difa.storage.atomic import scratch_file
 
 FORMATS = ("text", "jsonl", "json", "csv", "tsv", "parquet")
 """What standard input can be said to hold."""

@@ -21,8 +21,7 @@ from difa.formats.columns import column_kinds, pack_columns, read_columns
 from difa.formats.packed import PACKED, is_packed, packed, suffix_of
 from difa.formats.shape import SUMMARISED, Shape, flagged_words, suggestions
 from difa.formats.write import json_lines
-from difa.storage.atomic import fresh_file
-from difa.storage.scratch import scratch_folder
+from difa.storage.atomic import fresh_file, scratch_folder
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
 _ENDINGS = f"{', '.join(f'.{name}' for name in FORMATS)} (all but Parquet also with {' or '.join(PACKED)})"

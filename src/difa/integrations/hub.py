@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difa.errors import MissingExtraError, ModelError
-from difa.storage.atomic import write_synced
+from difa.storage.atomic import scratch_folder, write_synced
 from difa.storage.model_folder import CONFIG, MOST_BYTES, read_regular, reason_of
-from difa.storage.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from difa.estimator import DiFA

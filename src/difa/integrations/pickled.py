@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from difa.storage.atomic import scratch_folder
 from difa.storage.persist import load, save
-from difa.storage.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from difa.detector import Detector

@@ -25,7 +25,7 @@ from difa.estimator import DiFA
 from difa.monitor.batch import BatchCounts, Difference, count_batch, find_differences, percent
 from difa.monitor.evidence import BETS, Evidence, Pool, different, draw_places, is_step, more_unusual
 from difa.report.sentences import visible
-from difa.runtime.prefetch import chunk_documents
+from difa.runtime.parallel import chunk_documents
 from difa.storage.atomic import fresh_text
 from difa.words import as_documents
 

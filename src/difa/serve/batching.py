@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from difa.corpus.allow import AllowList
 from difa.document import Document, Explanation, Result
 from difa.encoders import LONGEST_WORD
-from difa.runtime.stopping import Abandoned, while_wanted
+from difa.runtime.parallel import Cancelled, cancellable
 
 Outcomes = Sequence[Result | Explanation | Exception]
 
@@ -205,9 +205,9 @@ class Lane:
     def _work_while_wanted(self, jobs: Sequence[Job]) -> Outcomes | None:
         """The outcomes, or None where everybody who asked has gone."""
         try:
-            with while_wanted(lambda: not self._is_stopping and any(job.is_wanted for job in jobs)):
+            with cancellable(lambda: not self._is_stopping and any(job.is_wanted for job in jobs)):
                 return self._work(jobs)
-        except Abandoned:
+        except Cancelled:
             return None
 
     async def _wait_for_company(self) -> None:

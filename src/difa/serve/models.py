@@ -22,7 +22,7 @@ from difa.document import Explanation, Result
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.report.sentences import visible
-from difa.runtime.stopping import Abandoned
+from difa.runtime.parallel import Cancelled
 from difa.serve.batching import Job, Lane, Outcomes, cost_of
 from difa.serve.body import Refusal
 from difa.serve.counters import Counters
@@ -109,7 +109,7 @@ class ServedModel:
         if not any(job.reasons for job in jobs):
             try:
                 return self._score(jobs)
-            except Abandoned:
+            except Cancelled:
                 raise
             except Exception as error:  # one document must not take its batch-mates down with it
                 # The type only: a message may quote the text.
@@ -132,7 +132,7 @@ class ServedModel:
             if job.reasons:
                 return self.model.explain_unflagged(job.document, allow=job.allow.entries)
             return self._score([job])[0]
-        except Abandoned:
+        except Cancelled:
             raise
         except Exception as error:
             return error

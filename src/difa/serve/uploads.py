@@ -23,7 +23,7 @@ from difa.formats.tables import Columns
 from difa.serve.body import Refusal, until_gone
 from difa.serve.file_reader import described_lines
 from difa.serve.settings import Settings
-from difa.storage.scratch import scratch_file
+from difa.storage.atomic import scratch_file
 
 _READER = ThreadPoolExecutor(1, "difa-table")  # one file at a time, since its documents are held as a whole
 _KIND = "application/octet-stream"

@@ -22,8 +22,8 @@ from difa.knowledge.letters import Letters, fold
 from difa.knowledge.spelling import FLOOR
 from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import word_list
+from difa.views import ViewKind, Wording
 from difa.views.stored_words import Mask, most_frequent, pack, rare_words, readable, shared_runs, unpack_values
-from difa.views.view import ViewKind, Wording
 
 CORPUS_SHARE = 0.9
 """How much the corpus counts in the frequency of a word; the language has the rest."""

@@ -15,7 +15,7 @@ import numpy as np
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.knowledge import ENGLISH
 from difa.knowledge.trigrams import trigrams
-from difa.views.view import SILENT, ViewKind, Wording
+from difa.views import SILENT, ViewKind, Wording
 
 _LOWEST = -30.0  # gains below this are all the same: raw evidence starts here
 _UNKNOWN = ReasonKind("unknown", "unknown to the trigrams")

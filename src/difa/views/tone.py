@@ -23,10 +23,10 @@ from difa.knowledge import ENGLISH
 from difa.knowledge.tone import hidden_insult, rated_words, spaced_insults, valences
 from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import plain, word_list
-from difa.runtime.onnx_export import cache_folder
+from difa.runtime.graphs import cache_folder
 from difa.storage.atomic import fresh_file
+from difa.views import SILENT, AddedDocuments, SavedView, TrainingData, View, ViewKind, Wording
 from difa.views.stored_words import pack, unpack_values
-from difa.views.view import SILENT, AddedDocuments, SavedView, TrainingData, View, ViewKind, Wording
 from difa.words import from_tokens
 
 UNITS = (0.99, 0.999)

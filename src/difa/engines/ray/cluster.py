@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from difa.errors import EngineError, MissingExtraError
-from difa.runtime.threads import core_count
-from difa.storage.scratch import scratch_folder
+from difa.runtime.parallel import core_count
+from difa.storage.atomic import scratch_folder
 
 _START_DEATHS = 4  # workers in a row that may die while they load the model
 _STORE = 200 << 20  # bytes of the object store on one machine: beside the model it holds next to nothing

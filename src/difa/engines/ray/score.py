@@ -32,7 +32,7 @@ from difa.estimator import DiFA
 from difa.formats.delimited import Piece as Rows
 from difa.formats.shape import Shape
 from difa.formats.table_output import FORMATS
-from difa.storage.scratch import scratch_folder
+from difa.storage.atomic import scratch_folder
 
 _SPANS = 64  # spans whose lines one task counts
 

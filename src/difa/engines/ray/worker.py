@@ -21,8 +21,8 @@ from difa.errors import DifaError, EngineError
 from difa.estimator import DiFA
 from difa.formats.shape import Shape
 from difa.formats.tables import Table
-from difa.runtime.prefetch import Chunk, chunk_documents
-from difa.storage.scratch import scratch_folder
+from difa.runtime.parallel import Chunk, chunk_documents
+from difa.storage.atomic import scratch_folder
 
 _ATTEMPTS = 5  # at one piece
 

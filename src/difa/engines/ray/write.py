@@ -21,8 +21,7 @@ from difa.engines.ray.storage import below, is_address, locate
 from difa.formats.columns import pack_columns, unpack_columns
 from difa.formats.shape import Shape
 from difa.formats.table_output import Publisher
-from difa.storage.atomic import fresh_file
-from difa.storage.scratch import scratch_folder
+from difa.storage.atomic import fresh_file, scratch_folder
 
 Write = Callable[[Scored], object]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
+from difa.views import AddedDocuments, SavedView, TrainingData, ViewKind, Wording
 from difa.views.faults.kinds import KINDS, Found, Text
-from difa.views.view import AddedDocuments, SavedView, TrainingData, ViewKind, Wording
 
 _RAREST = math.log(1000)  # a kind that one document in a thousand has counts like one that none has
 _NO_FAULT = ReasonKind("no fault", "no fault that has a name")

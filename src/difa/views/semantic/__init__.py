@@ -1,7 +1,7 @@
 """Semantic view: does the word's vector follow from normal text?
 
 Encoder f and teacher decoder g_T reconstruct normal vectors, student decoder g_S imitates g_T:
-s_sem = dist(ĥ_T, h) + dist(ĥ_S, ĥ_T). `network` has the formulas, `train` the two training steps; scoring runs the
+s_sem = dist(ĥ_T, h) + dist(ĥ_S, ĥ_T). `train` has the formulas and the two training steps; scoring runs the
 trained network on ONNX Runtime.
 """
 
@@ -15,9 +15,9 @@ import numpy as np
 from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.errors import MissingExtraError
-from difa.runtime.session import GraphRunner
+from difa.runtime.graphs import GraphRunner
 from difa.runtime.windows import Window, plan_windows
-from difa.views.view import TrainingData, View, ViewKind, Wording
+from difa.views import TrainingData, View, ViewKind, Wording
 
 _BATCH_WORDS = 1024
 _PAD_TO = 4

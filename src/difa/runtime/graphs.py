@@ -1,16 +1,19 @@
-"""An ONNX graph from a file -> refused if it could read other files or run without end.
-
-ONNX Runtime would look for external data in the working directory, and a loop may turn as often as the graph says. The
-messages of the format that can hold either are walked without the package `onnx`, which scoring does not need. A field or an
-encoding that torch's exporter does not write is refused and not skipped: so nothing can be one graph here and another to ONNX
-Runtime.
-"""
+"""ONNX graphs: made of torch modules, refused where they could read files, and run on many batches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
 
-from difa.errors import ModelError
+from difa.document import FloatArray, IntArray
+from difa.errors import EncoderError, ModelError
+from difa.runtime.parallel import check_cancelled, core_count, ordered_map
 
 # Wire types that a field may have in protobuf's encoding, by what it holds; numbers that repeat stand alone or packed.
 _WIRES = {"number": (0,), "float": (5,), "numbers": (0, 2), "floats": (5, 2), "doubles": (1, 2)}
@@ -106,3 +109,104 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
                 break
             return value, at
     raise ValueError("a number of more than 64 bits")
+
+
+def cache_folder() -> Path:
+    """Where exported graphs are kept: DIFA_CACHE, or `difa` in the user's cache folder."""
+    if chosen := os.environ.get("DIFA_CACHE"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "difa"
+
+
+@contextmanager
+def quiet_exporter() -> Iterator[None]:
+    """Keep torch's exporter from chatting on stderr."""
+    names = ("torch.onnx", "torch.onnx._internal.exporter._registration", "onnxscript", "onnx_ir", "torch.export", "transformers")
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
+
+
+def export_graph(module: Any, inputs: dict[str, Any], outputs: list[str], longest: int, optimize: bool = True) -> bytes:
+    """A torch module of (batch, length, …) inputs as ONNX with both axes free."""
+    import torch
+
+    batch, length = torch.export.Dim("batch"), torch.export.Dim("length", max=longest)
+    with quiet_exporter(), torch.no_grad():
+        program = torch.onnx.export(
+            module,
+            tuple(inputs.values()),
+            dynamo=True,
+            verbose=False,
+            optimize=optimize,
+            input_names=list(inputs),
+            output_names=outputs,
+            dynamic_shapes=tuple({0: batch, 1: length} for _ in inputs),
+        )
+    if program is None:
+        raise EncoderError("export to ONNX: torch's exporter returned nothing")
+    return bytes(program.model_proto.SerializeToString())
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def session(graph: bytes) -> Any:
+    """An ONNX Runtime session of one thread on the processor, or on CUDA where its provider is installed."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read when it is imported: nothing here phones home
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = 1
+    wanted = ("CUDAExecutionProvider", "CPUExecutionProvider")
+    providers = [name for name in wanted if name in onnxruntime.get_available_providers()]
+    return onnxruntime.InferenceSession(graph, options, providers=providers)
+
+
+class GraphRunner:
+    """Runs a graph on many batches side by side, a thread each.
+
+    A batch that is spread over threads makes them wait for each other at every step, and for the slowest core; batches of
+    their own do not, and nothing spins.
+    """
+
+    def __init__(self, graph: bytes, threads: int | None) -> None:
+        self.threads = threads or core_count()
+        self._session = session(graph)
+        self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+
+    def run(self, **inputs: FloatArray | IntArray) -> list[FloatArray]:
+        """The graph's outputs for one batch, on the calling thread."""
+        outputs: list[FloatArray] = self._session.run(None, inputs)
+        return outputs
+
+    def each(self, work: Callable[[T], R], batches: Sequence[T]) -> Iterator[R]:
+        """What `work` returns for each batch, in order.
+
+        One batch waits beside those that run, and no more: whoever else uses this graph gets a turn after a batch or two,
+        however many there are. Between batches the work may be given up.
+        """
+        if self._pool is None or len(batches) < 2:
+            for batch in batches:
+                check_cancelled()
+                yield work(batch)
+            return
+        pool, rest = self._pool, iter(batches)
+
+        def submit(batch: T) -> Future[R]:
+            check_cancelled()
+            return pool.submit(work, batch)
+
+        with closing(ordered_map(submit, rest, lambda: next(rest, None), self.threads + 1)) as made:
+            for _, output in made:
+                yield output

@@ -1,0 +1,221 @@
+"""Work side by side: how many threads, one ordered map, chunks of documents worked on ahead, and work that may be cancelled.
+
+Several processes on one machine must not fight over its cores: a process takes the least of the cores it is bound to, the
+processor quota of its control groups (as containers have it) and `OMP_NUM_THREADS`. Encoding and looking at vectors wait in
+different places: side by side they keep the cores busy that one of them would leave idle. Long work asks between its steps
+whether anybody still waits for it (`check_cancelled`). Whoever starts the work says how to find out; without that nothing stops.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from difa.document import Document
+
+_GROUPS = Path("/sys/fs/cgroup")
+_MEMBERSHIP = Path("/proc/self/cgroup")
+
+
+def core_count() -> int:
+    """Cores that this process may use."""
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limits = [bound, group_quota(_GROUPS, _MEMBERSHIP), _wished(os.environ.get("OMP_NUM_THREADS", ""))]
+    return min(limit for limit in limits if limit is not None)
+
+
+def bound_tokenizer(threads: int | None) -> None:
+    """Limit the threads of the Rust tokenizer; its pool is made once per process, at first use."""
+    if threads is not None or core_count() < (os.cpu_count() or 1):
+        os.environ.setdefault("RAYON_NUM_THREADS", str(threads or core_count()))
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """One thread of torch: trainings on small tensors share the cores well, teams of threads wait for each other."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def group_quota(groups: Path, membership: Path) -> int | None:
+    """The tightest `cpu.max` of the process's control group and those above it, in whole cores; None without one."""
+    try:
+        lines = membership.read_text().splitlines()
+        own = next((line[3:].strip("/") for line in lines if line.startswith("0::")), "")
+    except OSError:
+        own = ""
+    found = []
+    for folder in [groups / own, *(groups / own).parents]:
+        if folder != groups and groups not in folder.parents:
+            break
+        try:
+            quota, period = (folder / "cpu.max").read_text().split()
+            found.append(-(-int(quota) // int(period)))
+        except (OSError, ValueError):
+            continue  # no such file here, or "max": no bound
+    return max(1, min(found)) if found else None
+
+
+def _wished(value: str) -> int | None:
+    first = value.split(",")[0].strip()
+    return int(first) if first.isdecimal() and int(first) > 0 else None
+
+
+class Cancelled(Exception):
+    """Nobody waits for the work any more."""
+
+
+_is_wanted: ContextVar[Callable[[], bool]] = ContextVar("is_wanted", default=lambda: True)
+
+
+@contextmanager
+def cancellable(is_wanted: Callable[[], bool]) -> Iterator[None]:
+    """Work in this block ends with `Cancelled` at its next step once `is_wanted` says no; it may be asked in any thread."""
+    token = _is_wanted.set(is_wanted)
+    try:
+        yield
+    finally:
+        _is_wanted.reset(token)
+
+
+def check_cancelled() -> None:
+    """Go on, or raise `Cancelled`."""
+    if not _is_wanted.get()():
+        raise Cancelled
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def ordered_map(
+    submit: Callable[[T], Future[R]], items: Iterator[T], ready: Callable[[], T | None], ahead: int
+) -> Generator[tuple[T, R], None, None]:
+    """Each item and what was made of it, in order; an error comes out in the place of its item.
+
+    What is done goes out before anything is waited for. Whoever stops early gives up what has not begun.
+
+    Args:
+        submit: begins the work on an item.
+        items: waits for the next item.
+        ready: gives the next item if there is one already, and None otherwise.
+        ahead: items in work at a time.
+    """
+    waiting: deque[tuple[T, Future[R]]] = deque()
+
+    def fill() -> None:
+        while len(waiting) < ahead and (following := ready()) is not None:
+            waiting.append((following, submit(following)))
+
+    try:
+        for item in items:
+            waiting.append((item, submit(item)))
+            while waiting:
+                fill()
+                current, future = waiting.popleft()
+                pair = [(current, future.result())]
+                del future  # what was made belongs to the caller alone, who may let go of it: it can be large
+                fill()
+                yield pair.pop()
+    finally:
+        for _, future in waiting:
+            future.cancel()
+
+
+MOST_DOCUMENTS, MOST_WORDS = 256, 4096
+"""Documents and words that are scored together: enough to fill batches, and few, since two chunks are in work at a time."""
+
+_COLUMN_WORD = 1 << 14  # characters of columns that count as a word: those of a chunk take some 64 MB at most
+_SLOT = 8  # characters that an entry of a list counts for, whatever it holds
+
+
+class HasDocuments(Protocol):
+    """Documents that are scored together, and what belongs to them."""
+
+    @property
+    def documents(self) -> Sequence[Document]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Documents that are scored together."""
+
+    documents: Sequence[Document]
+
+
+def chunk_documents(documents: Iterable[Document]) -> Iterator[Chunk]:
+    """Chunks of documents in order; a document with too many words is a chunk of its own."""
+    return map(Chunk, cut_chunks(documents, weight))
+
+
+def weight(document: Document) -> int:
+    """Words of a document, and one for every few thousand characters of its columns, which are held as long as its words."""
+    return len(document.words) + sum(map(_characters, document.columns.values())) // _COLUMN_WORD
+
+
+def _characters(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_characters, value.values()))
+    return sum(map(_characters, value)) + _SLOT * len(value) if isinstance(value, (list, tuple)) else 0
+
+
+def cut_chunks(
+    items: Iterable[T], count_words: Callable[[T], int], is_last: Callable[[T], bool] = lambda item: False
+) -> Iterator[list[T]]:
+    """Items in order, at most `MOST_DOCUMENTS` of them and `MOST_WORDS` words together unless one alone has more.
+
+    Args:
+        items: documents, or what holds them.
+        count_words: the words of an item.
+        is_last: whether a chunk must end behind an item; called once for each, in order.
+    """
+    chunk: list[T] = []
+    words = 0
+    for item in items:
+        more = count_words(item)
+        if chunk and words + more > MOST_WORDS:
+            yield chunk
+            chunk, words = [], 0
+        chunk.append(item)
+        words += more
+        if is_last(item) or len(chunk) == MOST_DOCUMENTS or words >= MOST_WORDS:
+            yield chunk
+            chunk, words = [], 0
+    if chunk:
+        yield chunk
+
+
+def prefetch(
+    work: Callable[[T], R], items: Iterator[T], ready: Callable[[], T | None] | None
+) -> Generator[tuple[T, R], None, None]:
+    """Each item and what `work` makes of it, in order; an error of `work` comes out in the place of its item.
+
+    Args:
+        work: called for one item at a time.
+        items: waits for the next item.
+        ready: gives the next item if there is one already, and None otherwise. It is worked on in another thread while the
+            caller has the one before; at most one is finished and waits. Without it, all work is done in the caller's thread.
+    """
+    if ready is None:
+        yield from ((item, work(item)) for item in items)
+        return
+    with ThreadPoolExecutor(1) as worker:  # leaving waits for what is under way: native code must not outlive the process
+        # In a copy of our context: who gives up the work gives up this, too.
+        made = ordered_map(lambda item: worker.submit(copy_context().run, work, item), items, ready, 1)
+        with closing(made):
+            yield from made
