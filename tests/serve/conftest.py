@@ -10,8 +10,7 @@ import pytest
 
 from difa import DiFA
 from difa.serve.app import create_app
-from difa.serve.counters import Counters
-from difa.serve.models import ServedModel
+from difa.serve.models import Counters, ServedModel
 from difa.serve.server import Server, bind
 from difa.serve.settings import Settings
 from tests import HANG

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from difa.runtime.parallel import check_cancelled
-from difa.serve.batching import FairQueue, Job, Lane
+from difa.serve.models import FairQueue, Job, Lane
 
 
 def items(owner, *costs):

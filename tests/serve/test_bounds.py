@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from difa.errors import ConfigError
-from difa.serve.batching import Job, learn_pace
 from difa.serve.body import SMALL, Allowance, Reading, Refusal
+from difa.serve.models import Job, learn_pace
 from difa.serve.settings import Settings
 from tests import HANG
 from tests.serve.conftest import running, wait_until

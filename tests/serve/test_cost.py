@@ -4,7 +4,7 @@ import pytest
 
 from difa.document import Document
 from difa.encoders import LONGEST_WORD
-from difa.serve.batching import cost_of, learn_pace
+from difa.serve.models import cost_of, learn_pace
 from difa.words import from_text, from_tokens
 
 

@@ -12,8 +12,7 @@ from dataclasses import replace
 import pytest
 
 from difa.feed import Finding, Lessons
-from difa.serve.counters import Counters
-from difa.serve.models import ServedModel
+from difa.serve.models import Counters, ServedModel
 from difa.serve.settings import Settings
 from tests import HANG
 from tests.serve.conftest import HEADERS, running, wait_until

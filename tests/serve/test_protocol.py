@@ -10,7 +10,7 @@ from collections import deque
 
 import pytest
 
-from difa.serve.protocol import MOST_HEADERS
+from difa.serve.server import MOST_HEADERS
 from tests import HANG
 from tests.serve.conftest import running, wait_until
 

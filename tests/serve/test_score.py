@@ -8,9 +8,7 @@ import pytest
 
 from difa.corpus.allow import AllowList
 from difa.formats.write import to_json_line
-from difa.serve.batching import Job
-from difa.serve.counters import Counters
-from difa.serve.models import ServedModel
+from difa.serve.models import Counters, Job, ServedModel
 from difa.serve.settings import Settings
 from difa.words import from_text
 

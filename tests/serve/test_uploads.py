@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 from difa.formats import read_documents
-from difa.serve import uploads
+from difa.serve import body
 from tests import HANG
 from tests.formats.parquets import write_encrypted, write_shared
 from tests.serve.conftest import running, wait_until
@@ -160,8 +160,8 @@ def test_a_file_that_takes_too_long_is_given_up(fast_model):
 
 
 def test_a_file_is_given_up_when_its_sender_has_gone(fast_model, monkeypatch):
-    begun, start = threading.Event(), uploads.start
-    monkeypatch.setattr(uploads, "start", lambda memory: (start(memory), begun.set())[0])
+    begun, start = threading.Event(), body.start
+    monkeypatch.setattr(body, "start", lambda memory: (start(memory), begun.set())[0])
     with running({"m": fast_model}, timeout=HANG) as client:
         connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=HANG)
         connection.request("POST", "/v1/tables?name=endless.txt.gz", ENDLESS, BINARY)
@@ -199,7 +199,7 @@ def test_a_file_is_gone_when_it_is_read(plain, monkeypatch, tmp_path):
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="files need names here")
 def test_a_file_has_no_name_that_a_killed_service_would_leave(plain, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    seen, start = [], uploads.start
-    monkeypatch.setattr(uploads, "start", lambda memory: seen.append(list(tmp_path.iterdir())) or start(memory))
+    seen, start = [], body.start
+    monkeypatch.setattr(body, "start", lambda memory: seen.append(list(tmp_path.iterdir())) or start(memory))
     assert read(plain, CSV, name="a.csv")[0] == 200
     assert seen == [[]]

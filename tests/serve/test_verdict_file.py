@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from difa.errors import ConfigError
-from difa.serve.verdict_file import append_verdicts, check_verdict_file
+from difa.serve.files import append_verdicts, check_verdict_file
 from tests import HANG
 
 FIRST = {"text": "Grüße,\n\u2028 👍", "verdict": "odd", "spans": [[0, 5]], "model": "m", "at": "2026-11-17T22:00:00Z"}
@@ -37,7 +37,7 @@ def test_records_come_back_one_a_line(path):
 WRITER = """
 import sys
 from pathlib import Path
-from difa.serve.verdict_file import append_verdicts
+from difa.serve.files import append_verdicts
 name, path, count = sys.argv[1:]
 sys.stdin.read(1)
 for number in range(int(count)):

@@ -1,7 +1,11 @@
-"""The bytes of a request -> strict JSON, within limits of size, time and memory.
+"""The body of a request -> strict JSON, or the documents of a file, within limits of size, time and memory.
 
-The size is watched while the bytes arrive, since a body need not say how long it is. JSON is taken by its letter: UTF-8,
-no NaN or Infinity, no number out of range, no key twice, no nesting without end. FastAPI checks the rest against the schemas.
+The size is watched while the bytes arrive, since a body need not say how long it is. JSON is taken by its letter: UTF-8, no NaN
+or Infinity, no number out of range, no key twice, no nesting without end. FastAPI checks the rest against the schemas.
+
+A file goes to a temporary one, since readers of tables want one; it has no name, and is gone when the answer is made. It is read
+as the command line reads it, in a child process with bounds on memory and time, so that no file can end the service. A table
+without one obvious text column is answered with its columns, so that someone can choose.
 """
 
 from __future__ import annotations
@@ -9,18 +13,25 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import IO, Any, TypeVar
 
 from fastapi import HTTPException
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from difa.errors import DifaError
+from difa.formats.sandbox import Child, TooLargeError, ask, start, stop
+from difa.formats.tables import Columns
+from difa.serve.files import described_lines
 from difa.serve.settings import Settings
+from difa.storage.atomic import scratch_file
 from difa.storage.model_folder import unique_keys
 
 T = TypeVar("T")
@@ -29,6 +40,11 @@ SMALL = 20_000  # bytes: a few milliseconds of work
 _LONGEST_NUMBER = 40  # digits; more than any rate or whole number has use for
 _CLOSE = {"Connection": "close"}
 _HELPERS = ThreadPoolExecutor(2, "difa-json")  # few: what is parsed can be many times as large as its bytes
+_READER = ThreadPoolExecutor(1, "difa-table")  # one file at a time, since its documents are held as a whole
+_KIND = "application/octet-stream"
+_LONGEST_NAME = 200
+_EXPANSION = 2  # characters of the answer for a byte that may be sent: names of columns are repeated in every row
+_MEMORY = 512 << 20  # bytes for whoever reads a file
 
 
 class Refusal(HTTPException):
@@ -144,10 +160,20 @@ class JsonRoute(APIRoute):
         return handle_within_limits
 
 
-async def until_gone(request: Request) -> None:
-    """Wait until the client of a request, whose body is read, has gone."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+async def while_there(request: Request, work: asyncio.Future[Any], timeout: float, late: str) -> None:
+    """Wait for work that a request asks for, its body being read; refuses when the time is up or the client has gone."""
+
+    async def until_gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    gone = asyncio.create_task(until_gone())
+    try:
+        await asyncio.wait((work, gone), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise Refusal(499, "the client went away") if gone.done() else Refusal(504, late, {"Retry-After": "1"})
+    finally:
+        gone.cancel()
 
 
 async def off_loop(size: int, function: Callable[..., T], *arguments: Any) -> T:
@@ -196,3 +222,74 @@ def _number(digits: str) -> float:
     if len(digits) > _LONGEST_NUMBER or math.isinf(value := float(digits)):
         raise Refusal(400, f"expected numbers of ordinary size, got one of {len(digits)} characters that is not")
     return value
+
+
+async def read_table(request: Request, name: str, columns: Columns, settings: Settings) -> bytes:
+    """The answer to a request with a file as its body."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _KIND:
+        raise Refusal(415, f"expected the header Content-Type: {_KIND}, got something else", _CLOSE)
+    name = Path(name).name[-_LONGEST_NAME:]
+    if not name:
+        raise Refusal(422, "name: expected the name of the file, got none")
+    try:
+        with scratch_file() as (file, place):
+            await _receive(request, file, settings)
+            file.flush()
+            read = partial(_described, name, place, columns, _EXPANSION * settings.max_table)
+            return await _read_apart(request, settings.timeout, read)
+    except OSError as error:
+        line = f"expected a folder for temporary files with room for this one, got: {error.strerror}"
+        raise Refusal(503, line, {**_CLOSE, "Retry-After": "60"}) from None
+
+
+async def _read_apart(request: Request, timeout: float, read: Callable[[Child], bytes]) -> bytes:
+    """The answer; whoever reads is stopped when nobody waits any more."""
+    is_over, children = threading.Event(), list[Child]()
+
+    def work() -> bytes:
+        child = start(_MEMORY)
+        children.append(child)
+        try:
+            return b"" if is_over.is_set() else read(child)
+        finally:
+            stop(child)
+
+    reading = asyncio.get_running_loop().run_in_executor(_READER, work)
+    try:
+        late = f"expected a file that is read within {timeout:g} s, but it is not: score it on the command line"
+        await while_there(request, reading, timeout, late)
+        return reading.result()
+    finally:
+        is_over.set()
+        reading.cancel()  # no effect on what has begun
+        for child in children:
+            child.kill()
+        await asyncio.wait((reading,))  # the file is there as long as it is read
+        if not reading.cancelled():
+            reading.exception()  # asyncio complains of those that nobody looks at
+
+
+def _described(name: str, place: str, columns: Columns, room: int, child: Child) -> bytes:
+    try:
+        head, *documents = ask(child, name, described_lines, name, place, columns.text, columns.id, room)
+    except TooLargeError as error:
+        raise Refusal(413, f"{error}: score it on the command line") from None
+    except DifaError as error:
+        raise Refusal(422, str(error)) from None
+    return head.rstrip()[:-1] + b', "documents": [' + b", ".join(map(bytes.rstrip, documents)) + b"]}"
+
+
+async def _receive(request: Request, file: IO[bytes], settings: Settings) -> None:
+    received = 0
+    try:
+        async with asyncio.timeout(settings.timeout):
+            async for chunk in request.stream():
+                received += len(chunk)
+                if received > settings.max_table:
+                    line = f"expected a file of at most {settings.max_table} bytes, got more: score it on the command line"
+                    raise Refusal(413, line, _CLOSE)
+                file.write(chunk)
+    except TimeoutError:
+        raise Refusal(408, f"expected the whole file within {settings.timeout:g} s, got only a part of it", _CLOSE) from None
+    except ClientDisconnect:
+        raise Refusal(499, "the client went away") from None

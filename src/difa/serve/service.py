@@ -28,14 +28,11 @@ from difa.errors import DifaError, InputError
 from difa.formats.lines import kind_of, parse_record
 from difa.formats.tables import Columns
 from difa.report.sentences import document_sentence, unusual_words, word_sentence
-from difa.serve.batching import Job, cost_of
-from difa.serve.body import Allowance, JsonRequest, Reading, Refusal, off_loop, until_gone
-from difa.serve.counters import Counters
-from difa.serve.models import ServedModel
+from difa.serve.body import Allowance, JsonRequest, Reading, Refusal, off_loop, read_table, while_there
+from difa.serve.files import append_verdicts
+from difa.serve.models import Counters, Job, ServedModel, cost_of
 from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Kept, ScoreRequest, Verdict
 from difa.serve.settings import Settings
-from difa.serve.uploads import read_table
-from difa.serve.verdict_file import append_verdicts
 from difa.words import from_text, from_tokens
 
 _log = logging.getLogger("difa.serve")
@@ -294,18 +291,11 @@ def _keeps_no_verdicts() -> Refusal:
 
 async def _wait(request: Request, jobs: Sequence[Job], timeout: float) -> None:
     """Until all jobs are done; what has not begun is withdrawn when the time is up or the client has gone."""
-    gone = asyncio.create_task(until_gone(request))
     done = asyncio.gather(*(job.outcome for job in jobs), return_exceptions=True)
+    late = f"expected to be done within {timeout:g} s, but the work is not: send less at a time, or try again later"
     try:
-        async with asyncio.timeout(timeout):
-            await asyncio.wait((done, gone), return_when=asyncio.FIRST_COMPLETED)
-        if not done.done():
-            raise Refusal(499, "the client went away")
-    except TimeoutError:
-        line = f"expected to be done within {timeout:g} s, but the work is not: send less at a time, or try again later"
-        raise Refusal(504, line, {"Retry-After": "1"}) from None
+        await while_there(request, done, timeout, late)
     finally:
-        gone.cancel()
         for job in jobs:
             job.outcome.cancel()  # no effect on what is done
         with suppress(asyncio.CancelledError):

@@ -15,7 +15,7 @@ _LONGEST = 86_400  # seconds that anything may wait
 class Settings:
     """What the service accepts, how it batches, how long it waits.
 
-    Words are counted as `batching.cost_of` does: one that is long or odd counts as several.
+    Words are counted as `models.cost_of` does: one that is long or odd counts as several.
     """
 
     host: str = "127.0.0.1"

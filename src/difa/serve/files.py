@@ -1,8 +1,8 @@
-"""Verdicts of people -> lines of a file, one JSON object each.
+"""Files of the service: one that someone opens on the page -> lines of JSON; verdicts of people -> lines of a file.
 
-Several processes may append to one file: each writes whole lines, under a lock on the file itself, and they are on disk when the
-call returns. A killed process or a full disk can leave a torn last line. The next append puts a line end behind it, so that no
-other record is lost with it.
+An upload is read in a child process, so this module loads no server. Several processes may append verdicts to one file: each
+writes whole lines, under a lock on the file itself, and they are on disk when the call returns. A killed process or a full disk
+can leave a torn last line. The next append puts a line end behind it, so that no other record is lost with it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,57 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from difa.document import Document
 from difa.errors import ConfigError
+from difa.formats import read_entries
+from difa.formats.sandbox import TooLargeError
+from difa.formats.sources import Source, place_source
+from difa.formats.tables import AmbiguousTextError, Columns
 from difa.storage.atomic import is_named, is_stream, sync_folder
+from difa.words import split_words
 
 VERDICTS = ("odd", "normal")
 _OPENING = b'{"text":"'  # of every line that `append_verdicts` writes: a torn one begins like it
 _LONGEST = 64 * 1024 * 1024  # bytes of a first line that are looked at
 _PAUSE = 0.005  # seconds between two looks at a lock
+
+
+def described_lines(name: str, place: str, text: str | None, id: str | None, room: int) -> Iterator[str]:
+    """Columns and documents of the file of that name at a place; documents of more characters than there is room are refused."""
+    try:
+        source = place_source(name, place, Columns(text, id))
+    except AmbiguousTextError as error:
+        yield _head(error.columns, None, None)
+        return
+    table = source.table
+    yield _head(table.columns, table.text, table.id) if table else _head((), None, None)
+    for record in _records(source):
+        line = json.dumps(record, ensure_ascii=False)
+        room -= len(line)
+        if room < 0:
+            raise TooLargeError("the file holds more than fits into a page")
+        yield line
+
+
+def _head(columns: tuple[str, ...], text: str | None, id: str | None) -> str:
+    return json.dumps({"columns": columns, "text_column": text, "id_column": id}, ensure_ascii=False)
+
+
+def _records(source: Source) -> Iterator[dict[str, Any]]:
+    for entry in read_entries([source]):
+        if entry.bad is not None:
+            yield {"id": f"{source.label}:{entry.position.line}", "error": entry.bad}
+        elif entry.document is not None:
+            yield _record(entry.document)
+
+
+def _record(document: Document) -> dict[str, Any]:
+    record: dict[str, Any] = {"id": document.id, "text": document.text}
+    if document.words != split_words(document.text):
+        record["tokens"] = [word.text for word in document.words]
+    if document.columns:
+        record["columns"] = dict(document.columns)
+    return record
 
 
 def append_verdicts(path: Path, records: Sequence[Mapping[str, Any]], patience: float = 60.0) -> None:
