@@ -115,9 +115,8 @@ def cluster():
 GATED = """
 import os, sys, time
 import difa.engines.ray.score as engine
-from difa.engines.ray.worker import Scorer
 
-class Gated(Scorer):
+class Gated(engine.Scorer):
     gate = os.environ["DIFA_TEST_GATE"]
 
     def _score(self, piece, began):

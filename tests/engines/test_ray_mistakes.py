@@ -24,6 +24,7 @@ def text(tmp_path_factory):
     ("arguments", "message"),
     [
         (("--engine", "ray"), "give --out FOLDER"),
+        (("-", "--engine", "ray", "--out", "{out}"), "expected files for the Ray engine, got -"),
         (("--engine", "spark"), "engine: expected one of local, ray"),
         (("--engine", "ray", "--out", "{out}", "--fdr", "7"), "fdr: expected a number between 0 and 1"),
         (("--engine", "ray", "--out", "{out}", "--top", "3", "--resume"), "top keeps the most unusual of all documents"),

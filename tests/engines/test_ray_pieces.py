@@ -12,15 +12,15 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from difa.document import columns_of
-from difa.engines.ray import storage
-from difa.engines.ray.plan import count_lines, find_files, piece_size, plan
-from difa.engines.ray.read import read_piece
-from difa.engines.ray.storage import SUCCESS, OutputFolder, below, write_notice
-from difa.engines.ray.write import part_name, part_writer
-from difa.errors import InputError
+from difa.engines.plan import for_any_machine, piece_size, plan, read_piece
+from difa.engines.ray import folder
+from difa.engines.ray.folder import SUCCESS, OutputFolder, part_name, part_writer, write_notice
+from difa.errors import EngineError, InputError
 from difa.formats import read_documents
+from difa.formats.folders import below
 from difa.formats.packed import packed
 from difa.formats.shape import Shape
+from difa.formats.sources import find_sources
 from difa.formats.tables import Columns
 
 TEXT = "\ufeffWhere is it?\n\nA café\r\n   \nthe last but one, which is rather longer than the others\n\n\nno newline at the end"
@@ -28,11 +28,7 @@ JSON = '{"text": "good"}\n\n{"txt": "bad"}\n{"text": "x", "id": 7}\nnot json\n{"
 
 
 def pieces_of(size, *inputs, columns=None):
-    return cut(size, find_files([str(name) for name in inputs], columns))
-
-
-def cut(size, files):
-    return plan(files, size, lambda spans: [count_lines(*span) for span in spans])
+    return plan([*map(for_any_machine, find_sources([str(name) for name in inputs], columns))], size)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 50, 1000])
@@ -78,8 +74,7 @@ def test_parquet_rows_keep_their_numbers_across_row_groups(tmp_path, size):
     source = tmp_path / "a.parquet"
     rows = [{"text": f"text {n}", "id": n if n % 2 else None, "more": 1} for n in range(1, 12)]
     parquet.write_table(pa.Table.from_pylist(rows), source, row_group_size=4)
-    files = find_files([str(source)])
-    documents = [d for piece in cut(size, files) for d in read_piece(piece, table=files[0].table)]
+    documents = [d for piece in pieces_of(size, source) for d in read_piece(piece)]
     assert documents == list(read_documents([str(source)]))
     assert [d.text for d in documents] == [row["text"] for row in rows]
     assert [d.id for d in documents] == [str(n) if n % 2 else f"{source}:{n}" for n in range(1, 12)]
@@ -88,8 +83,8 @@ def test_parquet_rows_keep_their_numbers_across_row_groups(tmp_path, size):
 def test_parquet_word_lists_and_rows_without_text(tmp_path):
     source = tmp_path / "a.parquet"
     parquet.write_table(pa.table({"tokens": [["a", "b c"], None, ["d", None]], "body": ["x", "y", "z"]}), source)
-    files, bad, expected = find_files([str(source)]), [], []
-    documents = [d for piece in cut(1, files) for d in read_piece(piece, bad, files[0].table)]
+    bad, expected = [], []
+    documents = [d for piece in pieces_of(1, source) for d in read_piece(piece, bad)]
     assert documents == list(read_documents([str(source)], expected))
     assert [[word.text for word in document.words] for document in documents] == [["a", "b c"], []]
     assert bad == expected == [f"{source}:3: expected a list of words in the column 'tokens', got something else"]
@@ -98,7 +93,7 @@ def test_parquet_word_lists_and_rows_without_text(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.json", b"[]", "expected a file ending in .txt, .jsonl, .csv, .tsv, .parquet"),
+        ("a.md", b"[]", "expected a file ending in .txt, .jsonl, .csv, .tsv, .parquet"),
         ("a.parquet", b"not parquet", "cannot be read as Parquet"),
         ("no/a.txt", None, "No such file or directory"),
         ("empty", None, "found none"),
@@ -108,21 +103,20 @@ def test_inputs_that_cannot_be_read(tmp_path, name, content, message):
     (tmp_path / "empty").mkdir()
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        find_files([str(tmp_path / name)])
+    for prefix in ("", "file://"):
+        with pytest.raises(InputError, match=message):
+            find_sources([f"{prefix}{tmp_path / name}"])
 
 
-def test_a_parquet_file_without_texts_and_standard_input_are_refused(tmp_path):
+def test_a_parquet_file_without_texts_is_refused(tmp_path):
     parquet.write_table(pa.table({"n": [1]}), tmp_path / "a.parquet")
     with pytest.raises(InputError, match="expected one obvious text column, got the columns 'n'"):
-        find_files([str(tmp_path / "a.parquet")])
-    with pytest.raises(InputError, match="standard input"):
-        find_files(["-"])
+        find_sources([str(tmp_path / "a.parquet")])
 
 
 def test_pieces_are_small_enough_for_all_workers_and_never_large(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"x" * (1 << 20))
-    files = find_files([str(tmp_path / "a.txt")])
+    files = find_sources([str(tmp_path / "a.txt")])
     assert piece_size(files, 2) == (1 << 20) // 32
     assert piece_size(files, 1000) == 16 << 10
     assert piece_size(files * 1000, 2) == 4 << 20
@@ -183,10 +177,10 @@ TABLE = 'n;body;id\n1;"a\nb c";x\n\n2;"it said ""no"", d";\n3;short\n4;;z\n5;fiv
 def test_rows_of_a_table_are_those_of_the_local_engine(tmp_path, size):
     source = tmp_path / "a.csv"
     source.write_text(TABLE)
-    files, bad, in_pieces = find_files([str(source)], Columns("body")), [], []
+    bad, in_pieces = [], []
     expected = list(read_documents([str(source)], bad, Columns("body")))
-    pieces = cut(size, files)
-    assert [d for piece in pieces for d in read_piece(piece, in_pieces, files[piece.file].table)] == expected
+    pieces = pieces_of(size, source, columns=Columns("body"))
+    assert [d for piece in pieces for d in read_piece(piece, in_pieces)] == expected
     assert in_pieces == bad
     assert len(bad) == 1
     assert len(pieces) > 2 or size > 10
@@ -200,27 +194,30 @@ def test_a_packed_file_is_one_piece_of_what_the_local_engine_reads(tmp_path, end
             file.write(content.encode())
         bad, in_pieces = [], []
         expected = list(read_documents([str(source)], bad, columns))
-        files = find_files([str(source)], columns)
-        (piece,) = cut(1, files)
-        assert list(read_piece(piece, in_pieces, files[0].table)) == expected
+        (piece,) = pieces_of(1, source, columns=columns)
+        assert list(read_piece(piece, in_pieces)) == expected
         assert in_pieces == bad
         assert bad
     (tmp_path / "a.csv.gz").unlink(missing_ok=True)
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"text" * 1000)[:20])
-    with pytest.raises(InputError, match="a worker cannot read it"):
-        [list(read_piece(piece)) for piece in pieces_of(1, tmp_path / "b.txt.gz")]
+    pieces = pieces_of(1, tmp_path / "b.txt.gz")
+    with pytest.raises(InputError, match=r"b\.txt\.gz: cannot be read"):
+        [list(read_piece(piece)) for piece in pieces]
+    (tmp_path / "b.txt.gz").unlink()
+    with pytest.raises(EngineError, match="a worker cannot read it: every machine must reach the inputs"):
+        [list(read_piece(piece)) for piece in pieces]
 
 
 def test_columns_need_a_table(tmp_path):
     (tmp_path / "a.txt").write_text("one")
     with pytest.raises(InputError, match="expected a table"):
-        find_files([str(tmp_path / "a.txt")], Columns("body"))
+        find_sources([f"file://{tmp_path / 'a.txt'}"], Columns("body"))
 
 
 def test_parts_of_a_table_have_its_columns(quick_model, tmp_path):
     source = tmp_path / "a.csv"
     source.write_text(TABLE)
-    (file,) = find_files([str(source)], Columns("body"))
+    (file,) = find_sources([str(source)], Columns("body"))
     documents = list(read_documents([str(source)], [], Columns("body")))
     for form in ("csv", "parquet"):
         with part_writer(str(tmp_path), 0, form, Shape.of([file.table])) as write:
@@ -245,7 +242,8 @@ def test_an_interrupted_output_goes_on_with_what_is_complete(tmp_path):
     with pytest.raises(InputError, match=r"expected the same rate as in the interrupted run, fpr 0\.1, got fpr 0\.2"):
         OutputFolder.prepare(place, {"rate": "fpr 0.2"}, resume=True)
     again = OutputFolder.prepare(place, asked, resume=True)
-    assert (again.piece_bytes, again.notices()) == (77, {0: {"documents": 3}})
+    assert (again.piece_bytes, again.notices("jsonl")) == (77, {0: {"documents": 3}})
+    assert again.notices("csv") == {}, "a notice without its part"
     again.finish({"documents": 3})
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [SUCCESS, "part-000000.jsonl", "part-000001.jsonl"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -262,7 +260,7 @@ def test_a_replacement_that_is_stopped_keeps_one_of_the_two(tmp_path, monkeypatc
     OutputFolder.prepare(place, asked).finish({"documents": 1})
     anew = OutputFolder.prepare(place, asked, force=True)
     removed = []
-    monkeypatch.setattr(storage.shutil, "rmtree", lambda path, **more: removed.append((tmp_path / "out" / SUCCESS).exists()))
+    monkeypatch.setattr(folder.shutil, "rmtree", lambda path, **more: removed.append((tmp_path / "out" / SUCCESS).exists()))
     if not can_exchange:
         monkeypatch.setattr("difa.storage.atomic.exchange", lambda one, other: False)
     anew.finish({"documents": 2})
@@ -270,8 +268,19 @@ def test_a_replacement_that_is_stopped_keeps_one_of_the_two(tmp_path, monkeypatc
     assert json.loads((tmp_path / "out" / SUCCESS).read_text())["documents"] == 2
 
 
-def test_a_pattern_stands_for_the_files_that_match_it(tmp_path):
+def test_a_folder_and_a_pattern_mean_the_same_as_paths_and_as_addresses(tmp_path):
+    parquet.write_table(pa.table({"text": ["four"]}), tmp_path / "d.parquet")
     for name in ("b.txt", "a.txt", "c.jsonl"):
         (tmp_path / name).write_text("one\n", encoding="utf-8")
-    found = find_files([str(tmp_path / "*.txt")])
-    assert [Path(file.source).name for file in found] == ["a.txt", "b.txt"]
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "a.csv").write_text("text\none\n")
+    for prefix in ("", "file://"):
+        for pattern, expected in (("", ["a.txt", "b.txt", "c.jsonl"]), ("/*.txt", ["a.txt", "b.txt"]), ("/*.p*", ["d.parquet"])):
+            found = find_sources([f"{prefix}{tmp_path}{pattern}"])
+            assert [Path(source.name).name for source in found] == expected
+            assert all(source.name.startswith(f"{prefix}{tmp_path}") for source in found)
+        assert [d.text for d in read_documents([f"{prefix}{tmp_path}/*.parquet"])] == ["four"]
+        with pytest.raises(InputError, match="match this pattern, found none"):
+            find_sources([f"{prefix}{tmp_path}/*.csv"])
+        with pytest.raises(InputError, match=rf"for its tables give '{prefix}{tmp_path}/tables/\*\.csv'"):
+            find_sources([f"{prefix}{tmp_path}/tables"])

@@ -10,7 +10,7 @@ import pytest
 from difa import DiFA
 from difa.engines import output
 from difa.engines.local import Job, Silent, score_inputs
-from difa.engines.output_files import Layout, alone
+from difa.engines.output import Layout, alone
 from difa.errors import InputError
 from tests import HANG
 from tests.commands import difa, here

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,12 +34,14 @@ from difa.cli.options import (
     say_flagged,
     say_skipped,
 )
-from difa.cli.score_ray import Address, EngineName, Format, WorkerCount, score_by_ray, uses_ray
 
 if TYPE_CHECKING:
     from difa.document import Scored
-    from difa.engines.local import Job
+    from difa.engines.job import Counts, Job
     from difa.estimator import DiFA
+    from difa.formats.sources import Source
+
+ENGINES = ("local", "ray")
 
 EXAMPLES = """Examples:
 
@@ -96,20 +98,27 @@ def score(
     threads: Threads = None,
     skip_bad: SkipBad = False,
     quiet: Quiet = False,
-    engine: EngineName = "local",
-    workers: WorkerCount = None,
-    address: Address = None,
-    format: Format = None,
+    engine: Annotated[
+        str, typer.Option(help="`local`, or `ray` for many cores and machines. With ray, --out is a folder of parts.")
+    ] = "local",
+    workers: Annotated[
+        int | None, typer.Option(help="With --engine ray: number of worker processes. Default: one per core.")
+    ] = None,
+    address: Annotated[str | None, typer.Option(help="With --engine ray: a running cluster, `auto` or host:port.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="jsonl, csv, tsv or parquet. Default: by the ending of --out; jsonl with --engine ray.")
+    ] = None,
 ) -> None:
     """Score every word and every document."""
-    from difa.engines.local import Job
+    from difa.cli.progress import stream
+    from difa.engines.job import Job
     from difa.errors import ConfigError
     from difa.estimator import DiFA
 
     words = _words_apart(allow, out, model)
     if (screen is None) != (screen_model is None):
         raise ConfigError("expected both of --screen and --screen-model, or neither, got one")
-    by_ray = uses_ray(engine, {"workers": workers, "address": address}, {"input-format": input_format})
+    by_ray = _uses_ray(engine, out, {"workers": workers, "address": address}, {"input-format": input_format})
     columns = columns_of(text_column, id_column, input_format)
     job = Job(
         model,
@@ -127,14 +136,35 @@ def score(
         screen=screen_model,
         screen_rate=Job.screen_rate if screen is None else screen,
     )
+    sources = find_inputs(inputs, columns, quiet, skip_bad)
+    fitted = DiFA.load(model, cache=cache, threads=threads)
     if by_ray:
-        flagged = score_by_ray(job, out, quiet, workers=workers, threads=threads, address=address, cache=cache)
+        from difa.engines.ray.score import score_files
+
+        options: dict[str, Any] = {"workers": workers, "threads": threads, "address": address, "cache": cache}
+        with stream(quiet) as watch:
+            counts: Counts = score_files(job, str(out), model=fitted, sources=sources, watch=watch, **options)
     else:
-        find_inputs(inputs, columns, quiet, skip_bad)
-        fitted = DiFA.load(model, cache=cache, threads=threads)
-        flagged = _score_here(fitted, replace(job, out=Path(out) if out else None), quiet)
-    if flagged and fail_if_flagged:
+        job = replace(job, out=Path(out) if out else None)
+        counts = _score_here(fitted, job, sources, quiet)
+    _tell(fitted, job, counts, out, quiet)
+    if counts.flagged and fail_if_flagged:
         raise typer.Exit(1)
+
+
+def _uses_ray(engine: str, out: str | None, only_ray: Mapping[str, object], only_local: Mapping[str, object]) -> bool:
+    """Whether Ray was chosen; options of the other engine are refused, not ignored."""
+    from difa.errors import ConfigError
+
+    if engine not in ENGINES:
+        raise ConfigError(f"engine: expected one of {', '.join(ENGINES)}, got {engine!r}")
+    for name, value in (only_local if engine == "ray" else only_ray).items():
+        if value is not None:
+            other = "the local engine" if engine == "ray" else "--engine ray"
+            raise ConfigError(f"--{name} cannot be used with --engine {engine}; use {other}")
+    if engine == "ray" and not out:
+        raise ConfigError("--engine ray writes a folder of parts, expected its name: give --out FOLDER")
+    return engine == "ray"
 
 
 def _words_apart(allow: list[str] | None, out: str | None, model: Path) -> list[str]:
@@ -147,10 +177,9 @@ def _words_apart(allow: list[str] | None, out: str | None, model: Path) -> list[
     return words
 
 
-def _score_here(fitted: DiFA, job: Job, quiet: bool) -> int:
-    """Score on this machine, say how it went, and count the documents that are flagged."""
+def _score_here(fitted: DiFA, job: Job, sources: list[Source], quiet: bool) -> Counts:
+    """Score on this machine, into files or to standard output."""
     from difa.cli.progress import stream
-    from difa.engines.budget import why_nothing
     from difa.engines.local import score_inputs
     from difa.formats.table_output import format_of
 
@@ -158,15 +187,20 @@ def _score_here(fitted: DiFA, job: Job, quiet: bool) -> int:
     is_lines = format_of(file, job.format) == "jsonl"
     on_terminal = job.out is None and is_lines and sys.stdout.isatty()
     with stream(quiet or on_terminal) as watch, _to_stdout(job.out, is_lines) as written:
-        outcome = score_inputs(fitted, replace(job, out=written), watch, _show if on_terminal else _print)
-    say_skipped(outcome.skipped)
-    say_empty(outcome.empty, quiet)
-    said = say_flagged(outcome.flagged, outcome.documents, job.top)
-    say(said + (f", written to {job.out}" if job.out else ""), quiet)
+        return score_inputs(fitted, replace(job, out=written), watch, _show if on_terminal else _print, sources)
+
+
+def _tell(fitted: DiFA, job: Job, counts: Counts, out: str | None, quiet: bool) -> None:
+    """Say how it went."""
+    from difa.engines.second_pass import why_nothing
+
+    say_skipped(counts.skipped)
+    say_empty(counts.empty, quiet)
+    said = say_flagged(counts.flagged, counts.documents, job.top)
+    say(said + (f", written to {out}" if out else ""), quiet)
     rule = fitted.rule(job.fpr, job.fdr, warn=False)
-    if rule.name == "fdr" and outcome.documents and not outcome.flagged:
-        say(f"difa: {why_nothing(outcome.documents, fitted.detector_.document_reference, rule.rate)}", quiet)
-    return outcome.flagged
+    if rule.name == "fdr" and counts.documents and not counts.flagged:
+        say(f"difa: {why_nothing(counts.documents, fitted.detector_.document_reference, rule.rate)}", quiet)
 
 
 @contextmanager

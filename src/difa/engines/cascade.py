@@ -1,4 +1,4 @@
-"""Two models in a row: a fast one reads every document, and another one reads the most suspicious ones.
+"""Documents -> their columns, by a model or by two in a row: a fast one reads every document, another the most suspicious ones.
 
 A document goes on to the second model if the first gives it a p-value of at most `rate`. Otherwise the first model's result
 stands. A normal document is flagged only if the second model flags it, so at rates up to `rate` there are no more false alarms
@@ -7,16 +7,20 @@ than the second model would raise alone. Above, p-values of two models would be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from difa.calibrate import check_rate
 from difa.decide import Rule, flag_columns
-from difa.document import Result, Scored
+from difa.document import Result, Scored, columns_of
 from difa.errors import ConfigError
 from difa.estimator import DiFA
+from difa.runtime.parallel import HasDocuments
 from difa.words import as_document
+
+C = TypeVar("C", bound=HasDocuments)
 
 SCREEN, MODEL = "screen", "model"
 """What a result says it was judged by."""
@@ -64,3 +68,25 @@ class Cascade:
 def _judged(parts: Sequence[Scored], rate: float, by: str) -> list[Result]:
     flagged = flag_columns(parts, Rule("fpr", rate))
     return [result for part in flagged for result in replace(part, judged_by=by).results()]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What scores chunks in every engine; flags are set where there is a rule that needs no other documents."""
+
+    model: DiFA
+    rule: Rule | None
+    """None where flags are set in a second pass."""
+    cascade: Cascade | None = None
+
+    def score(
+        self, chunks: Iterator[C], ready: Callable[[], C | None] | None = None
+    ) -> Generator[tuple[C, list[Scored]], None, None]:
+        """Each chunk with the columns of its documents; the arguments are those of `DiFA.score_chunks`."""
+        if self.cascade is not None:
+            for chunk in chunks:
+                yield chunk, columns_of(self.cascade.score(chunk.documents, fpr=self.rule.rate if self.rule else None))
+            return
+        with closing(self.model.score_chunks(chunks, ready)) as scored:
+            for chunk, ranked in scored:
+                yield chunk, [ranked] if self.rule is None else flag_columns([ranked], self.rule)

@@ -9,10 +9,9 @@ import queue
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Generic, TypeVar
 
-from difa.document import Document, Scored
+from difa.document import Document
 from difa.formats import Entry, Position, bad_line
 from difa.runtime.parallel import cut_chunks, weight
 
@@ -70,19 +69,6 @@ def read_chunks(entries: Iterable[Entry], *, skip_bad: bool, shard_size: int | N
             yield ReadChunk.of(before)
         if complaint is not None:
             raise bad_line(complaint)
-
-
-def cut_shards(scored: Scored, shard_size: int | None, done: int) -> Iterator[Scored]:
-    """Scored documents in parts that end where shards do.
-
-    Args:
-        scored: the documents.
-        shard_size: documents of a shard, if there are shards.
-        done: documents before these.
-    """
-    ends = range(-done % shard_size or shard_size, len(scored), shard_size) if shard_size else ()
-    for start, end in pairwise([0, *ends, len(scored)]):
-        yield scored.take(range(start, end))
 
 
 class ReadAhead(Generic[T]):

@@ -22,13 +22,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
-from difa.decide import Rule, flag_columns, rank
 from difa.document import Document, Word
+from difa.engines.cascade import Judge
 from difa.engines.chunks import ReadAhead, ReadChunk
 from difa.engines.output import Block, Pack
 from difa.errors import EngineError
-from difa.estimator import DiFA
-from difa.runtime.parallel import core_count, ordered_map
+from difa.runtime.parallel import Chunk, core_count, ordered_map
 
 _Sent: TypeAlias = tuple[str | None, str, list[int], str]  # id, text, start and end of each word, other columns as JSON
 _LEAST_BYTES = 1 << 18  # inputs for which a second process is worth its start
@@ -56,24 +55,24 @@ class Workers:
 
 
 @contextmanager
-def start_workers(model: DiFA, rule: Rule | None, pack: Pack, size: int | None) -> Generator[Workers | None, None, None]:
+def start_workers(judge: Judge, pack: Pack, size: int | None) -> Generator[Workers | None, None, None]:
     """Workers for a model without an encoder, where they help; None otherwise.
 
     To be called before files are opened and threads are started: a worker has all that is there when it starts.
 
     Args:
-        model: the model.
-        rule: how flags are set; None where that is done in a second pass.
+        judge: the model, and how flags are set.
         pack: what documents append to a part.
         size: bytes that are to be read, if that is known.
     """
-    count = model.detector_.threads or core_count()
+    detector = judge.model.detector_
+    count = detector.threads or core_count()
     has_fork = sys.platform == "linux" and "fork" in multiprocessing.get_all_start_methods()
-    if model.detector_.encoder.spec.dimension or count < 2 or not has_fork or (size is not None and size < _LEAST_BYTES):
+    if detector.encoder.spec.dimension or count < 2 or not has_fork or (size is not None and size < _LEAST_BYTES):
         yield None
         return
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(count, context, _begin, (model, rule, pack, os.getpid()))
+    pool = ProcessPoolExecutor(count, context, _begin, (judge, pack, os.getpid()))
     try:
         pool.submit(int).result()  # forks now
         yield Workers(pool, count)
@@ -84,13 +83,12 @@ def start_workers(model: DiFA, rule: Rule | None, pack: Pack, size: int | None) 
 class _Here:
     """What a worker was started with."""
 
-    model: DiFA
-    rule: Rule | None
+    judge: Judge
     pack: Pack
 
 
-def _begin(model: DiFA, rule: Rule | None, pack: Pack, parent: int) -> None:
-    _Here.model, _Here.rule, _Here.pack = model, rule, pack
+def _begin(judge: Judge, pack: Pack, parent: int) -> None:
+    _Here.judge, _Here.pack = judge, pack
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted run is ended by the process that started it
     warnings.simplefilter("ignore")  # said already, once
     threading.Thread(target=_end_without, args=(parent,), daemon=True).start()
@@ -103,10 +101,9 @@ def _end_without(parent: int) -> None:
 
 
 def _score(sent: Iterable[_Sent]) -> Block:
-    documents = [_unpack(*item) for item in sent]
-    detector, rule = _Here.model.detector_, _Here.rule
-    parts = [rank(detector, scored) for scored in detector.score(documents)]
-    return Block.of(parts if rule is None else flag_columns(parts, rule), _Here.pack)
+    chunk = Chunk([_unpack(*item) for item in sent])
+    ((_, parts),) = _Here.judge.score(iter([chunk]))
+    return Block.of(parts, _Here.pack)
 
 
 def _pack(document: Document) -> _Sent:

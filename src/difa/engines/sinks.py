@@ -1,4 +1,4 @@
-"""What takes results in order: anything with a `Sink`'s methods, those that are shown at once, and pipes and devices."""
+"""What takes results in order: anything with a `Sink`'s methods, what shows them at once or keeps the best, pipes and devices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from difa.document import Scored
-from difa.engines.output_files import State
+from difa.engines.job import Counts
+from difa.engines.second_pass import Best
 from difa.errors import InputError
 from difa.formats import Position
 
@@ -17,7 +18,8 @@ from difa.formats import Position
 class Sink(Protocol):
     """Something that takes results in order."""
 
-    state: State
+    @property
+    def counts(self) -> Counts: ...
 
     @property
     def shard_size(self) -> int | None: ...
@@ -31,22 +33,35 @@ class Sink(Protocol):
 
 
 class Shown:
-    """Results that are shown at once and not kept."""
+    """Results that are handed on at once and not kept."""
 
     shard_size = None
     position = Position()
 
     def __init__(self, show: Callable[[Scored], None]) -> None:
-        self._show, self.state = show, State({})
+        self._show, self.counts = show, Counts()
 
     def write(self, scored: Scored) -> None:
         self._show(scored)
-        self.state.documents += len(scored)
-        self.state.flagged += int(scored.document_flags.sum())
+        self.counts.documents += len(scored)
+        self.counts.flagged += int(scored.document_flags.sum())
 
     def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None:
-        self.state.skipped += skipped
-        self.state.empty += empty
+        self.counts.skipped += skipped
+        self.counts.empty += empty
+
+
+class Top(Shown):
+    """Takes all results, counts them, and passes on the most unusual ones, the most unusual first, at the end."""
+
+    def __init__(self, write: Callable[[Scored], None], most: int) -> None:
+        self._write, self._best = write, Best(most)
+        super().__init__(self._best.add)
+
+    def finish(self) -> None:
+        """All results are there."""
+        for scored in self._best.documents():
+            self._write(scored)
 
 
 @contextmanager

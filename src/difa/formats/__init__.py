@@ -15,6 +15,7 @@ from functools import partial
 from difa.document import Document
 from difa.errors import InputError
 from difa.formats import delimited, parquet
+from difa.formats.bounds import WHOLE, Span
 from difa.formats.labelstudio import parse_task
 from difa.formats.lines import parse_json_line, parse_text_line
 from difa.formats.sources import Source, find_sources
@@ -63,18 +64,27 @@ def read_entries(sources: Sequence[Source], start: Position | None = None) -> It
     before = sum(source.size for source in sources[: start.file])
     for index, source in enumerate(sources[start.file :], start.file):
         skip = start.line if index == start.file else 0
-        if source.unreadable is not None:
-            if not skip:
-                yield Entry(Position(index, 1), before, bad=f"{source.label}: cannot be read: {source.unreadable}")
-            continue
-        table = source.table
-        for record in _read_lines(source, skip) if table is None else _read_rows(source, table, skip):
-            position = Position(index, record.number)
-            if record.parse is None:
-                yield Entry(position, before, pause=True)
-            else:
-                yield _entry(record.parse, source.label, position, before + record.read)
+        yield from _read_source(source, index, before, skip)
         before += source.size
+
+
+def read_span(source: Source, span: Span, bad: list[str] | None = None) -> Iterator[Document]:
+    """The documents in a span of a file; `bad` is as `read_documents` has it."""
+    return _documents(_read_source(source, span=span), bad)
+
+
+def _read_source(source: Source, index: int = 0, before: int = 0, skip: int = 0, span: Span = WHOLE) -> Iterator[Entry]:
+    if source.unreadable is not None:
+        if not skip:
+            yield Entry(Position(index, 1), before, bad=f"{source.label}: cannot be read: {source.unreadable}")
+        return
+    records = _read_lines(source, skip, span) if source.table is None else _read_rows(source, source.table, skip, span)
+    for record in records:
+        position = Position(index, record.number)
+        if record.parse is None:
+            yield Entry(position, before, pause=True)
+        else:
+            yield _entry(record.parse, source.label, position, before + record.read)
 
 
 def read_documents(inputs: Sequence[str], bad: list[str] | None = None, columns: Columns | None = None) -> Iterator[Document]:
@@ -85,7 +95,11 @@ def read_documents(inputs: Sequence[str], bad: list[str] | None = None, columns:
         bad: if given, bad lines are added to it and skipped; otherwise the first one raises `InputError`.
         columns: the columns of tables that hold text and ids; without it they are guessed.
     """
-    for entry in read_entries(find_sources(inputs, columns, skip_bad=bad is not None)):
+    yield from _documents(read_entries(find_sources(inputs, columns, skip_bad=bad is not None)), bad)
+
+
+def _documents(entries: Iterator[Entry], bad: list[str] | None) -> Iterator[Document]:
+    for entry in entries:
         if entry.bad is not None:
             if bad is None:
                 raise bad_line(entry.bad)
@@ -99,9 +113,9 @@ def bad_line(complaint: str) -> InputError:
     return InputError(f"{complaint} (skip_bad goes on without such lines)")
 
 
-def _read_lines(source: Source, skip: int) -> Iterator[_Record]:
-    number, parse = 0, PARSERS.get(source.suffix)
-    with source.open() as (lines, tell):
+def _read_lines(source: Source, skip: int, span: Span) -> Iterator[_Record]:
+    number, parse = span.first - 1, PARSERS.get(source.suffix)
+    with source.open(span) as (lines, tell):
         for line in lines:
             if line is None:
                 yield _Record(number, 0, None)
@@ -112,14 +126,16 @@ def _read_lines(source: Source, skip: int) -> Iterator[_Record]:
                 yield _Record(number, tell(), partial(parse, line, source.label, number))
 
 
-def _read_rows(source: Source, table: Table, skip: int) -> Iterator[_Record]:
+def _read_rows(source: Source, table: Table, skip: int, span: Span) -> Iterator[_Record]:
     if source.suffix == ".parquet":
         share = source.size / max(1, table.rows)
-        for number, row in parquet.read_rows(source.path, skip, label=source.label):
+        for number, row in parquet.read_rows(source.path, max(skip, span.start), span.end, label=source.label):
             yield _Record(number, round(share * number), partial(row_document, table, row, source.label, number))
         return
     with source.open_bytes() as (file, tell):
-        for number, cells in delimited.read_cells(file, table):
+        if span.start:
+            file.seek(span.start)
+        for number, cells in delimited.read_cells(file, table, span):
             if number > skip:
                 yield _Record(number, tell(), partial(row_document, table, cells, source.label, number))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from difa.document import Document
@@ -24,6 +25,18 @@ MOST_VALUES = 4_000_000
 _BLOCK = 1 << 20
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes (of Parquet: rows) of a file from `start` to `end`, or to its end; `first` is the number of the first line or row."""
+
+    start: int = 0
+    end: int | None = None
+    first: int = 1
+
+
+WHOLE = Span()
+
+
 class Reads(Protocol):
     """A file of bytes."""
 
@@ -36,6 +49,29 @@ def bounded_lines(file: Reads, most: int = MOST_BYTES) -> Iterator[bytes]:
         yield line
         if len(line) > most and not line.endswith(b"\n"):
             skip_line(file)
+
+
+def lines_in(file: io.BufferedReader, span: Span = WHOLE) -> Iterator[bytes]:
+    """Lines that begin in a span, whole: the last may end beyond it. The file is read from its beginning on.
+
+    Where carriage returns alone end lines, there is no place to cut: the span at the beginning has all of them.
+    """
+    text = with_newlines(file)
+    if text is not file or span == WHOLE:
+        return bounded_lines(text) if span.start == 0 else iter(())
+    return _lines_of(file, span)
+
+
+def _lines_of(file: io.BufferedReader, span: Span) -> Iterator[bytes]:
+    at = max(span.start - 1, 0)
+    file.seek(at)
+    if span.start > 0:
+        at += skip_line(file)  # the rest of a line that began before
+    while (span.end is None or at < span.end) and (line := file.readline(MOST_BYTES + 1)):
+        at += len(line)
+        yield line
+        if len(line) > MOST_BYTES and not line.endswith(b"\n"):
+            at += skip_line(file)
 
 
 def with_newlines(file: io.BufferedReader) -> Reads:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
 from difa.errors import InputError
-from difa.formats.bounds import MOST_BYTES
+from difa.formats.bounds import MOST_BYTES, WHOLE, Span
 from difa.formats.encoding import UTF16_MARKS, encoding_of, wide_encoding
 from difa.formats.table_lines import TableLines
 from difa.formats.tables import WORDS, Columns, Table, are_words, choose_columns
@@ -27,18 +27,6 @@ _LONGEST = 16 << 20  # characters of a cell: a quote that is never closed must n
 
 NumberedCells = tuple[int, list[str] | str]
 """The row's number, and its cells or a complaint."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Rows of a table: where they begin in the file, their bytes (None: to its end), and the number of the first."""
-
-    start: int = 0
-    size: int | None = None
-    first: int = 1
-
-
-WHOLE = Piece()
 
 
 def read_header(file: io.BufferedReader, source: str, asked: Columns, separator: str | None) -> Table:
@@ -86,39 +74,39 @@ def _has_row(lines: list[str]) -> bool:
     return any(count % 2 == 0 and not _declared(line) for line, count in zip(lines, quotes, strict=True))
 
 
-def read_cells(file: Any, table: Table, piece: Piece = WHOLE) -> Iterator[NumberedCells]:
+def read_cells(file: Any, table: Table, span: Span = WHOLE) -> Iterator[NumberedCells]:
     """Rows behind the header, each with as many cells as it has; blank lines are none.
 
     Args:
-        file: the table's bytes, from the piece's beginning on.
+        file: the table's bytes, from the span's beginning on.
         table: its columns and separator.
-        piece: which of its rows.
+        span: which of its rows.
     """
     lines = TableLines(file)
     try:
-        for number, cells in _rows(lines, table, piece.first):
+        for number, cells in _rows(lines, table, span.first):
             if cells is not None:
                 yield number, cells
-            if piece.size is not None and lines.cut is not None and lines.cut >= piece.size:
+            if span.end is not None and lines.cut is not None and lines.cut >= span.end - span.start:
                 return
     finally:
         lines.close()
 
 
-def cut_rows(file: Any, table: Table, size: int) -> list[Piece]:
-    """Pieces of a table of about so many bytes, cut between rows; UTF-16 stays whole."""
+def cut_rows(file: Any, table: Table, size: int) -> list[Span]:
+    """Spans of a table of about so many bytes, cut between rows; UTF-16 stays whole."""
     lines = TableLines(file)
-    pieces: list[Piece] = []
+    spans: list[Span] = []
     start, first = 0, 1
     for number, _ in _rows(lines, table, 1):
         if lines.cut is not None and lines.cut - start >= size:
-            pieces.append(Piece(start, lines.cut - start, first))
+            spans.append(Span(start, lines.cut, first))
             start, first = lines.cut, number + 1
     end = lines.cut
     lines.close()
     if end is None:
         return [WHOLE]
-    return pieces if end == start and pieces else [*pieces, Piece(start, end - start, first)]
+    return spans if end == start and spans else [*spans, Span(start, end, first)]
 
 
 def _rows(lines: TableLines, table: Table, first: int) -> Iterator[tuple[int, list[str] | str | None]]:

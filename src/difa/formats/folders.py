@@ -1,7 +1,8 @@
 """A folder or a pattern -> the files behind it, each once; what cannot be looked into is told rather than left out.
 
-Links to folders are followed. A folder that was seen already, by its device and number, is not entered again, so that a loop ends
-and files keep the name that they have without links.
+A location is a local path, or an address such as `s3://bucket/folder`, which pyarrow's file systems read. Links to folders are
+followed. A folder that was seen already, by its device and number, is not entered again, so that a loop ends and files keep the
+name that they have without links.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from difa.errors import InputError
+from difa.formats.packed import arrow
 
 
 @dataclass
@@ -64,6 +67,58 @@ def matches(pattern: str) -> list[str]:
     for name in sorted(found, key=lambda name: (len(Path(name).parts), name)):
         shortest.setdefault(os.path.realpath(name), name)
     return sorted(shortest.values())
+
+
+def is_address(location: str) -> bool:
+    """Whether a location is given as an address rather than as a path."""
+    return "://" in location
+
+
+def locate(location: str) -> tuple[Any, str]:
+    """The file system of a location, and the path within it."""
+    arrow("files at addresses")
+    from pyarrow import fs
+
+    if not is_address(location):
+        return fs.LocalFileSystem(), str(Path(location).absolute())
+    try:
+        system, path = fs.FileSystem.from_uri(location)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{location}: expected an address such as s3://bucket/folder, got: {error}") from None
+    return system, path.rstrip("/")
+
+
+def below(folder: str, relative: str) -> str:
+    """The location of a file in a folder; the settings behind the `?` of an address stay at the end."""
+    if not is_address(folder):
+        return str(Path(folder) / relative)
+    head, mark, settings = folder.partition("?")
+    return f"{head.rstrip('/')}/{relative}{mark}{settings}"
+
+
+def address_files(address: str) -> list[tuple[str, Any]]:
+    """Files at an address, with their size and time: the one of that name, those below a folder, or those that a `*` matches."""
+    from pyarrow import fs
+
+    head, mark, settings = address.partition("?")
+    folder = f"{head.partition('*')[0].rpartition('/')[0]}{mark}{settings}" if "*" in head else address
+    system, path = locate(address)
+    root = locate(folder)[1]
+    try:
+        info = system.get_file_info(root)
+        if info.type == fs.FileType.NotFound:
+            raise InputError(f"{address}: cannot be read: No such file or directory")
+        if info.type == fs.FileType.File:
+            return [(address, info)]
+        inside = [entry for entry in system.get_file_info(fs.FileSelector(root, recursive=True)) if entry.is_file]
+    except OSError as error:
+        raise InputError(f"{address}: cannot be read: {error.strerror or error}") from None
+    if "*" in head:
+        inside = [entry for entry in inside if PurePosixPath(entry.path).match(path)]
+        if not inside:
+            raise InputError(f"{address}: expected files that match this pattern, found none: check the folder and the pattern")
+    inside.sort(key=lambda entry: PurePosixPath(entry.path).parts)
+    return [(below(folder, entry.path.removeprefix(root).lstrip("/")), entry) for entry in inside]
 
 
 def _take(path: Path, is_link: bool, found: Found) -> None:

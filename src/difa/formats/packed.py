@@ -19,19 +19,24 @@ PACKED = (".gz", ".zst")
 
 def suffix_of(path: str | Path) -> str:
     """What is in a file, by its ending: `.csv` for `a.csv` and `a.csv.gz`."""
-    path = Path(path)
-    return (path.with_suffix("") if is_packed(path) else path).suffix.lower()
+    file = _file_of(path)
+    return (file.with_suffix("") if is_packed(path) else file).suffix.lower()
 
 
 def is_packed(path: str | Path) -> bool:
     """Whether a file's ending says that it is packed."""
-    return Path(path).suffix.lower() in PACKED
+    return _file_of(path).suffix.lower() in PACKED
+
+
+def _file_of(path: str | Path) -> Path:
+    """The path without the settings behind the `?` of an address."""
+    return Path(path.partition("?")[0] if isinstance(path, str) and "://" in path else path)
 
 
 @contextmanager
 def unpacked(path: str | Path, raw: io.BufferedReader) -> Iterator[io.BufferedReader]:
     """What is in an open file of that name."""
-    match Path(path).suffix.lower():
+    match _file_of(path).suffix.lower():
         case ".gz":
             yield cast(io.BufferedReader, gzip.GzipFile(fileobj=raw))
         case ".zst":
@@ -44,7 +49,7 @@ def unpacked(path: str | Path, raw: io.BufferedReader) -> Iterator[io.BufferedRe
 @contextmanager
 def packed(path: str | Path, raw: BinaryIO) -> Iterator[BinaryIO]:
     """A file of that name to write into, packed as its ending asks."""
-    match Path(path).suffix.lower():
+    match _file_of(path).suffix.lower():
         case ".gz":
             with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as stream:  # the same results, the same bytes
                 yield cast(BinaryIO, stream)

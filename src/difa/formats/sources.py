@@ -1,8 +1,8 @@
 """Inputs as a user names them -> the files behind them, in order, and their lines.
 
-A name is a file, a folder, a pattern such as `data/*.jsonl`, or `-` for standard input. All names are looked up before anything
-is read, so that a mistake in the last one does not cost the work on the others; of tables the columns are chosen then, too. Files
-that end in `.gz` or `.zst` are unpacked on the way.
+A name is a file, a folder, a pattern such as `data/*.jsonl`, or `-` for standard input; files and folders may be addresses. All
+names are looked up before anything is read, so that a mistake in the last one does not cost the work on the others; of tables
+the columns are chosen then, too. Files that end in `.gz` or `.zst` are unpacked on the way.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 
 from difa.errors import ConfigError, InputError
 from difa.formats import stdin
-from difa.formats.bounds import bounded_lines, with_newlines
+from difa.formats.bounds import WHOLE, Span, lines_in
 from difa.formats.delimited import read_header
-from difa.formats.folders import files_below, matches
+from difa.formats.folders import address_files, files_below, is_address, locate, matches
 from difa.formats.labelstudio import tasks
 from difa.formats.packed import is_packed, suffix_of, unpacked
 from difa.formats.parquet import read_schema
@@ -29,6 +29,8 @@ from difa.formats.sandbox import lines_apart
 from difa.formats.tables import TABLES, Columns, Table
 
 LINES = (".txt", ".jsonl")
+
+_FETCHED = 1 << 20  # bytes of a file at an address that are fetched at a time
 
 Lines = Iterable[bytes | None]
 """Lines, and None wherever the sender pauses."""
@@ -74,8 +76,8 @@ class Source:
         return stdin.spooled() if self.is_stdin else self.place or self.name
 
     @contextmanager
-    def open(self) -> Iterator[tuple[Lines, Callable[[], int]]]:
-        """Its lines, and a function that says how many of its bytes have been read."""
+    def open(self, span: Span = WHOLE) -> Iterator[tuple[Lines, Callable[[], int]]]:
+        """Its lines, or those that begin in a span, and a function that says how many of its bytes have been read."""
         if self.is_stdin and self.suffix in ("", *LINES):
             yield stdin.read_lines(), lambda: 0
             return
@@ -83,16 +85,23 @@ class Source:
             yield lines_apart(self.label, task_lines, self.label, os.path.abspath(self.path)), lambda: 0
             return
         with self.open_bytes() as (file, tell):
-            yield bounded_lines(with_newlines(file)), tell
+            yield lines_in(file, span), tell
 
     @contextmanager
     def open_bytes(self) -> Iterator[tuple[io.BufferedReader, Callable[[], int]]]:
         """What is in the file, and a function that says how many bytes of it, as it lies on disk, have been read."""
         try:
-            with open(self.path, "rb") as raw, unpacked(self.name, raw) as file:
+            with _open_raw(self.path) as raw, unpacked(self.name, raw) as file:
                 yield file, raw.tell
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{self.label}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _open_raw(path: str) -> io.BufferedReader:
+    if not is_address(path):
+        return open(path, "rb")
+    system, place = locate(path)
+    return io.BufferedReader(system.open_input_file(place), _FETCHED)
 
 
 def task_lines(label: str, place: str) -> Iterator[str]:
@@ -158,7 +167,9 @@ def _table(source: Source, asked: Columns) -> Table | None:
 
 def _look_up(name: str) -> Iterator[Source]:
     path = Path(name)
-    if glob.has_magic(name) and not path.exists():
+    if is_address(name):
+        yield from _at_address(name)
+    elif glob.has_magic(name) and not path.exists():
         for match in matches(name):
             yield from _look_up(match) if not glob.has_magic(match) else [_file(Path(match))]
     elif path.is_dir():
@@ -173,10 +184,27 @@ def _inside(folder: Path) -> list[Source]:
     files = [_file(file) for file in found.files if suffix_of(file) in LINES]
     closed = [Source(str(place), unreadable=why) for place, why in found.unreadable if suffix_of(place) not in TABLES]
     if not files and not closed:
-        table = next((suffix_of(file) for file in found.files), None)
-        remedy = f": for its tables give '{folder}/*{table}'" if table else ""
-        raise InputError(f"{folder}: expected .txt or .jsonl files in this folder, found none{remedy}")
+        raise _no_lines(str(folder), map(str, found.files))
     return sorted((*files, *closed), key=lambda source: Path(source.name))
+
+
+def _at_address(name: str) -> list[Source]:
+    """The same at an address."""
+    found = [Source(address, info.size, info.mtime_ns or 0) for address, info in address_files(name)]
+    if "*" not in name and [source.name for source in found] != [name]:
+        lines = [source for source in found if source.suffix in LINES]
+        if not lines:
+            raise _no_lines(name.rstrip("/"), (source.name for source in found if source.suffix in TABLES))
+        return lines
+    for source in found:
+        _check_ending(source.name)
+    return found
+
+
+def _no_lines(folder: str, others: Iterable[str]) -> InputError:
+    table = next(map(suffix_of, others), None)
+    remedy = f": for its tables give '{folder}/*{table}'" if table else ""
+    return InputError(f"{folder}: expected .txt or .jsonl files in this folder, found none{remedy}")
 
 
 def _file(path: Path) -> Source:
@@ -188,7 +216,7 @@ def _file(path: Path) -> Source:
     return Source(str(path), found.st_size, found.st_mtime_ns)
 
 
-def _check_ending(path: Path) -> None:
+def _check_ending(path: str | Path) -> None:
     if suffix_of(path) not in (*LINES, *TABLES, ".json"):
         endings = ", ".join((*LINES, *TABLES))
         raise InputError(

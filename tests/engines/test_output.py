@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from difa.engines.output import Block, Output
-from difa.engines.output_files import Layout, State, alone
+from difa.engines.output import Block, Layout, Output, Progress, alone
 from difa.errors import InputError
 
 GOOD = {
@@ -26,7 +25,7 @@ ODD = [None, True, -1, 1.5, 2**70, "x", [], {}, [None], [[1]], [{"file": 1, "doc
 
 def read(path, values):
     path.write_text(json.dumps(values))
-    return State.read(path)
+    return Progress.read(path)
 
 
 def test_odd_values_are_refused_in_one_line(tmp_path):
@@ -45,14 +44,14 @@ def test_odd_values_are_refused_in_one_line(tmp_path):
     for content in (b"[1]", b"7", b"{", b"\xff", b"[" * 100_000):
         path.write_bytes(content)
         with pytest.raises(InputError, match="expected what a run of difa noted there"):
-            State.read(path)
+            Progress.read(path)
 
 
 @pytest.mark.parametrize("inputs", [7, [7], [{"name": "y"}], [None, None], {"a": 1}])
 def test_an_odd_note_of_what_was_asked_is_another_run(tmp_path, inputs):
     layout = Layout.shards(tmp_path, 3)
     (tmp_path / "part-00000.jsonl").touch()
-    read(layout.state, GOOD | {"asked": {"model": "a", "inputs": inputs}})
+    read(layout.journal, GOOD | {"asked": {"model": "a", "inputs": inputs}})
     with (
         pytest.raises(InputError, match="expected the same inputs as in the interrupted run"),
         Output(layout, GOOD["asked"], resume=True),
@@ -63,7 +62,7 @@ def test_an_odd_note_of_what_was_asked_is_another_run(tmp_path, inputs):
 def test_a_shard_that_was_removed_is_missed(tmp_path):
     layout = Layout.shards(tmp_path, 3)
     for complete in (False, True):
-        read(layout.state, GOOD | {"complete": complete})
+        read(layout.journal, GOOD | {"complete": complete})
         with (
             pytest.raises(InputError, match=r"part-00000\.jsonl: expected the results of 3 documents"),
             Output(layout, GOOD["asked"], resume=True),
@@ -75,9 +74,9 @@ def test_a_shard_that_was_removed_is_missed(tmp_path):
 
 
 def test_names_that_are_no_unicode_can_be_noted(tmp_path):
-    state = State({"inputs": ["caf\udce9.txt", "Größe.txt"]})
-    state.write(tmp_path / "manifest.json")
-    assert State.read(tmp_path / "manifest.json") == state
+    progress = Progress(asked={"inputs": ["caf\udce9.txt", "Größe.txt"]})
+    progress.write(tmp_path / "manifest.json")
+    assert Progress.read(tmp_path / "manifest.json") == progress
 
 
 def test_a_place_is_held_by_one_run(tmp_path):

@@ -1,50 +1,38 @@
-"""Where inputs lie and output goes: local paths, or addresses such as `s3://bucket/folder` and `gs://bucket/folder`.
+"""A folder of parts, at a local path or at an address such as `s3://bucket/folder`.
 
-A local output folder is filled under a hidden name beside its location and renamed when it is whole. Object storage knows no
-renaming: parts are written in location, and the file `_SUCCESS` last.
+A local folder is filled under a hidden name beside its location and renamed when it is whole. Object storage knows no
+renaming: parts are written in place, and the file `_SUCCESS` last. A part's name follows from its piece, so a piece that is
+scored twice, since a worker died, still gives one part.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from difa.engines.output import refuse_other
+from difa.decide import Cutoff, Rule
+from difa.document import Scored
+from difa.engines.job import Job, refuse_other
+from difa.engines.output import Layout, alone
+from difa.engines.second_pass import Best, cut_shards
 from difa.errors import InputError
-from difa.storage.atomic import fresh_file, hidden_name, take_place, unfinished
+from difa.formats.columns import pack_columns, unpack_columns
+from difa.formats.folders import below, is_address, locate
+from difa.formats.shape import Shape
+from difa.formats.table_output import Publisher
+from difa.storage.atomic import fresh_file, hidden_name, scratch_folder, take_place, unfinished
 
 SUCCESS = "_SUCCESS"
+COLUMNS = "columns"
+"""The format of parts that are not final."""
 _ASKED, _NOTICE = "_asked.json", "_done-"
-
-
-def is_address(location: str) -> bool:
-    """Whether a location is given as an address rather than as a path."""
-    return "://" in location
-
-
-def locate(location: str) -> tuple[Any, str]:
-    """The file system of a location, and the path within it."""
-    from pyarrow import fs
-
-    if not is_address(location):
-        return fs.LocalFileSystem(), str(Path(location).absolute())
-    try:
-        system, path = fs.FileSystem.from_uri(location)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{location}: expected an address such as s3://bucket/folder, got: {error}") from None
-    return system, path.rstrip("/")
-
-
-def below(folder: str, relative: str) -> str:
-    """The location of a file in a folder; the settings behind the `?` of an address stay at the end."""
-    if not is_address(folder):
-        return str(Path(folder) / relative)
-    head, mark, settings = folder.partition("?")
-    return f"{head.rstrip('/')}/{relative}{mark}{settings}"
 
 
 @dataclass(slots=True)
@@ -82,7 +70,7 @@ class OutputFolder:
             output._look(system, path, resume, force)
             system.create_dir(locate(output.staging)[1], recursive=True)
         except OSError as error:
-            raise InputError(f"{location}: cannot be written: {_reason(error)}") from None
+            raise InputError(f"{location}: cannot be written: {error.strerror or error}") from None
         return output
 
     def _look(self, system: Any, path: str, resume: bool, force: bool) -> None:
@@ -105,15 +93,17 @@ class OutputFolder:
 
     def begin(self, piece_bytes: int) -> None:
         """Note what was asked: from now on the run can be gone on with."""
-        self._write(_ASKED, {"asked": self.asked, "piece_bytes": piece_bytes})
+        write_json(self.staging, _ASKED, {"asked": self.asked, "piece_bytes": piece_bytes})
 
-    def notices(self) -> dict[int, dict[str, Any]]:
-        """What is known of the parts that are complete, by their number."""
+    def notices(self, format: str) -> dict[int, dict[str, Any]]:
+        """What is known of the parts that are complete and there, by their number."""
         system, path = locate(self.staging)
-        found = {}
-        for name in self._names():
+        names, found = set(self._names()), {}
+        for name in names:
             if name.startswith(_NOTICE) and (notice := _read_json(system, f"{path}/{name}")) is not None:
-                found[int(notice["index"])] = notice["done"]
+                index = int(notice["index"])
+                if part_name(index, format) in names:
+                    found[index] = notice["done"]
         return found
 
     def count_parts(self) -> int:
@@ -128,7 +118,7 @@ class OutputFolder:
     def finish(self, summary: dict[str, Any]) -> None:
         """Mark the folder as complete, leave nothing but the parts in it, and give it its name."""
         system, path = locate(self.staging)
-        self._write(SUCCESS, summary | ({"asked": self.asked} if self.asked else {}))
+        write_json(self.staging, SUCCESS, summary | ({"asked": self.asked} if self.asked else {}))
         for name in self._names():
             if not name.startswith("part-") and name != SUCCESS:
                 system.delete_file(f"{path}/{name}")
@@ -158,8 +148,86 @@ class OutputFolder:
         system, path = locate(self.staging)
         return [info.base_name for info in system.get_file_info(fs.FileSelector(path)) if info.is_file]
 
-    def _write(self, name: str, content: dict[str, Any]) -> None:
-        write_json(self.staging, name, content)
+
+@contextmanager
+def alone_in(out: str) -> Iterator[None]:
+    """Hold a location on this machine against other runs."""
+    with ExitStack() as stack:
+        if not is_address(out):
+            location = Path(out).absolute()
+            try:
+                location.parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(alone(Layout.file(location)))
+            except OSError as error:
+                raise InputError(f"{out}: cannot be written: {error.strerror}") from None
+        yield
+
+
+def part_name(index: int, format: str) -> str:
+    """Sorted by name, parts stand in the order of the input."""
+    return f"{COLUMNS}-{index:06d}" if format == COLUMNS else f"part-{index:06d}.{format}"
+
+
+@contextmanager
+def part_writer(folder: str, index: int, format: str, shape: Shape | None = None) -> Iterator[Callable[[Scored], object]]:
+    """A part that takes its name only if all goes well; in object storage it may stay cut short, but the run then fails."""
+    name = part_name(index, format)
+    with ExitStack() as stack:
+        stream = stack.enter_context(_fresh(folder, name))
+        if format == COLUMNS:
+            yield lambda scored: stream.write(pack_columns(scored))
+            return
+        publish = Publisher(format, shape or Shape(("id", "text")))
+        if format == "jsonl":
+            yield lambda scored: stream.write(publish.block(scored))
+            return
+        part = stack.enter_context(scratch_folder()) / "part"
+        with part.open("wb") as file:
+            yield lambda scored: file.write(publish.block(scored))
+        publish.convert(part, Path(name), stream)
+
+
+def needs_second_pass(job: Job, rule: Rule) -> bool:
+    """Whether parts can be written only when all documents are scored."""
+    return rule.name == "fdr" or job.top is not None or job.shard_size is not None
+
+
+def write_again(folder: str, pieces: int, job: Job, rule: Rule, format: str, shape: Shape | None) -> int:
+    """The second pass: write the parts that were asked for from the columns of all pieces, and count what is flagged."""
+    cutoff = Cutoff.of(chain.from_iterable(_read(folder, index) for index in range(pieces)), rule)
+    flagged = 0
+
+    def counted(indices: Iterable[int]) -> Iterator[Scored]:
+        nonlocal flagged
+        for scored in map(cutoff.flag, chain.from_iterable(_read(folder, index) for index in indices)):
+            flagged += int(scored.document_flags.sum())
+            yield scored
+
+    for index, results in _parts(counted, pieces, job):
+        with part_writer(folder, index, format, shape) as write:
+            for scored in results:
+                write(scored)
+    return flagged
+
+
+def _parts(read: Callable[[Iterable[int]], Iterator[Scored]], pieces: int, job: Job) -> Iterator[tuple[int, Iterable[Scored]]]:
+    """Each part's number and what belongs into it, in order."""
+    if job.top is not None:
+        best = Best(job.top)
+        for scored in read(range(pieces)):
+            best.add(scored)
+        yield 0, best.documents()
+    elif job.shard_size is None:
+        yield from ((index, read([index])) for index in range(pieces))
+    else:
+        numbered = groupby(cut_shards(read(range(pieces)), job.shard_size), itemgetter(0))
+        yield from ((shard, (scored for _, scored in group)) for shard, group in numbered)
+
+
+def _read(folder: str, index: int) -> Iterator[Scored]:
+    system, path = locate(below(folder, part_name(index, COLUMNS)))
+    with system.open_input_stream(path) as file:
+        yield from unpack_columns(file)
 
 
 def write_notice(folder: str, index: int, done: dict[str, Any]) -> None:
@@ -169,12 +237,19 @@ def write_notice(folder: str, index: int, done: dict[str, Any]) -> None:
 
 def write_json(folder: str, name: str, content: dict[str, Any]) -> None:
     """A small file in a folder, whole or not at all."""
+    with _fresh(folder, name) as file:
+        file.write(json.dumps(content).encode() + b"\n")
+
+
+@contextmanager
+def _fresh(folder: str, name: str) -> Iterator[Any]:
+    """A file in a folder to write to; in object storage it may stay cut short."""
     location = below(folder, name)
     with ExitStack() as stack:
         written = location if is_address(folder) else str(stack.enter_context(fresh_file(Path(location))))
         system, path = locate(written)
-        with system.open_output_stream(path) as file:
-            file.write(json.dumps(content).encode() + b"\n")
+        with system.open_output_stream(path) as stream:
+            yield stream
 
 
 def _read_json(system: Any, path: str) -> dict[str, Any] | None:
@@ -197,7 +272,3 @@ def _is_taken(system: Any, path: str) -> bool:
     if system.get_file_info(path).type == fs.FileType.File:
         return True
     return bool(system.get_file_info(fs.FileSelector(path, allow_not_found=True)))
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error)

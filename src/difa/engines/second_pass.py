@@ -1,49 +1,32 @@
-"""What a reader has time for: the most unusual documents of a run, and why a rate over all documents may flag none."""
+"""What is made of all documents together once they are scored: flags at a false-discovery rate, the most unusual, shards."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from itertools import pairwise
 
 import numpy as np
 
 from difa.calibrate import TailReference
 from difa.document import Scored
-from difa.engines.output_files import State
-from difa.formats import Position
 
 _ROOM = 4  # times as many are held as are wanted, at most: to choose among them takes time
 
 
-class Inner(Protocol):
-    """What takes the results in the end."""
+def cut_shards(results: Iterable[Scored], shard_size: int | None, done: int = 0) -> Iterator[tuple[int, Scored]]:
+    """Scored documents in parts that end where shards do, each with the number of its shard.
 
-    def write(self, scored: Scored) -> None: ...
-
-
-class Top:
-    """Takes all results, counts them, and passes on the most unusual ones, the most unusual first, at the end."""
-
-    shard_size = None
-    position = Position()
-
-    def __init__(self, inner: Inner, most: int) -> None:
-        self._inner, self._best, self.state = inner, Best(most), State({})
-
-    def write(self, scored: Scored) -> None:
-        self.state.documents += len(scored)
-        self.state.flagged += int(scored.document_flags.sum())
-        self._best.add(scored)
-
-    def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None:
-        self.state.skipped += skipped
-        self.state.empty += empty
-
-    def finish(self) -> None:
-        """All results are there."""
-        for scored in self._best.documents():
-            self._inner.write(scored)
+    Args:
+        results: the documents.
+        shard_size: documents of a shard, if there are shards.
+        done: documents before these.
+    """
+    for scored in results:
+        ends = range(-done % shard_size or shard_size, len(scored), shard_size) if shard_size else ()
+        for start, end in pairwise([0, *ends, len(scored)]):
+            yield done // shard_size if shard_size else 0, scored.take(range(start, end))
+            done += end - start
 
 
 class Best:
@@ -72,14 +55,6 @@ class Best:
             np.concatenate([np.empty(0), *(getattr(part, name) for part in parts)]) for name in ("document_p", "document_scores")
         )
         return [places[at] for at in np.lexsort((-scores, p_values))[: self._most].tolist()]
-
-
-def most_unusual(results: Iterable[Scored], most: int) -> Iterator[Scored]:
-    """The most unusual of all documents, one by one."""
-    best = Best(most)
-    for scored in results:
-        best.add(scored)
-    return best.documents()
 
 
 def why_nothing(documents: int, reference: TailReference, rate: float) -> str:

@@ -8,7 +8,8 @@ import pytest
 
 from difa.calibrate import TailReference
 from difa.document import Result, Scored
-from difa.engines.budget import Top, why_nothing
+from difa.engines.second_pass import why_nothing
+from difa.engines.sinks import Top
 from tests.commands import here as difa
 
 
@@ -22,19 +23,19 @@ class Kept:
 
 def test_the_most_unusual_come_first_and_all_are_counted():
     kept = Kept()
-    top = Top(kept, 3)
+    top = Top(kept.write, 3)
     p_values = [0.5, 0.01, 0.2, 0.01, 0.9, 0.01]
     scores = [1.0, 5.0, 2.0, 6.0, 0.0, 5.0]
     for at, (p, score) in enumerate(zip(p_values, scores, strict=True)):
         top.write(Scored.of(Result("same", score, p, p < 0.05, (), str(at))))
     top.finish()
     assert kept.ids == ["3", "1", "5"]
-    assert (top.state.documents, top.state.flagged) == (6, 3)
+    assert (top.counts.documents, top.counts.flagged) == (6, 3)
 
 
 def test_fewer_documents_than_asked_for():
     kept = Kept()
-    top = Top(kept, 3)
+    top = Top(kept.write, 3)
     top.write(Scored.of(Result("a", 1.0, 0.5, False, (), "a")))
     top.finish()
     assert kept.ids == ["a"]
