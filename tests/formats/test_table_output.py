@@ -64,6 +64,26 @@ def test_csv_begins_with_a_mark_and_tsv_has_tabs(tmp_path):
     assert b"id\ttext\tday" in publish(tmp_path, "a.tsv", [RESULT]).read_bytes()
 
 
+@pytest.mark.parametrize("name", ["a.csv", "b.tsv", "c.csv.gz"])
+def test_rows_that_are_written_at_once_are_those_made_of_columns(tmp_path, name):
+    source = tmp_path / "in.csv"
+    source.write_text("day,n,text,score\n1,2,some words here,3\n")
+    shape = Shape.of_sources(find_sources([str(source)]))
+    assert shape.is_complete
+    results = [
+        replace(result, columns={"day": result.columns["day"], "n": "-1", "score": '"quoted",\n'}) for result in (RESULT, EMPTY)
+    ]
+    at_once = publish(tmp_path, name, results, shape).read_bytes()
+    assert publish(tmp_path, name, results, replace(shape, is_complete=False)).read_bytes() == at_once
+
+
+def test_only_tables_and_plain_text_have_columns_that_are_known(tmp_path):
+    for name, content, is_complete in (("a.csv", "text\none\n", True), ("a.txt", "one\n", True), ("a.jsonl", "{}", False)):
+        (tmp_path / name).write_text(content)
+        assert Shape.of_sources(find_sources([str(tmp_path / name)])).is_complete is is_complete
+    assert not Shape.of_sources(find_sources([str(tmp_path / "a.csv"), str(tmp_path / "a.jsonl")])).is_complete
+
+
 def test_the_users_table_keeps_its_names_and_order(tmp_path):
     source = tmp_path / "in.csv"
     source.write_text("when,score,body,ticket\n1,2,some words here,3\n")

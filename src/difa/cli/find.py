@@ -127,7 +127,7 @@ def _write(out: Path, form: str, sources: Sequence[Source], results: Sequence[Re
     from difa.formats.table_output import write_results
 
     try:
-        write_results(out, form, Shape.of([source.table for source in sources]), columns_of(results))
+        write_results(out, form, Shape.of_sources(sources), columns_of(results))
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror or error}") from None
 

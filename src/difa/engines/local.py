@@ -19,8 +19,7 @@ from difa.engines.chunks import ReadAhead, ReadChunk, read_chunks
 from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job
 from difa.engines.output import Layout, Output, Pack
 from difa.engines.processes import Workers, start_workers
-from difa.engines.second_pass import cut_shards
-from difa.engines.sinks import Shown, Sink, Top, open_stream
+from difa.engines.sinks import Shown, Sink, Top, cut_shards, open_stream
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Position, read_entries
@@ -109,7 +108,7 @@ class _Run:
 
     @property
     def publisher(self) -> Publisher:
-        return Publisher(self.format, Shape.of([source.table for source in self.sources]))
+        return Publisher(self.format, Shape.of_sources(self.sources))
 
     def output(self, layout: Layout, pack: Pack = pack_columns, publish: Publisher | None = None) -> Output:
         asked, resume, force = asked_of(self.job, self.rule, self.sources), self.job.resume, self.job.force

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
 from difa.errors import InputError
-from difa.formats.bounds import MOST_BYTES, WHOLE, Span
+from difa.formats.bounds import MOST_BYTES, WHOLE, Reads, Span, skip_line
 from difa.formats.encoding import UTF16_MARKS, encoding_of, wide_encoding
-from difa.formats.table_lines import TableLines
 from difa.formats.tables import WORDS, Columns, Table, are_words, choose_columns
 
 _SEPARATORS = ",;\t|"
@@ -82,7 +82,7 @@ def read_cells(file: Any, table: Table, span: Span = WHOLE) -> Iterator[Numbered
         table: its columns and separator.
         span: which of its rows.
     """
-    lines = TableLines(file)
+    lines = _TableLines(file)
     try:
         for number, cells in _rows(lines, table, span.first):
             if cells is not None:
@@ -95,7 +95,7 @@ def read_cells(file: Any, table: Table, span: Span = WHOLE) -> Iterator[Numbered
 
 def cut_rows(file: Any, table: Table, size: int) -> list[Span]:
     """Spans of a table of about so many bytes, cut between rows; UTF-16 stays whole."""
-    lines = TableLines(file)
+    lines = _TableLines(file)
     spans: list[Span] = []
     start, first = 0, 1
     for number, _ in _rows(lines, table, 1):
@@ -109,7 +109,7 @@ def cut_rows(file: Any, table: Table, size: int) -> list[Span]:
     return spans if end == start and spans else [*spans, Span(start, end, first)]
 
 
-def _rows(lines: TableLines, table: Table, first: int) -> Iterator[tuple[int, list[str] | str | None]]:
+def _rows(lines: _TableLines, table: Table, first: int) -> Iterator[tuple[int, list[str] | str | None]]:
     """All rows with their numbers; None stands for a blank one, and for the header."""
     csv.field_size_limit(max(_LONGEST, csv.field_size_limit()))
     number, is_header = first - 1, first == 1
@@ -136,7 +136,7 @@ def _rows(lines: TableLines, table: Table, first: int) -> Iterator[tuple[int, li
         yield number, _not_unicode(row) or (row if len(row) == len(table.columns) else _uneven(row, table))
 
 
-def _pass_declared(lines: TableLines) -> None:
+def _pass_declared(lines: _TableLines) -> None:
     try:
         if (line := next(lines, None)) is not None and not _declared(line):
             lines.put_back(line)
@@ -205,3 +205,69 @@ def _remedy(error: csv.Error) -> str:
 
 def _is_open(error: csv.Error) -> bool:
     return "end of data" in str(error) or "field limit" in str(error)
+
+
+class _TableLines:
+    """Lines that end in any way; a row of more than the bound is a `csv.Error`, after which the next line follows."""
+
+    def __init__(self, file: Any) -> None:
+        """Read from an open file on; UTF-16 is told by its mark."""
+        self._wide = _Wide(file) if encoding_of(file.peek(4)) == "utf-16" else None
+        self._file: Reads = self._wide or file
+        self._waiting: deque[str] = deque()
+        self._taken = self._at = 0
+
+    @property
+    def cut(self) -> int | None:
+        """How many bytes were read, if the file can be cut here."""
+        return None if self._waiting or self._wide else self._at
+
+    def next_row(self) -> None:
+        """A new row begins."""
+        self._taken = 0
+
+    def put_back(self, line: str) -> None:
+        """Give a line again."""
+        self._waiting.appendleft(line)
+
+    def close(self) -> None:
+        """Leave the file to its opener."""
+        if self._wide is not None:
+            self._wide.close()
+
+    def __iter__(self) -> _TableLines:
+        return self
+
+    def __next__(self) -> str:
+        line = self._waiting.popleft() if self._waiting else self._read()
+        self._taken += len(line)
+        if self._taken > MOST_BYTES:
+            raise csv.Error(f"more than {MOST_BYTES >> 20} million characters")
+        return line
+
+    def _read(self) -> str:
+        raw = self._file.readline(MOST_BYTES + 1)
+        if not raw:
+            raise StopIteration
+        is_first, self._at = self._at == 0, self._at + len(raw)
+        if len(raw) > MOST_BYTES:
+            self._at += 0 if raw.endswith(b"\n") else skip_line(self._file)
+            raise csv.Error(f"a line of more than {MOST_BYTES >> 20} MB")
+        line = raw.decode("utf-8-sig" if is_first else "utf-8", "surrogateescape")
+        if line.find("\r", 0, len(line) - 2) >= 0:  # a lone carriage return ends a line, too
+            line, *rest = io.StringIO(line, newline="")
+            self._waiting.extend(rest)
+        return line
+
+
+class _Wide:
+    """UTF-16 read as UTF-8."""
+
+    def __init__(self, file: Any) -> None:
+        self._text = io.TextIOWrapper(file, "utf-16", "surrogateescape", newline="")
+
+    def readline(self, size: int = -1, /) -> bytes:
+        return self._text.readline(size).encode("utf-8", "surrogatepass")
+
+    def close(self) -> None:
+        self._text.detach()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from difa.document import Document, Scored
+from difa.formats.sources import Source
 from difa.formats.tables import Table
 
 SUMMARISED = ("score", "p_value", "is_anomaly", "flagged_words", "suggestions", "summary")
@@ -26,6 +27,14 @@ class Shape:
     id: str = "id"
     types: Mapping[str, Any] = field(default_factory=dict)
     """Arrow types of the columns for which they are known."""
+    is_complete: bool = False
+    """Whether no document can have other columns."""
+
+    @classmethod
+    def of_sources(cls, sources: Sequence[Source]) -> Shape:
+        """The shape that fits all inputs; what other columns JSON lines have is known at the end only."""
+        is_complete = all(source.table is not None or source.suffix == ".txt" for source in sources)
+        return replace(cls.of([source.table for source in sources]), is_complete=is_complete)
 
     @classmethod
     def of(cls, inputs: Sequence[Table | None]) -> Shape:

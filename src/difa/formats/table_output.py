@@ -1,7 +1,8 @@
 """Results as columns -> the file that was asked for: JSON lines, CSV, TSV or Parquet, packed or not.
 
-Runs append blocks to a part, which can be cut back and gone on with. A part becomes a table when it is complete: which columns
-it has is known then. CSV is for spreadsheets: it begins with a byte-order mark, and no cell can be taken for a formula.
+Runs append blocks to a part, which can be cut back and gone on with. Where all columns are known, a part has the rows of a text
+table; otherwise it has columns, and becomes a table when it is complete. CSV is for spreadsheets: it begins with a byte-order
+mark, and no cell can be taken for a formula.
 """
 
 from __future__ import annotations
@@ -51,10 +52,14 @@ class Publisher:
 
     def __init__(self, format: str, shape: Shape) -> None:
         self._format, self._shape = format, shape
+        self._separator = "\t" if format == "tsv" else ","
+        self._has_rows = format in ("csv", "tsv") and shape.is_complete
 
     def block(self, scored: Scored) -> bytes:
-        """What documents append to a part: lines as they are, columns for a table."""
-        return json_lines(scored) if self._format == "jsonl" else pack_columns(scored)
+        """What documents append to a part: lines and rows as they are, or columns where a table's are not all known yet."""
+        if self._format == "jsonl":
+            return json_lines(scored)
+        return csv_rows(scored, self._shape, self._separator) if self._has_rows else pack_columns(scored)
 
     def __call__(self, part: Path, final: Path) -> None:
         """Turn a complete part into the final file; the part stays until that is safely on disk."""
@@ -82,11 +87,14 @@ class Publisher:
                 write_parquet(raw, part, self._shape)
                 return
             with packed(final, raw) as stream:
-                if self._format == "jsonl":
-                    with part.open("rb") as content:
-                        shutil.copyfileobj(content, stream)
-                else:
-                    _write_csv(stream, part, self._shape, "\t" if self._format == "tsv" else ",")
+                if self._format != "jsonl":
+                    shape = self._shape if self._has_rows else self._shape.holding(column_kinds(part))
+                    stream.write(b"\xef\xbb\xbf" + _csv([[*shape.columns, *map(shape.own, SUMMARISED)]], self._separator))
+                    if not self._has_rows:
+                        stream.writelines(csv_rows(scored, shape, self._separator) for scored in read_columns(part))
+                        return
+                with part.open("rb") as content:
+                    shutil.copyfileobj(content, stream)
         except (ValueError, TypeError) as error:  # of pyarrow, among others
             raise InputError(f"{final}: cannot be written as {self._format} ({error}): jsonl keeps everything") from None
 
@@ -101,30 +109,20 @@ def write_results(out: Path, format: str, shape: Shape, parts: Iterable[Scored])
             publish.convert(folder / "part", out, raw)
 
 
-def _write_csv(stream: BinaryIO, part: Path, shape: Shape, separator: str) -> None:
-    shape = shape.holding(column_kinds(part))
+def csv_rows(scored: Scored, shape: Shape, separator: str) -> bytes:
+    """The rows of documents in a text table."""
+    numbers = scored.document_scores.tolist(), scored.document_p.tolist(), scored.document_flags.tolist()
+    rows = []
+    for at, row in enumerate(zip(*numbers, strict=True)):
+        words, meant = BETWEEN_WORDS.join(flagged_words(scored, at)), BETWEEN_WORDS.join(suggestions(scored, at))
+        rows.append([*shape.row(scored.documents[at]).values(), *row, words, meant, scored.summary(at)])
+    return _csv(rows, separator)
+
+
+def _csv(rows: Iterable[Sequence[Any]], separator: str) -> bytes:
     buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, delimiter=separator, lineterminator="\r\n")
-    writer.writerow(_safe([*shape.columns, *map(shape.own, SUMMARISED)]))
-    stream.write("\ufeff".encode())
-    for scored in read_columns(part):
-        numbers = scored.document_scores.tolist(), scored.document_p.tolist(), scored.document_flags.tolist()
-        for at, row in enumerate(zip(*numbers, strict=True)):
-            words, meant = BETWEEN_WORDS.join(flagged_words(scored, at)), BETWEEN_WORDS.join(suggestions(scored, at))
-            cells = shape.row(scored.documents[at]).values()
-            writer.writerow(_safe([*cells, *row, words, meant, scored.summary(at)]))
-        _drain(buffer, stream)
-    _drain(buffer, stream)
-
-
-def _drain(buffer: io.StringIO, stream: BinaryIO) -> None:
-    stream.write(buffer.getvalue().encode())
-    buffer.seek(0)
-    buffer.truncate()
-
-
-def _safe(cells: Sequence[Any]) -> list[str]:
-    return [_cell(cell) for cell in cells]
+    csv.writer(buffer, delimiter=separator, lineterminator="\r\n").writerows(map(_cell, row) for row in rows)
+    return buffer.getvalue().encode()
 
 
 def _cell(value: Any) -> str:

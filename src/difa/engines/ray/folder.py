@@ -21,7 +21,7 @@ from difa.decide import Cutoff, Rule
 from difa.document import Scored
 from difa.engines.job import Job, refuse_other
 from difa.engines.output import Layout, alone
-from difa.engines.second_pass import Best, cut_shards
+from difa.engines.sinks import Best, cut_shards
 from difa.errors import InputError
 from difa.formats.columns import pack_columns, unpack_columns
 from difa.formats.folders import below, is_address, locate

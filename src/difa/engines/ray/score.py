@@ -176,7 +176,7 @@ def _options(job: Job, rule: Rule, sources: Sequence[Source], format: str, threa
         screen_rate=job.screen_rate if job.screen else None,
         threads=threads,
         skip_bad=job.skip_bad,
-        shape=Shape.of([source.table for source in sources]),
+        shape=Shape.of_sources(sources),
     )
 
 

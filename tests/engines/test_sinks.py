@@ -8,8 +8,7 @@ import pytest
 
 from difa.calibrate import TailReference
 from difa.document import Result, Scored
-from difa.engines.second_pass import why_nothing
-from difa.engines.sinks import Top
+from difa.engines.sinks import Top, why_nothing
 from tests.commands import here as difa
 
 
