@@ -97,8 +97,9 @@ class SemanticConfig:
     """Transformer blocks in f and in g_T each; one reconstructs well and costs a quarter of the text encoder."""
     heads: int = 6
     """Attention heads; lowered to a divisor of the width where needed."""
-    distance_weight: float = 1.0
-    """λ of the distance ‖a−b‖² + λ(1−cos(a,b)), in vectors of mean square norm 1."""
+    distance_weight: float = 10.0
+    """λ of the distance ‖a−b‖² + λ(1−cos(a,b)), where the square is a mean over the dimensions of vectors with one global scale.
+    Chosen on pseudo anomalies in held-out documents, whose words are found better than with 1 on all three sets."""
     student_weight: float = 1.0
     """Weight of the teacher–student term; 1 in the paper, 0 leaves the reconstruction error alone."""
     held_out: float = 0.1
