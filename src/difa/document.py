@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate, chain, groupby, islice, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,7 @@ BoolArray = NDArray[np.bool_]
 _NAMED = 5  # words that a summary names at most
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A word and its place in the text."""
 
     text: str
@@ -55,6 +54,11 @@ class Encoded:
 
     def __len__(self) -> int:
         return len(self.words)
+
+
+def all_words(documents: Iterable[Encoded]) -> list[str]:
+    """The words of all documents, one document behind the other."""
+    return list(chain.from_iterable([document.words for document in documents]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,11 +183,14 @@ def _sums(values: FloatArray, counts: IntArray) -> FloatArray:
 def _highest(values: FloatArray, counts: IntArray) -> FloatArray:
     """The three highest values of each column in each document, highest first, 0 where there are fewer words."""
     highest = np.zeros((len(counts), values.shape[1], _TOP))
-    document = np.repeat(np.arange(len(counts)), counts)
-    starts = np.cumsum(counts) - counts
-    for column, of_column in enumerate(values.T):
-        order = np.lexsort((-of_column, document))  # within each document, highest first
-        for rank in range(_TOP):
-            has = counts > rank
-            highest[has, column, rank] = of_column[order[starts[has] + rank]]
+    full = counts > 0
+    if not full.any():
+        return highest
+    starts, document = (np.cumsum(counts) - counts)[full], np.repeat(np.arange(int(full.sum())), counts[full])
+    rest, places = np.ascontiguousarray(values.T), np.arange(len(values))
+    for rank in range(_TOP):
+        top = np.maximum.reduceat(rest, starts, axis=1)  # (columns, documents)
+        highest[full, :, rank] = np.where(counts[full] > rank, top, 0.0).T
+        first = np.minimum.reduceat(np.where(rest == top[:, document], places, len(values)), starts, axis=1)
+        np.put_along_axis(rest, first, -np.inf, axis=1)
     return highest

@@ -16,7 +16,7 @@ import numpy as np
 
 from difa.calibrate import TailReference
 from difa.config import FeedConfig
-from difa.document import Encoded, FloatArray, IntArray
+from difa.document import Encoded, FloatArray, IntArray, all_words
 from difa.knowledge.letters import fold, runs_of
 from difa.knowledge.word_cache import WordCache
 
@@ -75,7 +75,7 @@ class Inputs:
         if self.has_vectors:
             first = np.concatenate([document.vectors for document in documents])
         else:
-            words, numbers = np.unique([word for document in documents for word in document.words], return_inverse=True)
+            words, numbers = np.unique(all_words(documents), return_inverse=True)
             first = np.array([letter_vector(word) for word in words.tolist()]).reshape(-1, LETTERS)[numbers]
         return Block(of_fold, places, np.concatenate([first, self.statistics[places]], axis=1, dtype=np.float64))
 
@@ -117,7 +117,7 @@ class Head:
             ]
             along = np.concatenate([np.empty(0), *parts])
         else:
-            by_fold = self._letters.of(word for document in inputs.documents for word in document.words)
+            by_fold = self._letters.of(all_words(inputs.documents))
             along = by_fold[np.arange(len(by_fold)), word_folds]
         return np.asarray((along - self._offsets[word_folds] + of_statistics).round(9))
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from difa.document import Encoded
-from difa.views.critic import CriticView, Network, network_tensors, restore_networks, train
+from difa.views.critic import CriticView, Networks, train
 from difa.views.critic.counts import DocumentCounts, shape_of
 from difa.views.critic.statistics import STATISTICS, Statistics, spelling_of
 
@@ -90,20 +90,26 @@ def test_a_network_learns_what_no_line_can_tell_apart():
 def some_network(seed):
     rng = np.random.default_rng(seed)
     inputs = len(STATISTICS)
-    return Network(
-        mean=rng.normal(size=inputs),
-        scale=np.ones(inputs),
-        w1=rng.normal(size=(inputs, 4)),
-        b1=np.zeros(4),
-        w2=rng.normal(size=4),
-        b2=np.array(0.1),
+    return Networks(
+        mean=rng.normal(size=(1, inputs)),
+        scale=np.ones((1, inputs)),
+        w1=rng.normal(size=(1, inputs, 4)),
+        b1=np.zeros((1, 4)),
+        w2=rng.normal(size=(1, 4)),
+        b2=np.array([0.1]),
     )
+
+
+def test_a_logit_by_hand_and_inputs_that_are_cut():
+    network = Networks(*map(np.array, ([[1.0]], [[2.0]], [[[3.0, -3.0]]], [[0.5, 0.0]], [[1.0, 2.0]], [0.25])))
+    # Standardised: 1, -1, and 49.5, which is cut at 6. Hidden units: (3.5, 0), (0, 3) and (18.5, 0).
+    assert network.logits(np.array([[3.0], [-1.0], [100.0]])) == pytest.approx([3.75, 6.25, 18.75])
 
 
 def test_several_networks_say_the_mean_and_are_saved_together(statistics):
     networks = [some_network(seed) for seed in range(3)]
     documents = [document("the parcle came"), document("xkcdq")]
-    critic = CriticView(statistics, {"plain": tuple(networks)})
+    critic = CriticView(statistics, {"plain": Networks.join(networks)})
     logits = np.mean([network.logits(statistics.describe(documents)) for network in networks], axis=0)
     assert np.concatenate(critic.raw(documents)) == pytest.approx(np.logaddexp(0, logits), abs=1e-8)
     restored = CriticView.restore(critic.tensors(), "en")
@@ -113,15 +119,15 @@ def test_several_networks_say_the_mean_and_are_saved_together(statistics):
 
 def test_weights_of_a_single_network_are_read_as_they_once_were_saved():
     network = some_network(0)
-    once = {name: values[0] for name, values in network_tensors([network]).items()}
-    (restored,) = restore_networks(once)
+    once = {name: values[0] for name, values in vars(network).items()}
+    restored = Networks.restore(once)
     assert all((getattr(restored, name) == getattr(network, name)).all() for name in once)
 
 
 def test_networks_of_different_number_are_refused():
-    tensors = network_tensors([some_network(0), some_network(1)])
+    tensors = vars(Networks.join([some_network(0), some_network(1)]))
     with pytest.raises(ValueError, match="as many of each weight"):
-        restore_networks(tensors | {"b1": tensors["b1"][:1]})
+        Networks.restore(tensors | {"b1": tensors["b1"][:1]})
 
 
 def test_the_critic_of_all_documents_has_the_networks_of_the_folds(fast_model):

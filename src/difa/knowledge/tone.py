@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 
 from difa.errors import MissingExtraError
@@ -49,6 +50,7 @@ def insults() -> Mapping[str, float]:
 
 _STRONG = 3.0  # insults from this strength on are looked for where they hide
 _USUAL_VALENCE = 2.0  # what a lexicon adds to the strength of most insults
+_SPACED = 4  # letters that an insult written with spaces has at least
 _NO_LETTER = re.compile(r"[\W\d_]+")
 _MASKS = frozenset("*#@$%&+=~^|-_")
 
@@ -73,16 +75,15 @@ def _is_mask(masked: str, insult: str) -> bool:
 def spaced_insults(words: Sequence[str]) -> dict[int, float]:
     """The complaint of the letters of insults that are written with spaces between them ("i d i o t"), by position."""
     found: dict[int, float] = {}
-    first = 0
-    while first < len(words):
-        end = first
-        while end < len(words) and len(words[end]) == 1 and words[end].isalpha():
-            end += 1
-        letters = "".join(words[first:end]).lower()
-        for insult, strength in _strong().items() if len(letters) > 3 else ():
-            if len(insult) > 3 and (at := letters.find(insult)) >= 0:
-                found |= dict.fromkeys(range(first + at, first + at + len(insult)), strength + _USUAL_VALENCE)
-        first = max(end, first) + 1
+    single = [at for at, length in enumerate(map(len, words)) if length == 1 and words[at].isalpha()]
+    if len(single) < _SPACED:
+        return found
+    for _, numbered in groupby(enumerate(single), key=lambda item: item[1] - item[0]):  # runs of neighbours
+        places = [at for _, at in numbered]
+        letters = "".join(words[at] for at in places).lower()
+        for insult, strength in _strong().items() if len(letters) >= _SPACED else ():
+            if len(insult) >= _SPACED and (at := letters.find(insult)) >= 0:
+                found |= dict.fromkeys(range(places[0] + at, places[0] + at + len(insult)), strength + _USUAL_VALENCE)
     return found
 
 

@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 
 import msgpack
+import numpy as np
 
+from difa.document import FloatArray
 from difa.errors import ConfigError, MissingExtraError
 
 _MIN_COVER = 0.5  # share of a corpus' words that a language must know to be its language
@@ -59,6 +61,10 @@ class WordList:
         """The same for a word that is in plain form already."""
         return self._frequencies.get(folded, 0.0)
 
+    def exact_of(self, folded: Iterable[str]) -> FloatArray:
+        """The same for many words: (T,)."""
+        return np.fromiter(map(self._frequencies.get, folded, repeat(0.0)), np.float64)
+
     def among(self, folded: Iterable[str]) -> set[str]:
         """Those of some words in plain form that the list has."""
         return self._frequencies.keys() & set(folded)
@@ -74,6 +80,12 @@ class WordList:
 def plain(word: str) -> str:
     """A word as lists have it: lower case, straight apostrophes."""
     return word.lower().replace("’", "'")
+
+
+def plain_words(words: Iterable[str]) -> list[str]:
+    """The same of many words."""
+    lowered = list(map(str.lower, words))
+    return [word.replace("’", "'") for word in lowered] if "’" in "".join(lowered) else lowered
 
 
 @lru_cache(maxsize=8)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difa.config import FormConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words, split_by
 from difa.knowledge.word_cache import WordCache
 from difa.views import ViewKind, Wording
 
@@ -282,7 +282,7 @@ def _invert(correlation: FloatArray, shrinkage: float) -> FloatArray:
 
 def describe(documents: Sequence[Encoded], config: FormConfig) -> FloatArray:
     """The descriptors of all words: (T, 16), or (T, 10) without vectors; NaN where an entry does not exist."""
-    statistics = _SURFACES.of(word for document in documents for word in document.words)
+    statistics = _SURFACES.of(all_words(documents))
     surface = statistics[:, : len(SURFACE)]
     if config.letters == "changes":
         surface = surface.copy()

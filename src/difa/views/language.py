@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from difa.config import LanguageConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words, split_by
 from difa.knowledge.letters import Letters, fold
 from difa.knowledge.spelling import FLOOR
 from difa.knowledge.word_cache import WordCache
@@ -106,7 +106,7 @@ class LanguageView:
         """Rarity, strange spelling, and pieces beyond the first."""
         if not documents:
             return []
-        surprises = self._surprises.of(word for document in documents for word in document.words)[:, 0]
+        surprises = self._surprises.of(all_words(documents))[:, 0]
         extra = np.concatenate([document.pieces for document in documents]) - 1
         return split_by(map(len, documents), surprises + self.config.piece_weight * extra)
 

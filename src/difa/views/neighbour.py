@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from difa.config import Config, NeighbourConfig
-from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
+from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words, split_by
 from difa.knowledge.letters import fold
 from difa.runtime.graphs import GraphRunner
 from difa.views import AddedDocuments, TrainingData, ViewKind, Wording
@@ -186,7 +186,7 @@ class NeighbourView:
         rare: Collection[str] | None = None,
     ) -> NeighbourView:
         """Choose the bank; words that are rare, as counts know them, go without their names, and numbers without digits."""
-        words = [word for document in documents for word in document.words]
+        words = all_words(documents)
         vectors = np.concatenate([document.vectors for document in documents]).astype(np.float32)
         chosen = choose_rows(words, config.bank, np.random.default_rng(seed)).tolist()
         return cls._sorted(config, vectors[chosen], _shown([words[index] for index in chosen], rare), threads)
@@ -197,7 +197,7 @@ class NeighbourView:
         The farthest from the bank come in, on free rows or on as large a share of all rows as they are of all words. Those
         that leave have another vector close by.
         """
-        words = [word for document in documents for word in document.words]
+        words = all_words(documents)
         vectors = np.concatenate([document.vectors for document in documents]).astype(np.float32)
         squares, _ = self._index.find(vectors)
         share = math.ceil(self.config.bank * len(words) / (seen + len(words)))

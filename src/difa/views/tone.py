@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words, split_by
 from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
 from difa.knowledge.tone import hidden_insult, rated_words, spaced_insults, valences
@@ -178,7 +178,7 @@ class LexiconView:
     def fit(cls, documents: Sequence[Encoded], language: str | None) -> LexiconView:
         """Measure normal words."""
         view = cls(_valences() if language == ENGLISH else {}, np.ones(2))
-        sides = view._rows.of(word for document in documents for word in document.words)
+        sides = view._rows.of(all_words(documents))
         units = [np.quantile(sides[:, side], unit) for side, unit in enumerate(UNITS)]
         return cls(view._valence, np.maximum(units, _MIN_UNIT))
 
@@ -193,7 +193,7 @@ class LexiconView:
         """The stronger of complaint and praise."""
         if not documents:
             return []
-        sides = self._rows.of(word for document in documents for word in document.words)
+        sides = self._rows.of(all_words(documents))
         raw = split_by(map(len, documents), (sides / self._units).max(axis=1))
         for document, values in zip(documents, raw, strict=True):
             for at, complaint in spaced_insults(document.words).items() if self._valence else ():

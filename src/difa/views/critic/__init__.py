@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -36,45 +36,62 @@ _FEW_WEIGHTS = 1024
 
 
 @dataclass(frozen=True)
-class Network:
-    """Standardised inputs -> rectified hidden units -> one logit."""
+class Networks:
+    """Networks of one kind along the first axis: standardised inputs -> rectified hidden units -> one logit."""
 
-    mean: FloatArray  # (inputs,)
-    scale: FloatArray  # (inputs,)
-    w1: FloatArray  # (inputs, hidden)
-    b1: FloatArray  # (hidden,)
-    w2: FloatArray  # (hidden,)
-    b2: FloatArray  # ()
+    mean: FloatArray  # (networks, inputs)
+    scale: FloatArray  # (networks, inputs)
+    w1: FloatArray  # (networks, inputs, hidden)
+    b1: FloatArray  # (networks, hidden)
+    w2: FloatArray  # (networks, hidden)
+    b2: FloatArray  # (networks,)
+
+    @classmethod
+    def restore(cls, tensors: Mapping[str, FloatArray]) -> Networks:
+        """Networks from their weights; those of a single one may come without the first axis, as they once were saved."""
+        if tensors["w1"].ndim == 2:
+            tensors = {name: values[None] for name, values in tensors.items()}
+        counts = {len(values) for values in tensors.values()}
+        if len(counts) != 1 or not counts.pop():
+            raise ValueError("expected as many of each weight as there are networks")
+        return cls(**tensors)
+
+    @classmethod
+    def join(cls, parts: Sequence[Networks]) -> Networks:
+        """All networks of several."""
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+    def __len__(self) -> int:
+        return len(self.w1)
 
     def logits(self, inputs: FloatArray) -> FloatArray:
-        """(rows, inputs) -> (rows,), in double precision, so that other rows of a batch do not change a score."""
-        size = _FEW_ROWS if self.w1.size <= _FEW_WEIGHTS else _ROWS
-        parts = [self._run(inputs[start : start + size]) for start in range(0, len(inputs), size)]
+        """What they say on average: (rows, inputs) -> (rows,), in double precision, so that other rows do not change a score."""
+        size = _FEW_ROWS if self.w1[0].size <= _FEW_WEIGHTS else _ROWS
+        parts = [self._run(inputs[start : start + size].astype(np.float64)) for start in range(0, len(inputs), size)]
         return np.concatenate([np.empty(0), *parts])
 
     def _run(self, inputs: FloatArray) -> FloatArray:
-        standard = standardise(inputs.astype(np.float64), self.mean, self.scale)
-        return np.asarray(np.maximum(standard @ self.w1 + self.b1, 0.0) @ self.w2 + self.b2)
+        (low, high), (weights, offsets) = self._uncut, self._folded
+        hidden = (inputs - self.mean[0]) @ weights + offsets  # (rows, networks · hidden)
+        far = np.flatnonzero(((inputs < low) | (inputs > high)).any(axis=1))
+        if len(far):
+            cut = standardise(inputs[far], self.mean[:, None], self.scale[:, None])  # (networks, far, inputs)
+            hidden[far] = (cut @ self.w1 + self.b1[:, None]).transpose(1, 0, 2).reshape(len(far), -1)
+        # Each network has as much a say as the others.
+        return np.asarray(np.maximum(hidden, 0.0) @ (self.w2 / len(self)).ravel() + self.b2.mean())
 
+    @cached_property
+    def _uncut(self) -> tuple[FloatArray, FloatArray]:
+        """The lowest and the highest inputs that no network cuts: (inputs,) each."""
+        reach = _FARTHEST * self.scale
+        return (self.mean - reach).max(axis=0), (self.mean + reach).min(axis=0)
 
-def mean_logits(networks: Sequence[Network], inputs: FloatArray) -> FloatArray:
-    """What networks of one kind say on average: (rows, inputs) -> (rows,)."""
-    return np.asarray(np.mean([network.logits(inputs) for network in networks], axis=0))
-
-
-def network_tensors(networks: Sequence[Network]) -> dict[str, FloatArray]:
-    """The weights of networks of one kind, one network behind the other along the first axis."""
-    return {field.name: np.stack([getattr(network, field.name) for network in networks]) for field in fields(Network)}
-
-
-def restore_networks(tensors: Mapping[str, FloatArray]) -> tuple[Network, ...]:
-    """Networks from their weights; those of a single one may come without the first axis, as they once were saved."""
-    if tensors["w1"].ndim == 2:
-        return (Network(**tensors),)
-    counts = {len(values) for values in tensors.values()}
-    if len(counts) != 1 or not counts.pop():
-        raise ValueError("expected as many of each weight as there are networks")
-    return tuple(Network(*(tensors[field.name][at] for field in fields(Network))) for at in range(len(tensors["w1"])))
+    @cached_property
+    def _folded(self) -> tuple[FloatArray, FloatArray]:
+        """Weights and offsets of all hidden units for inputs less the first mean: the scales are in the weights."""
+        weights = (self.w1 / self.scale[:, :, None]).transpose(1, 0, 2).reshape(self.w1.shape[1], -1)
+        moved = np.einsum("ni,nih->nh", (self.mean - self.mean[0]) / self.scale, self.w1)
+        return weights, (self.b1 - moved).ravel()
 
 
 def standardise(inputs: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray:
@@ -84,7 +101,7 @@ def standardise(inputs: FloatArray, mean: FloatArray, scale: FloatArray) -> Floa
 
 def train(
     inputs: FloatArray, labels: FloatArray, *, normal: int, scale: FloatArray, hidden: int, epochs: int, rate: float, seed: int
-) -> Network:
+) -> Networks:
     """Teach a network to tell rows labelled 1 from rows labelled 0.
 
     Args:
@@ -127,7 +144,7 @@ def train(
                 corrected = np.sqrt(v / (1 - _MOMENTA[1] ** step)) + 1e-8
                 weight -= speed / (1 - _MOMENTA[0] ** step) * m / corrected
     w1, b1, w2, b2 = (weight.astype(np.float64) for weight in weights)
-    return Network(mean, scale.astype(np.float64), w1, b1, w2, b2[0])
+    return Networks(mean[None], scale.astype(np.float64)[None], w1[None], b1[None], w2[None], b2)
 
 
 def _gradients(inputs: FloatArray, targets: FloatArray, weights: list[FloatArray]) -> list[FloatArray]:
@@ -176,7 +193,7 @@ class CriticView:
     """Counts of normal text, and the networks that read them, one or more of each kind."""
 
     statistics: Statistics
-    networks: Mapping[str, tuple[Network, ...]]
+    networks: Mapping[str, Networks]
 
     name = "critic"
 
@@ -209,22 +226,21 @@ class CriticView:
         labels = np.concatenate([np.zeros(words), *(pseudo.labels for pseudo in pseudos)])
         plain_scale = plain[:words].std(axis=0) + 1e-6
         teach = partial(train, labels=labels, normal=words, rate=config.rate, seed=seed)
-        networks = {"plain": (teach(plain, scale=plain_scale, hidden=config.plain_hidden, epochs=config.plain_epochs),)}
+        networks = {"plain": teach(plain, scale=plain_scale, hidden=config.plain_hidden, epochs=config.plain_epochs)}
         if vectors.shape[1]:
             vector_scale = np.full(vectors.shape[1], max(float(vectors[:words].std()), 1e-6))
-            vector = teach(
+            networks["vector"] = teach(
                 np.concatenate([plain, vectors], axis=1, dtype=np.float32),
                 scale=np.concatenate([plain_scale, vector_scale]),
                 hidden=config.vector_hidden,
                 epochs=config.vector_epochs,
             )
-            networks["vector"] = (vector,)
         return cls(statistics, networks)
 
     @classmethod
     def join(cls, data: TrainingData, parts: Sequence[CriticView]) -> CriticView:
         """The networks of critics that were taught by parts of the documents, beside counts of all documents."""
-        networks = {kind: tuple(network for part in parts for network in part.networks[kind]) for kind in parts[0].networks}
+        networks = {kind: Networks.join([part.networks[kind] for part in parts]) for kind in parts[0].networks}
         config, min_documents = data.config.critic, data.config.privacy.least_documents
         return cls(Statistics.count(data.documents, config.vocabulary, config.pairs, data.language, min_documents), networks)
 
@@ -238,7 +254,7 @@ class CriticView:
         for kind in _NETWORKS:
             prefix = f"{kind}."
             if weights := {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}:
-                networks[kind] = restore_networks(weights)
+                networks[kind] = Networks.restore(weights)
         return cls(Statistics.restore(tensors, language), networks)
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
@@ -247,23 +263,23 @@ class CriticView:
 
     def judge(self, documents: Sequence[Encoded], plain: FloatArray) -> list[FloatArray]:
         """The same from the plain statistics of all words, where they are known already: (T, 25)."""
-        logits = mean_logits(self.networks["plain"], plain)
+        logits = self.networks["plain"].logits(plain)
         if "vector" in self.networks:
             vectors = np.concatenate([document.vectors for document in documents])
-            logits = (logits + mean_logits(self.networks["vector"], np.concatenate([plain, vectors], axis=1))) / 2
+            logits = (logits + self.networks["vector"].logits(np.concatenate([plain, vectors], axis=1))) / 2
         return split_by(map(len, documents), np.logaddexp(0.0, logits).round(9))
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """What the word may have been, and which statistics speak against it."""
         plain = self.statistics.describe([document])
         networks = self.networks["plain"]
-        usual = np.mean([network.mean for network in networks], axis=0)
+        usual = networks.mean.mean(axis=0)
         rows = []
         for at, word in enumerate(document.words):
             # How much the logit falls when a statistic is put at its normal mean.
             changed = np.repeat(plain[at : at + 1], len(STATISTICS) + 1, axis=0)
             np.fill_diagonal(changed, usual)
-            logits = mean_logits(networks, changed)
+            logits = networks.logits(changed)
             falls = np.maximum(logits[-1] - logits[:-1], 0.0)
             shares = falls / max(float(falls.sum()), 1e-9)
             order = np.argsort(-shares, kind="stable")[:3]
@@ -272,7 +288,9 @@ class CriticView:
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
         of_networks = {
-            f"{kind}.{key}": value for kind, networks in self.networks.items() for key, value in network_tensors(networks).items()
+            f"{kind}.{field.name}": getattr(networks, field.name)
+            for kind, networks in self.networks.items()
+            for field in fields(networks)
         }
         return {**self.statistics.tensors(), **of_networks}
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from operator import eq
 
 import numpy as np
 
-from difa.document import Encoded, FloatArray, IntArray
+from difa.document import BoolArray, Encoded, FloatArray, IntArray, all_words
 from difa.knowledge import ENGLISH
 from difa.knowledge.letters import Letters, fold
 from difa.knowledge.spelling import FLOOR, SlipIndex, known_slips, log_known, run_together
 from difa.knowledge.trigrams import FEATURES, trigrams
 from difa.knowledge.word_cache import WordCache
-from difa.knowledge.wordlist import WordList, plain, word_list
+from difa.knowledge.wordlist import WordList, plain, plain_words, word_list
 from difa.views.critic.counts import EDGE, CorpusCounts, DocumentCounts, OwnCounts, Pairs, nats_beside, shape_of
 from difa.views.language import CORPUS_SHARE
 from difa.views.stored_words import readable
@@ -153,7 +153,7 @@ class Statistics:
             documents: the documents.
             counted: for each of them, its own counts, if it is one of those that were counted.
         """
-        words = [word for document in documents for word in document.words]
+        words = all_words(documents)
         rows = np.concatenate([self._of_word.of(words), self._strings.of(words)], axis=1)
         of_word = dict(zip(_OF_WORD, rows.T, strict=True))
         own = OwnCounts.of(documents, counted)
@@ -273,11 +273,11 @@ class Statistics:
         right = np.where(own.is_last, edge, np.roll(number, -1))
         chance = np.maximum(self._counts[number] - own.words, 0) + 0.5
         chance = chance / (np.maximum(self._total - own.total, 0) + 0.5 * (len(self._words) + 1))
-        pairs, lowered = self._beside, [plain(word) for word in words]
+        pairs, lowered = self._beside, plain_words(words)
         inside = ~own.is_first[1:]  # between neighbours of one document: (T − 1,)
         repeats = inside & (of_word["letters only"][1:] > 0)
-        repeats &= np.array([one == other for one, other in pairwise(lowered)], dtype=bool)
-        joins = np.pad(np.where(inside, self._join_gains(lowered, of_word), 0.0), 1)
+        repeats &= np.fromiter(map(eq, lowered, lowered[1:]), bool)
+        joins = np.pad(self._join_gains(lowered, of_word, inside), 1)
         return [
             nats_beside(chance, pairs.together(left, number), pairs.after[left], own.left_pairs, own.left_words),
             nats_beside(chance, pairs.together(number, right), pairs.before[right], own.right_pairs, own.right_words),
@@ -286,11 +286,12 @@ class Statistics:
             own.is_first.astype(float),
         ]
 
-    def _join_gains(self, lowered: Sequence[str], of_word: Mapping[str, FloatArray]) -> FloatArray:
-        """By how much each word and the next are likelier as one word: (T − 1,)."""
-        known = self._known.exact
-        joined = np.array([known(one + other) for one, other in pairwise(lowered)], dtype=float)
+    def _join_gains(self, lowered: Sequence[str], of_word: Mapping[str, FloatArray], inside: BoolArray) -> FloatArray:
+        """By how much each word and the next, inside a document, are likelier as one word: (T − 1,)."""
         letters, log = of_word["plain letters only"] > 0, of_word["log in the list"]
-        joins = letters[1:] & letters[:-1] & (joined > _REAL_JOIN)
-        gain = np.log(np.where(joins, joined, 1.0)) - np.minimum(log[1:], log[:-1])
-        return np.where(joins, np.maximum(gain, 0.0), 0.0)
+        places = np.flatnonzero(inside & letters[1:] & letters[:-1])
+        joined = self._known.exact_of([lowered[at] + lowered[at + 1] for at in places.tolist()])
+        places, joined = places[joined > _REAL_JOIN], joined[joined > _REAL_JOIN]
+        gains = np.zeros(len(inside))
+        gains[places] = np.maximum(np.log(joined) - np.minimum(log[places + 1], log[places]), 0.0)
+        return gains

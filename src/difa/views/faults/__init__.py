@@ -7,14 +7,17 @@ kind. A corpus of HTML pages has no HTML fault, and where half of the texts end 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
+from difa.knowledge.word_cache import WordCache
 from difa.views import AddedDocuments, SavedView, TrainingData, ViewKind, Wording
-from difa.views.faults.kinds import KINDS, Found, Text
+from difa.views.faults.kinds import GATES, KINDS, Found, Text
 
 _RAREST = math.log(1000)  # a kind that one document in a thousand has counts like one that none has
 _NO_FAULT = ReasonKind("no fault", "no fault that has a name")
@@ -41,27 +44,29 @@ class FaultsView:
 
     def extended(self, documents: Sequence[Encoded]) -> FaultsView:
         """The same with further documents."""
-        has = [[*(bool(found) for found in self._find(document).values()), True] for document in documents]
-        return FaultsView(self.language, self.counts + np.array(has, dtype=np.int64).reshape(-1, len(self.counts)).sum(axis=0))
+        counts = self.counts.copy()
+        counts[-1] += len(documents)
+        for found in self._find([document.words for document in documents]):
+            counts[list(found)] += 1
+        return FaultsView(self.language, counts)
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """The rarity of the rarest fault that a word belongs to, 0 without one."""
         rarity = np.clip(-np.log(self._shares()), 0.0, _RAREST).tolist()
         raw: list[FloatArray] = []
-        for document in documents:
+        for document, found in zip(documents, self._find([document.words for document in documents]), strict=True):
             values = np.zeros(len(document))
-            for rare, found in zip(rarity, self._find(document).values(), strict=True):
-                for fault in found:
-                    values[fault.first : fault.end] = np.maximum(values[fault.first : fault.end], rare)
+            for kind, faults in found.items():
+                for fault in faults:
+                    values[fault.first : fault.end] = np.maximum(values[fault.first : fault.end], rarity[kind])
             raw.append(values)
         return raw
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """The faults that a word belongs to, rarest first."""
         reasons: list[list[Reason]] = [[] for _ in document.words]
-        kinds = zip(self._shares().tolist(), self._find(document).items(), strict=True)
-        for share, (kind, found) in sorted(kinds, key=lambda item: item[0]):
-            for fault in found:
+        for share, kind, faults in self._rarest_first(document.words):
+            for fault in faults:
                 meant = f": probably '{fault.meant}'" if fault.meant else ""
                 for at in range(fault.first, fault.end):
                     weight = 0.0 if reasons[at] else 1.0
@@ -71,9 +76,8 @@ class FaultsView:
     def name_faults(self, words: Sequence[str]) -> dict[int, str]:
         """The kind of the rarest fault that a word belongs to, by position; only of kinds that few normal documents have."""
         named: dict[int, str] = {}
-        found = self._find_in(words)
-        for share, kind in sorted(zip(self._shares().tolist(), found, strict=True)):
-            for fault in found[kind] if share <= _NAMED else ():
+        for share, kind, faults in self._rarest_first(words):
+            for fault in faults if share <= _NAMED else ():
                 for at in range(fault.first, fault.end):
                     named.setdefault(at, kind)
         return named
@@ -87,16 +91,36 @@ class FaultsView:
     def _shares(self) -> FloatArray:
         return np.asarray((self.counts[:-1] + 0.5) / (self.counts[-1] + 1.0))
 
-    def _find(self, document: Encoded) -> dict[str, list[Found]]:
-        return self._find_in(document.words)
+    def _rarest_first(self, words: Sequence[str]) -> Iterator[tuple[float, str, list[Found]]]:
+        """The faults of a document by kind, each with the share of normal documents that have such."""
+        shares, names = self._shares().tolist(), list(KINDS)
+        (found,) = self._find([words])
+        for kind in sorted(found, key=lambda kind: (shares[kind], names[kind])):
+            yield shares[kind], names[kind], found[kind]
 
-    def _find_in(self, words: Sequence[str]) -> dict[str, list[Found]]:
-        text = Text(words, self.language)
-        return {kind: list(find(text)) for kind, (find, _) in KINDS.items()}
+    def _find(self, documents: Sequence[Sequence[str]]) -> Iterator[dict[int, list[Found]]]:
+        """The faults of each document, by the position of their kind; only rules that can find something are asked."""
+        rows = _gates(self.language).of(chain.from_iterable(documents))
+        sums = np.concatenate([np.zeros((1, len(KINDS))), np.cumsum(rows, axis=0)])
+        ends = np.cumsum([0, *map(len, documents)])
+        fulfilled = np.diff(sums[ends], axis=0) >= _NEEDED  # (documents, kinds)
+        for words, kinds in zip(documents, fulfilled, strict=True):
+            text = Text(words, self.language)
+            found = {kind: list(_RULES[kind](text)) for kind in np.flatnonzero(kinds).tolist()}
+            yield {kind: faults for kind, faults in found.items() if faults}
 
 
 _NAMED = 0.05
 """Share of normal documents up to which a kind is named as a fault."""
+_RULES = [rule for rule, _ in KINDS.values()]
+_NEEDED = np.array([GATES[kind][1] if kind in GATES else 0 for kind in KINDS])
+
+
+@lru_cache(maxsize=4)
+def _gates(language: str | None) -> WordCache:
+    """Which of the kinds a word may be part of."""
+    gates = [GATES[kind][0] if kind in GATES else None for kind in KINDS]
+    return WordCache(lambda word: [gate is not None and gate(word, language) for gate in gates], len(gates))
 
 
 def _restore(saved: SavedView) -> FaultsView:

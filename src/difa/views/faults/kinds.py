@@ -15,9 +15,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from operator import eq
 
 from difa.knowledge.spelling import is_comparable, run_together
-from difa.knowledge.wordlist import WordList, everyday_languages, plain, word_list
+from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
 
 
 @dataclass(frozen=True)
@@ -187,10 +188,10 @@ _MAY_STAND_TWICE = frozenset(_REPEATED_LIST.split())
 
 def _doubled_word(text: Text) -> Iterator[Found]:
     """A word that stands twice in a row."""
-    folded = [word.lower() for word in text.words]
-    for at in range(1, len(folded)):
+    folded = list(map(str.lower, text.words))
+    for at in [at for at, is_same in enumerate(map(eq, folded, folded[1:]), 1) if is_same]:
         word = folded[at]
-        if word != folded[at - 1] or not word.isalpha() or len(word) == 1 or word in _MAY_STAND_TWICE:
+        if not word.isalpha() or len(word) == 1 or word in _MAY_STAND_TWICE:
             continue
         if word not in folded[max(0, at - 3) : at - 1]:  # three times and more are a refrain
             yield Found(at - 1, at + 1)
@@ -198,13 +199,18 @@ def _doubled_word(text: Text) -> Iterator[Found]:
 
 _COMMON = 2e-6  # share of running text of each part of words that were run together, and of one that was torn apart
 _RARE = 3e-9  # share up to which a word is unknown
+_TORN = 1e-7  # share that one part of a torn word has at most
 
 
 def _glued_words(text: Text) -> Iterator[Found]:
     """An unknown word that is two common ones, written without the space between them."""
     for at, word in enumerate(text.words) if text.known else ():
-        if len(word) >= 7 and word[1:].islower() and word.isalpha() and (pair := _glued(plain(word), text.language)):
+        if pair := _glued_parts(word, text.language):
             yield Found(at, at + 1, pair)
+
+
+def _glued_parts(word: str, language: str | None) -> str | None:
+    return _glued(plain(word), language) if len(word) >= 7 and word[1:].islower() and word.isalpha() else None
 
 
 @lru_cache(maxsize=1 << 14)
@@ -221,19 +227,26 @@ def _torn_word(text: Text) -> Iterator[Found]:
     """Two neighbours, at least one of them unknown, that are a common word together."""
     if not text.known:
         return
-    folded = [plain(word) for word in text.words]
-    for at in range(1, len(folded)):
+    folded, known = plain_words(text.words), text.known.exact
+    rare = [at for at, word in enumerate(folded) if word.isalpha() and known(word) <= _TORN]
+    for at in sorted({end for part in rare for end in (part, part + 1) if 0 < end < len(folded)}):
         first, second = folded[at - 1], folded[at]
         if not (first.isalpha() and second.isalpha()) or len(first) + len(second) < 6 or not is_comparable(first + second):
             continue
-        is_torn = min(text.known.exact(first), text.known.exact(second)) <= 1e-7 and text.known.exact(first + second) >= _COMMON
-        if is_torn and first not in ("a", "i", "o"):
+        if known(first + second) >= _COMMON and first not in ("a", "i", "o"):
             yield Found(at - 1, at + 1, first + second)
 
 
 def _capitals(text: Text) -> Iterator[Found]:
     """Four words or more in a row in capitals."""
-    yield from text.runs(lambda word: len(word) > 1 and word.isupper() and word.isalpha(), 4)
+    yield from text.runs(_is_shouted, _SHOUTED_WORDS)
+
+
+_SHOUTED_WORDS = 4
+
+
+def _is_shouted(word: str) -> bool:
+    return len(word) > 1 and word.isupper() and word.isalpha()
 
 
 _HIDDEN = re.compile(
@@ -331,3 +344,23 @@ KINDS: Mapping[str, tuple[Callable[[Text], Iterator[Found]], str]] = {
     "long run": (_long_run, "is a very long run without spaces"),
 }
 """By name, which users read: the rule, and what a sentence says of a word that belongs to such a fault."""
+
+GATES: Mapping[str, tuple[Callable[[str, str | None], bool], int]] = {
+    "broken encoding": (lambda word, _: not word.isascii(), 1),
+    "markup": (lambda word, _: not frozenset("<&*_]`#").isdisjoint(word), 1),
+    "placeholder": (lambda word, _: not frozenset("{%[<").isdisjoint(word) or bool(_SHOUTED.search(word)), 1),
+    "filler text": (lambda word, _: word.lower() in _LOREM, 3),
+    "glued words": (lambda word, language: bool(language and _glued_parts(word, language)), 1),
+    "torn word": (lambda word, language: plain(word).isalpha() and word_list(language).exact(plain(word)) <= _TORN, 1),
+    "capitals": (lambda word, _: _is_shouted(word), _SHOUTED_WORDS),
+    "hidden character": (lambda word, _: not (word.isascii() and word.isprintable()), 1),
+    "look-alike letters": (lambda word, _: not word.isascii(), 1),
+    "another language": (lambda word, language: _may_be_foreign(word, word_list(language)), 3),
+    "long run": (lambda word, _: len(word) >= _LONG_RUN, 1),
+}
+"""By kind, what a word must be like, in a corpus of a language, and how many such words a document must have for the rule to find
+anything: rules are asked only then. Words are looked at once. A kind that is not here is asked about every document."""
+
+
+def _may_be_foreign(word: str, known: WordList) -> bool:
+    return word.isalpha() and known.exact(plain(word)) < _SEEN_HERE and bool(everyday_languages(plain(word)))
