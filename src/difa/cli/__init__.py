@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from difa import __version__
-from difa.cli import allow, bench, change, check, evaluate, explain, find, fit, monitor, report, score, serve
+from difa.cli import bench, change, check, evaluate, find, fit, monitor, report, score, serve
 from difa.cli.options import say
 from difa.errors import DifaError
 
@@ -46,7 +46,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "find": find.find,
     "fit": fit.fit,
     "score": score.score,
-    "explain": explain.explain,
+    "explain": find.explain,
     "check": check.check,
     "report": report.report,
     "evaluate": evaluate.evaluate,
@@ -55,12 +55,11 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "monitor": monitor.monitor,
     "threshold": evaluate.threshold,
     "set": change.set_,
-    "allow": allow.allow,
+    "allow": change.allow,
     "update": change.update,
 }
-_EXAMPLES = {"find": find.EXAMPLES, "fit": fit.EXAMPLES, "score": score.EXAMPLES, "allow": allow.EXAMPLES}
 for name, function in _COMMANDS.items():
-    app.command(name, epilog=getattr(function, "epilog", _EXAMPLES.get(name)))(function)
+    app.command(name, epilog=getattr(function, "epilog", score.EXAMPLES))(function)
 report.export.command(epilog=vars(report.label_studio)["epilog"])(report.label_studio)
 app.add_typer(report.export)
 app.add_typer(bench.app)

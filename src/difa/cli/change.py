@@ -1,7 +1,10 @@
-"""What changes a stored model without a new fit: `difa update` adds normal documents, `difa set` changes the rate."""
+"""What changes a stored model without a new fit: `difa update` adds normal documents, `difa set` a rate, `difa allow` words."""
 
 from __future__ import annotations
 
+import re
+import sys
+import unicodedata
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -9,11 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import ModelFolder, Quiet, Reading, command, say, say_left_out
+from difa.cli.options import ModelFolder, Quiet, Reading, allowed_words, command, escaped, say, say_left_out
 
 if TYPE_CHECKING:
     from difa.document import Document
     from difa.formats.sources import Source
+
+# Signs of a regular expression, or of a wildcard.
+_PATTERN = re.compile(r"\\[a-zA-Z.]|\[[^]]+\]|\(\?|[.)\]][*+]|^\^|[\w)]\$$|[\w-]\*$|^\*\w|\{\d+,?\d*\}")
 
 
 @command(
@@ -87,3 +93,42 @@ def set_rate(model: Path, rate: float, quiet: bool) -> None:
         warnings.warn(why, stacklevel=1)
     store_rate(model, rate)
     say(f"{model}: flags {rate:g} of normal documents from now on", quiet)
+
+
+@command(
+    "difa allow model product-names.txt",
+    'difa allow model Gigaset "New York" LK-48213',
+    "difa allow model Gigaset --remove",
+    "difa allow model --list",
+)
+def allow(
+    model: ModelFolder,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(help="Words or phrases, files with one per line, or - for stdin."),
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Take these words off the list instead.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Print the allowed words, one per line, after any change.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Allow words from now on: they are never flagged, and documents are scored without them."""
+    from difa.errors import ConfigError
+    from difa.estimator import DiFA
+    from difa.storage.persist import set_allowed
+
+    given = allowed_words(words)
+    if not words and (remove or not list_):
+        raise ConfigError("expected words or a file of words, got none: give some, or --list alone")
+    before = now = DiFA.load(model).detector_.allow
+    if given:
+        before, now = set_allowed(model, lambda stored: stored.minus(given) if remove else stored.plus(given))
+    if like := next((word for word in given if not remove and _PATTERN.search(word)), None):
+        say(f"difa: {like!r} looks like a pattern, but is allowed as it stands: difa fit --ignore-pattern takes patterns", quiet)
+    if words:
+        count = abs(len(now.entries) - len(before.entries))
+        say(f"{model}: {count} {'removed' if remove else 'added'}, {len(now.entries)} words and phrases allowed", quiet)
+    if list_:
+        for word in now.entries:
+            # Joiners within words stay in a list that goes to a file and may be read again; what steers a terminal never does.
+            controls = any(unicodedata.category(character) == "Cc" for character in word)
+            typer.echo(escaped(word) if controls or sys.stdout.isatty() else word)

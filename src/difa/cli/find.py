@@ -1,4 +1,4 @@
-"""`difa find`: normal documents and new ones -> which of the new ones do not belong, and why."""
+"""What does not belong, and why: `difa find` among new documents, given normal ones; `difa explain` in one text, given a model."""
 
 from __future__ import annotations
 
@@ -8,21 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.fit import Ignore, IgnorePattern, PresetName, preset_of, settings_of
-from difa.cli.options import (
-    Cache,
-    Force,
-    InputFormat,
-    Quiet,
-    SkipBad,
-    TextColumn,
-    Threads,
-    columns_for,
-    columns_of,
-    find_inputs,
-    say,
-    stream_sources,
-)
+from difa.cli.fit import Fitting
+from difa.cli.options import Allow, Force, Fpr, Json, ModelFolder, allowed_words, command, print_json, read_text, say
 
 if TYPE_CHECKING:
     from difa.document import Document, Result
@@ -30,21 +17,18 @@ if TYPE_CHECKING:
     from difa.formats.sources import Source
 
 _SHOWN = 10  # documents on the terminal unless another number is asked for
-EXAMPLES = """Examples:
-
-difa find normal.txt new.txt
-
-difa find last-month.csv today.csv --text-column body --out worst.csv --top 30
-
-difa find normal.txt new.txt --report page.html --keep model
-
-difa find normal.txt new.txt --preset fast --fpr 0.01
-"""
 
 
+@command(
+    "difa find normal.txt new.txt",
+    "difa find last-month.csv today.csv --text-column body --out worst.csv --top 30",
+    "difa find normal.txt new.txt --report page.html --keep model",
+    "difa find normal.txt new.txt --preset fast --fpr 0.01",
+)
 def find(
     normal: Annotated[str, typer.Argument(help="Normal documents: a file, a folder or a pattern, in any format of `difa fit`.")],
     new: Annotated[str, typer.Argument(help="New documents, likewise; - is stdin.")],
+    given: Fitting,
     out: Annotated[Path | None, typer.Option(help="File for all results: .jsonl, .csv, .tsv or .parquet.")] = None,
     report: Annotated[Path | None, typer.Option(help="HTML file to send to a colleague.")] = None,
     keep: Annotated[
@@ -54,45 +38,31 @@ def find(
         int | None, typer.Option(help="Show, and write, only this many documents, the most unusual first.", min=1)
     ] = None,
     fpr: Annotated[float, typer.Option(help="Share of normal documents that may be flagged.")] = 0.05,
-    preset: PresetName = None,
-    ignore: Ignore = None,
-    ignore_pattern: IgnorePattern = None,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     format: Annotated[str | None, typer.Option(help="Format of --out, if its name does not say it.")] = None,
-    text_column: TextColumn = None,
-    input_format: InputFormat = None,
-    cache: Cache = None,
-    threads: Threads = None,
-    skip_bad: SkipBad = False,
     force: Force = False,
-    quiet: Quiet = False,
 ) -> None:
     """Find the new documents that do not belong among the normal ones. Learns from both, needs no labels."""
-    from difa.cli.options import Reading
     from difa.cli.progress import stages
     from difa.errors import InputError
-    from difa.estimator import DiFA
     from difa.formats.replaceable import check_output
     from difa.formats.table_output import format_of
     from difa.storage.persist import check_place
 
-    columns = columns_of(text_column, None, input_format)
-    known, sources = (find_inputs([name], columns_for([name], columns), quiet, skip_bad) for name in (normal, new))
+    known, sources = given.other_sources([normal]), given.other_sources([new])
     for written in filter(None, (out, report)):
         check_output(written, [source.path for source in (*known, *sources) if not source.is_stdin], force)
     if keep is not None:
         check_place(keep)
     form = format_of(out, format) if out is not None else "jsonl"
-    documents = list(stream_sources(sources, skip_bad))
+    documents = list(given.read(sources))
     if not any(document.words for document in documents):
         raise InputError(f"{new}: expected new documents with words, got none: check the file")
-    stages_ = settings_of((), ignore, ignore_pattern)
-    model = DiFA(preset or preset_of(None), fpr=fpr, seed=seed, stages=stages_, cache=cache, threads=threads)
-    with stages(quiet) as progress:
-        model.fit(stream_sources(known, skip_bad), feed=documents, report=progress)
+    model = given.estimator(fpr)
+    with stages(given.quiet) as progress:
+        model.fit(given.read(known), feed=documents, report=progress)
     if keep is not None:
         model.save(keep)
-    results = Reading(quiet=quiet).score(model, documents)
+    results = given.score(model, documents)
     chosen = sorted(range(len(results)), key=lambda at: (results[at].p_value, -results[at].score))[: top or len(results)]
     _show(model, documents, results, chosen[: top or _SHOWN])
     if out is not None:
@@ -101,7 +71,7 @@ def find(
         _write_report(report, model, results, [normal, new], top or 30)
     for place, what in ((out, "results"), (report, "report"), (keep, "model")):
         if place is not None:
-            say(f"{what} written to {place}", quiet)
+            say(f"{what} written to {place}", given.quiet)
 
 
 def _show(model: DiFA, documents: Sequence[Document], results: Sequence[Result], chosen: Sequence[int]) -> None:
@@ -141,3 +111,35 @@ def _write_report(report: Path, model: DiFA, results: Sequence[Result], inputs: 
     learned = lessons.sentences() if lessons else []
     with fresh_text(report) as file:
         file.write(report_html(summarise(results, (), most), "What does not belong", inputs, learned))
+
+
+@command(
+    'difa explain model "My parcel was banana to the wrong address"',
+    'difa explain model "Is the wpdlkrt bench in stock?" --details',
+    'echo "some text" | difa explain model - --json',
+)
+def explain(
+    model: ModelFolder,
+    text: Annotated[str, typer.Argument(help="The text, or - for standard input.")],
+    fpr: Fpr = None,
+    allow: Allow = None,
+    most: Annotated[int, typer.Option(help="Maximum number of words to explain.", min=1)] = 6,
+    details: Annotated[bool, typer.Option("--details", help="Also show the evidence and the reasons of each view.")] = False,
+    json: Json = False,
+) -> None:
+    """Say in plain words what is unusual about a text."""
+    from rich.console import Console
+
+    from difa.errors import InputError
+    from difa.estimator import DiFA
+    from difa.report.sentences import explanation_record
+    from difa.report.terminal import explanation
+
+    text = read_text(text) if text == "-" else text
+    if not text.strip():
+        raise InputError("expected a text, got an empty one")
+    explained = DiFA.load(model).explain(text.rstrip("\n"), fpr=fpr, allow=allowed_words(allow))
+    if json:
+        print_json(explanation_record(explained))
+    else:
+        Console(highlight=False).print(explanation(explained, most, details))

