@@ -14,6 +14,8 @@ from difa.engines.cascade import Cascade
 from difa.engines.local import Job, Silent, score_inputs
 from difa.formats.results import read_results
 from difa.monitor.watch import Monitor
+from tests.commands import here
+from tests.serve.conftest import running
 
 SOURCE = Path(difa.__file__).parent
 ORDER = [
@@ -87,27 +89,31 @@ def calls(path):
             yield (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")), node
 
 
+def entrances(model, folder):
+    """Whether an odd text is flagged, by every entrance that flags in this process."""
+    text, rate = "Is the wpdlkrt zxqvvb bench in stock?", 0.5
+    source = folder / "in.txt"
+    source.write_text(text)
+    model.save(folder / "model")
+    yield "score", model.score([text], fpr=rate)[0].is_anomaly
+    yield "false-discovery rate", model.score([text], fdr=rate)[0].is_anomaly
+    yield "explain", model.explain(text, fpr=rate).result.is_anomaly
+    yield "frame", model.score_frame([{"text": text}], fpr=rate)[0]["is_anomaly"]
+    yield "cascade", next(iter(Cascade(model, model, 0.6).score([text], fpr=rate))).is_anomaly
+    yield "monitor", next(Monitor(model, fpr=rate).score([text])).is_anomaly
+    job = Job(folder / "model", [str(source)], folder / "out", fpr=rate)
+    yield "count of a run", score_inputs(model, job, Silent()).flagged > 0
+    yield "file of a run", next(read_results([folder / "out"])).is_anomaly
+    yield "check", here("check", folder / "model", source, "--per-thousand", 500).returncode == 1
+    with running({"m": model}) as client:
+        yield "service", client.score(text=text, fpr=rate)[1]["results"][0]["is_anomaly"]
+
+
 def test_flags_are_set_in_one_place(fast_large, tmp_path, monkeypatch):
     """Whoever scores asks `Cutoff` for flags: without it nobody flags anything."""
-    text = "Is the wpdlkrt zxqvvb bench in stock?"
-    (tmp_path / "in.txt").write_text(text)
-    fast_large.save(tmp_path / "model")
-
-    def flags():
-        outcome = score_inputs(
-            fast_large, Job(tmp_path / "model", [str(tmp_path / "in.txt")], tmp_path / "out", fpr=0.5), Silent()
-        )
-        (written,) = read_results([tmp_path / "out"])
-        results = [fast_large.score([text], fpr=0.5)[0], fast_large.explain(text, fpr=0.5).result, written]
-        results += [*Cascade(fast_large, fast_large, 0.6).score([text], fpr=0.5), *Monitor(fast_large, fpr=0.5).score([text])]
-        return {outcome.flagged > 0, *(result.is_anomaly for result in results)}
-
-    assert flags() == {True}
+    assert {name for name, flagged in entrances(fast_large, tmp_path) if not flagged} == set()
     monkeypatch.setattr(Cutoff, "flag", lambda self, scored: scored)
-    assert flags() == {False}
-    for path in files():
-        sets = [node for _, node in calls(path) if {"document_flags", "word_flags"} & {word.arg for word in node.keywords}]
-        assert not sets or path == SOURCE / "decide" / "__init__.py", path
+    assert {name for name, flagged in entrances(fast_large, tmp_path) if flagged} == set()
 
 
 def texts_in(path):

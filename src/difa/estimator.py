@@ -402,7 +402,7 @@ class DiFA:
         return f"DiFA({self._changed()}), fitted on {fitted.extent}; flags at {rate}; views {views}"
 
     def __sklearn_tags__(self) -> Any:
-        from difa.integrations.sklearn_tags import outlier_tags
+        from difa.integrations.sklearn import outlier_tags
 
         return outlier_tags()
 
@@ -410,13 +410,13 @@ class DiFA:
         return hasattr(self, "detector_")
 
     def __getstate__(self) -> dict[str, Any]:
-        from difa.integrations.pickled import freeze
+        from difa.integrations.sklearn import freeze
 
         files = freeze(self.detector_, self._stored_parameters()) if hasattr(self, "detector_") else None
         return {"parameters": self.get_params(), "files": files}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        from difa.integrations.pickled import thaw
+        from difa.integrations.sklearn import thaw
 
         self.set_params(**state["parameters"])
         if state["files"] is not None:

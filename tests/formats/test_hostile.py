@@ -17,7 +17,7 @@ from difa.errors import InputError
 from difa.formats import bounds, folders, read_documents
 from difa.formats.bounds import bounded_lines
 from difa.formats.delimited import cut_rows, read_cells
-from difa.formats.labelstudio_export import task_of
+from difa.formats.labelstudio import task_of
 from difa.formats.sources import find_sources
 from difa.words import mark_words, split_words
 

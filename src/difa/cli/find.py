@@ -1,4 +1,4 @@
-"""What does not belong, and why: `difa find` among new documents, given normal ones; `difa explain` in one text, given a model."""
+"""What does not belong, and why: `difa find` among new documents, by normal ones; `difa explain` in one text, by a model."""
 
 from __future__ import annotations
 

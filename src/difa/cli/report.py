@@ -61,7 +61,7 @@ def label_studio(
 ) -> None:
     """Write tasks for Label Studio, with the flagged words already marked."""
     from difa import __version__
-    from difa.formats.labelstudio_export import CONFIGURATION, write_tasks
+    from difa.formats.labelstudio import CONFIGURATION, write_tasks
     from difa.formats.replaceable import check_output
     from difa.formats.results import read_results, result_files
     from difa.report.sentences import word_sentence

@@ -1,20 +1,23 @@
-"""Label Studio exports -> documents with word labels, and with the verdict on the whole document.
+"""Label Studio: exports -> documents with word labels and the verdict on the whole document; results -> tasks to annotate.
 
 An export is one JSON list of tasks. A task holds the text under `data` and the marked spans under `annotations`, of which the
 last that was not cancelled counts (the short export has both at the top). Words that overlap a span are labelled 1, unless
 its label says normal: `0` or `normal`, which annotators use for whole sentences without a fault. A document that is called
 anomalous as a whole, and has no such span, gets no labels: which of its words are at fault is not known.
+
+Tasks that we write have their flagged words marked beforehand, those with only white space between them as one region. Offsets
+count UTF-16 units, as browsers do.
 """
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from difa.document import Document
+from difa.document import Document, Result, WordScore
 from difa.errors import InputError
 from difa.formats.bounds import check_document, check_line, check_text
 from difa.formats.lines import kind_of, missing, with_columns
@@ -26,6 +29,20 @@ VERDICT = "verdict"
 ANOMALOUS = "anomalous"
 ID_KEY = "difa_id"
 """Where a task that we exported keeps the document's own id."""
+LABEL = "anomaly"
+CONFIGURATION = f"""<View>
+  <Labels name="label" toName="text">
+    <Label value="{LABEL}" background="#e03131"/>
+  </Labels>
+  <Text name="text" value="$text" granularity="word"/>
+  <Choices name="{VERDICT}" toName="text" choice="single" showInline="true">
+    <Choice value="normal"/>
+    <Choice value="{ANOMALOUS}"/>
+  </Choices>
+</View>
+"""
+
+Describe = Callable[[WordScore], str]
 _TEXT_KEYS = ("text", "sentence")
 _SHOWN = 60  # characters of a text in a message
 
@@ -143,3 +160,54 @@ def _place(span: dict[str, Any], text: str, wide: Sequence[int]) -> tuple[int, i
         f"expected {str(held)[:_SHOWN]!r} at {start} to {end} of the text, got {text[max(start, 0) : max(end, 0)][:_SHOWN]!r}: "
         "export again from Label Studio"
     )
+
+
+def write_tasks(results: Iterable[Result], version: str, describe: Describe) -> Iterator[str]:
+    """The parts of a JSON list of tasks.
+
+    Args:
+        results: what was scored.
+        version: the model version that Label Studio shows.
+        describe: a note on a word, for its region.
+    """
+    yield "["
+    for number, result in enumerate(results):
+        yield (",\n" if number else "\n") + json.dumps(task_of(result, version, describe), ensure_ascii=False)
+    yield "\n]\n"
+
+
+def task_of(result: Result, version: str, describe: Describe) -> dict[str, Any]:
+    """One task: the text, its id and its other columns, and what the model marks."""
+    wide = wide_places(result.text)
+    regions = [_region(result.text, wide, words, number, describe) for number, words in enumerate(_regions(result))]
+    verdict = {"choices": [ANOMALOUS if result.is_anomaly else "normal"]}
+    choice = {"id": VERDICT, "from_name": VERDICT, "to_name": "text", "type": "choices", "value": verdict}
+    prediction = {"model_version": version, "score": 1.0 - result.p_value, "result": [*regions, choice]}
+    return {"data": {**result.columns, "text": result.text, ID_KEY: result.id}, "predictions": [prediction]}
+
+
+def _regions(result: Result) -> list[list[WordScore]]:
+    """Flagged words, those beside each other together."""
+    regions: list[list[WordScore]] = []
+    for word in result.words:
+        if not word.is_anomaly:
+            continue
+        if regions and not result.text[regions[-1][-1].end : word.start].strip():
+            regions[-1].append(word)
+        else:
+            regions.append([word])
+    return regions
+
+
+def _region(text: str, wide: Sequence[int], words: Sequence[WordScore], number: int, describe: Describe) -> dict[str, Any]:
+    start, end = words[0].start, words[-1].end
+    units = {"start": start + bisect_left(wide, start), "end": end + bisect_left(wide, end)}
+    return {
+        "id": f"difa-{number}",
+        "from_name": "label",
+        "to_name": "text",
+        "type": "labels",
+        "value": {**units, "text": text[start:end], "labels": [LABEL]},
+        "score": 1.0 - min(word.p_value for word in words),
+        "meta": {"text": [" ".join(map(describe, words))]},
+    }

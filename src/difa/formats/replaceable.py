@@ -9,8 +9,7 @@ from pathlib import Path
 
 from difa.errors import ConfigError, DifaError, InputError
 from difa.formats.bounds import MOST_BYTES
-from difa.formats.labelstudio import ID_KEY
-from difa.formats.labelstudio_export import CONFIGURATION
+from difa.formats.labelstudio import CONFIGURATION, ID_KEY
 from difa.formats.lines import is_result
 from difa.formats.parquet import read_metadata
 from difa.formats.parquet_output import META
