@@ -13,8 +13,7 @@ import numpy as np
 from spellchecker import SpellChecker
 
 from difa import DiFA
-from difa.bench.data import load_sets
-from difa.bench.split import split
+from difa.bench.data import load_sets, split
 
 SETS = ("spam", "reports", "essays", "grammar", "toxic", "review")
 

@@ -2,18 +2,18 @@
 
 import inspect
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from difa.bench import ablation, efficiency, examples, robustness
-from difa.bench.methods import merge_stages
+from difa.bench import ablation, analyses
+from difa.bench.ablation import LEFT_OUT, TAUGHT, make_pseudo_test
+from difa.bench.data import is_anomalous, split
+from difa.bench.methods import code_of, fingerprint_of, merge_stages
 from difa.bench.report import write_report
-from difa.bench.run import open_run
-from difa.bench.split import is_anomalous, split
-from difa.bench.store import Store, code_of, fingerprint_of
+from difa.bench.run import Store, open_run
 from difa.bench.table import run_table
-from difa.bench.validation import LEFT_OUT, TAUGHT, make_pseudo_test
 from difa.cli import bench as cli
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
@@ -76,7 +76,7 @@ def test_a_preset_has_nothing_taken_away_that_it_lacks(start):
 
 def test_efficiency_measures_in_processes_of_their_own(start):
     run = start(draws=0)
-    records = efficiency.run_efficiency(run, ("tokencore", "trigram", "difa-full", "difa-fast", "difa-fast-feed"))
+    records = analyses.run_efficiency(run, ("tokencore", "trigram", "difa-full", "difa-fast", "difa-fast-feed"))
     for record in records:
         assert record["score_seconds"] > 0
         assert 20 < record["peak_mib"] < 4000
@@ -90,7 +90,7 @@ def test_efficiency_measures_in_processes_of_their_own(start):
 
 def test_contamination_hurts_those_who_remember_everything(start):
     run = start(draws=0)
-    records = robustness.run_contamination(run, ("difa-full", "tokencore"), {"noise": (0.0, 0.5), "anomalies": (0.0, 0.2)})
+    records = analyses.run_contamination(run, ("difa-full", "tokencore"), {"noise": (0.0, 0.5), "anomalies": (0.0, 0.2)})
     auroc = {(r["method"], r["settings"]["kind"], r["settings"]["share"]): r["figures"][0]["auroc"] for r in records}
     assert len(auroc) == 8
     assert auroc["tokencore", "anomalies", 0.2] < auroc["tokencore", "anomalies", 0.0]
@@ -102,7 +102,7 @@ def test_contamination_hurts_those_who_remember_everything(start):
 
 @pytest.mark.parametrize(
     ("name", "known", "few"),
-    [("contamination", robustness.SPOILT_METHODS, {"noise": (0.1,)}), ("sparsity", robustness.SPARSE_METHODS, (1,))],
+    [("contamination", analyses.SPOILT_METHODS, {"noise": (0.1,)}), ("sparsity", analyses.SPARSE_METHODS, (1,))],
 )
 def test_the_analyses_of_the_paper_draw_its_preset(start, name, known, few, monkeypatch):
     shown = inspect.signature(getattr(cli, name)).parameters["methods"].default
@@ -110,7 +110,7 @@ def test_the_analyses_of_the_paper_draw_its_preset(start, name, known, few, monk
     drawn, run = [], start(draws=0)
     monkeypatch.setattr("difa.bench.plots._lines", lambda axes, points: drawn.extend(method for method, *_ in points))
     methods = tuple(method for method in known if method in ("difa-paper", "tokencore"))
-    getattr(robustness, f"run_{name}")(run, methods, few)
+    getattr(analyses, f"run_{name}")(run, methods, few)
     assert set(drawn) == {"difa-paper", "tokencore"}
     assert "| DiFA (paper) |" in (run.store.folder / f"{name}.md").read_text()
 
@@ -119,8 +119,8 @@ def test_noise_reaches_the_training_documents_only(start):
     run = start(draws=0)
     halves = split(run.sets[0].documents, 42)
     plain = run.bench.encode(halves.training)
-    noisy = robustness.add_noise(plain, 0.5, 42)
-    reader = robustness.NoisyEncoder(run.bench.encoder, {document.words: document for document in noisy})
+    noisy = analyses.add_noise(plain, 0.5, 42)
+    reader = analyses.NoisyEncoder(run.bench.encoder, {document.words: document for document in noisy})
     for document, before, given in zip(noisy, plain, reader.encode(halves.training), strict=True):
         assert given is document
         assert given.words == before.words
@@ -131,17 +131,17 @@ def test_noise_reaches_the_training_documents_only(start):
 
 def test_noise_hits_the_share_it_is_told(rng):
     documents = [Encoded(("a",) * 50, rng.normal(size=(50, 8)).astype(np.float32), np.ones(50, int)) for _ in range(20)]
-    noisy = robustness.add_noise(documents, 0.3, 0)
+    noisy = analyses.add_noise(documents, 0.3, 0)
     changed = np.concatenate([(a.vectors != b.vectors).any(1) for a, b in zip(documents, noisy, strict=True)])
     assert changed.mean() == pytest.approx(0.3, abs=0.05)
     moved = np.concatenate([b.vectors - a.vectors for a, b in zip(documents, noisy, strict=True)])[changed]
     assert moved.std() == pytest.approx(1, abs=0.1)
-    assert all((a.vectors == b.vectors).all() for a, b in zip(documents, robustness.add_noise(documents, 0, 0), strict=True))
+    assert all((a.vectors == b.vectors).all() for a, b in zip(documents, analyses.add_noise(documents, 0, 0), strict=True))
 
 
 def test_planted_anomalies_leave_test_and_size_alone(start):
     halves = split(start().sets[0].documents, 42)
-    clean, spoilt = (robustness.with_anomalies(halves, share, 42) for share in (0.0, 0.2))
+    clean, spoilt = (analyses.with_anomalies(halves, share, 42) for share in (0.0, 0.2))
     assert [document.id for document in clean.test] == [document.id for document in spoilt.test]
     assert len(clean.training) == len(spoilt.training)
     assert not any(map(is_anomalous, clean.training))
@@ -151,10 +151,10 @@ def test_planted_anomalies_leave_test_and_size_alone(start):
 
 def test_sparsity_controls_the_number_of_words(start):
     run = start(draws=0)
-    groups = robustness.make_groups(split(run.sets[0].documents, 42), (1, 3), 42)
+    groups = analyses.make_groups(split(run.sets[0].documents, 42), (1, 3), 42)
     for count, documents in groups.items():
         assert {sum(document.labels) for document in documents} == {count}
-    records = robustness.run_sparsity(run, ("trigram", "tokencore"), (1, 3))
+    records = analyses.run_sparsity(run, ("trigram", "tokencore"), (1, 3))
     auroc = {(record["method"], figure["part"]): figure["auroc"] for record in records for figure in record["figures"]}
     assert auroc["trigram", "3"] >= auroc["trigram", "1"] > 0.6
     assert (run.store.folder / "sparsity.svg").is_file()
@@ -162,7 +162,7 @@ def test_sparsity_controls_the_number_of_words(start):
 
 def test_examples_mark_words_escape_text_and_are_fitted_once(start, monkeypatch):
     run = start()
-    [record] = examples.run_examples(run, count=2)
+    [record] = analyses.run_examples(run, count=2)
     assert len(record["documents"]) == 2
     page = (run.store.folder / "examples.html").read_text()
     first = record["documents"][0]
@@ -173,17 +173,18 @@ def test_examples_mark_words_escape_text_and_are_fitted_once(start, monkeypatch)
     assert (run.store.folder / "examples.png").stat().st_size > 5_000
     assert f"`{', '.join(marked)}` |" in (run.store.folder / "examples.md").read_text()
     strange = {"why": "<b>", "verdict": "p = 1", "html": "x", "words": [{"text": "<i>", "marked": True}]}
-    text = examples.page([record | {"documents": [strange]}])
+    text = analyses.page([record | {"documents": [strange]}])
     assert "<b>" not in text.partition("<h1>")[2]
     assert "&lt;i&gt;" in text
-    monkeypatch.setattr(examples, "_compute", lambda *_: pytest.fail("computed twice"))
-    assert examples.run_examples(start(), count=2) == [record]
+    computed_twice = replace(analyses.EXAMPLES, compute=lambda *_: pytest.fail("computed twice"))
+    monkeypatch.setattr(analyses, "EXAMPLES", computed_twice)
+    assert analyses.run_examples(start(), count=2) == [record]
 
 
 def test_report_fills_marks_and_leaves_the_rest(start, tmp_path):
     run = start(draws=0)
     run_table(run, ("length",))
-    robustness.run_sparsity(run, ("length",), (1,))
+    analyses.run_sparsity(run, ("length",), (1,))
     page = tmp_path / "docs" / "page.md"
     page.parent.mkdir()
     marks = ["table:clean", "ablation", "sparsity", "alarms", "times"]

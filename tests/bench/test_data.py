@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from difa.bench import data
-from difa.bench.data import load_sets
-from difa.bench.split import split
+from difa.bench.data import digest_of, load_sets, split
 from difa.errors import InputError
 from difa.words import from_tokens
 
@@ -66,12 +65,13 @@ def fake_hub(tmp_path, monkeypatch):
     path, asked = tmp_path / "file.jsonl", []
     path.write_text(json.dumps({"tokens": ["a", "b"], "labels": [0, 1]}) + "\n")
 
-    def download(repository, name, repo_type, revision):
-        asked.append((repository, name, repo_type, revision))
+    def download(repo_id, filename, repo_type, revision):
+        asked.append((repo_id, filename, repo_type, revision))
         return str(path)
 
-    listing = SimpleNamespace(list_repo_files=lambda *rest, **more: ["README.md", "data/spam_labelled.jsonl"])
-    monkeypatch.setattr(data, "_hub", lambda: SimpleNamespace(hf_hub_download=download, HfApi=lambda: listing))
+    listing = ["README.md", "data/spam_labelled.jsonl"]
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    monkeypatch.setattr("huggingface_hub.list_repo_files", lambda **asked: listing)
     return SimpleNamespace(path=path, asked=asked)
 
 
@@ -81,8 +81,7 @@ def test_hub_files_are_pinned_and_checked(fake_hub, monkeypatch):
     assert fake_hub.asked == [
         ("Charles-Cao/pytextad", "data/sms_spam.jsonl", "dataset", "331ef3b8f4a2c4a60bedf293ccf17f7e717c7643")
     ]
-    good = data.HubFile("r", "p", "v", data.sha256_of(fake_hub.path))
-    monkeypatch.setitem(data.CLEAN, "spam", good)
+    monkeypatch.setitem(data.CLEAN, "spam", ("p", data.sha256_of(fake_hub.path)))
     assert data.fetch("spam", "clean")[0].labels == (0, 1)
 
 
@@ -92,8 +91,6 @@ def test_the_original_form_needs_a_revision_and_is_checked_by_content(fake_hub, 
     assert fake_hub.asked[-1][1:] == ("data/spam_labelled.jsonl", "dataset", "abc")
     with pytest.raises(InputError, match=r"expected a \.jsonl file for review"):
         data.fetch("review", "original", "abc")
-    from difa.bench.store import digest_of
-
     monkeypatch.setitem(data.ORIGINAL, "spam", digest_of([from_tokens(["a", "b"], labels=[0, 1])]))
     assert len(data.fetch("spam", "original", "abc")) == 1
 

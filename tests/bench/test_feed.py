@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from difa.bench import feed
-from difa.bench.feed import Trial, choose_reviewed, draw_share, run_feed, take
+from difa.bench.data import Split, is_anomalous, split, without_labels
+from difa.bench.feed import FeedTrial, averages, choose_reviewed, draw_feed, draw_share, feed_markdown, run_feed
 from difa.bench.methods import ALL_METHODS, FED, label_of, preset_of, run_difa
 from difa.bench.metrics import Scores, alarms_of
-from difa.bench.plots import draw_feed
 from difa.bench.report import section_of
-from difa.bench.split import Split, is_anomalous, split, without_labels
-from difa.bench.tables_feed import feed_markdown, figure, flagged, mean_of
 from difa.errors import ConfigError
 from difa.words import from_tokens
 from tests.conftest import QUICK
@@ -97,11 +95,11 @@ def test_flags_of_documents_and_of_normal_words_are_counted():
         "anomalous": 2,
         "flagged_anomalous": 0,
     }
-    assert alarms_of(Scores(None, {}), documents) is None
+    assert alarms_of(Scores([], {}), documents) is None
 
 
 def test_scores_of_some_documents():
-    taken = take(scores_of([NORMAL] * 6), [1, 3])
+    taken = scores_of([NORMAL] * 6).take([1, 3])
     assert taken.documents["learned"].tolist() == [0.0, 1.0]
     assert taken.flagged == [False, True]
     assert [scores.tolist() for scores in taken.words] == [[0, 0, 0], [0, 0, 1]]
@@ -122,7 +120,9 @@ def asked(monkeypatch):
 
 
 def trial_of(test):
-    return Trial(SimpleNamespace(bench=None, options=SimpleNamespace(draws=0)), Split([], test), 0, "difa-fast")
+    trial = FeedTrial(SimpleNamespace(bench=None, options=SimpleNamespace(draws=0)), None, 0, "difa-fast")
+    vars(trial)["halves"] = Split([], test)
+    return trial
 
 
 def numbered(count, odd):
@@ -134,7 +134,7 @@ def test_verdicts_are_those_on_the_highest_documents_and_never_scored(asked):
     test = numbered(12, odd={0, 1, 4})
     trial = trial_of(test)
     assert choose_reviewed(trial, 2) == [0, 3]
-    made = feed._verdicts(trial, 2)
+    made = feed.compute_verdicts(trial, 2)
     assert (made["odd"], made["used"]) == (1, True)
     rest = [test[at] for at in range(12) if at not in (0, 3)]
     by_documents, by_words = (fit for fit in asked if fit.verdicts)
@@ -146,7 +146,7 @@ def test_verdicts_are_those_on_the_highest_documents_and_never_scored(asked):
 
 
 def test_verdicts_without_an_odd_document_change_nothing(asked):
-    made = feed._verdicts(trial_of(numbered(12, odd={1, 2})), 2)
+    made = feed.compute_verdicts(trial_of(numbered(12, odd={1, 2})), 2)
     assert not made["used"]
     assert not any(fit.verdicts for fit in asked)
     assert made["alarms"]["words"] == made["alarms"]["documents"] == made["alarms"]["feed"]
@@ -155,12 +155,12 @@ def test_verdicts_without_an_odd_document_change_nothing(asked):
 def test_a_text_is_reviewed_once_and_its_copies_leave_the_test(asked):
     test = [*numbered(9, odd={0, 1, 4}), *numbered(1, odd={0})]
     assert choose_reviewed(trial_of(test), 3) == [0, 3, 6]
-    feed._verdicts(trial_of(test), 1)
+    feed.compute_verdicts(trial_of(test), 1)
     assert all(test[0].text != document.text for fit in asked if fit.verdicts for document in fit.scored)
 
 
 def test_an_earlier_feed_is_not_scored(asked):
-    made = feed._later(trial_of(test := numbered(12, odd=set(range(0, 12, 2)))))
+    made = feed.compute_later(trial_of(test := numbered(12, odd=set(range(0, 12, 2)))))
     earlier, itself = (fit for fit in asked if fit.feed)
     assert earlier.scored == itself.scored == itself.feed
     assert sorted(d.text for d in [*earlier.feed, *earlier.scored]) == sorted(d.text for d in test)
@@ -168,7 +168,7 @@ def test_an_earlier_feed_is_not_scored(asked):
 
 
 def test_a_feed_without_anomalies_has_flags_and_no_figures(asked):
-    made = feed._share(trial_of(numbered(12, odd={0, 5})), 0.0)
+    made = feed.FEED.compute(trial_of(numbered(12, odd={0, 5})), {"part": "share", "share": 0.0})
     assert made["figures"] == []
     assert made["alarms"]["feed"]["normal"] == 10
     assert made["alarms"]["feed"]["anomalous"] == 0
@@ -176,10 +176,11 @@ def test_a_feed_without_anomalies_has_flags_and_no_figures(asked):
 
 def test_averages_are_over_sets_not_over_runs():
     runs = [record("later", 0.1), record("later", 0.3), record("later", 0.6, name="review")]
-    assert mean_of(runs, figure("word", "ap", "without")) == pytest.approx((0.2 + 0.6) / 2)
-    assert mean_of(runs, figure("document", "ap", "earlier")) == pytest.approx(0.5)
-    assert mean_of(runs, flagged("normal_words", "feed")) == pytest.approx(0.03)
-    assert mean_of([], figure("word", "ap", "without")) is None
+    means = averages(runs).set_index("variant")
+    assert means.loc["without", "word ap"] == pytest.approx((0.2 + 0.6) / 2)
+    assert means.loc["earlier", "document ap"] == pytest.approx(0.5)
+    assert means.loc["feed", "normal_words"] == pytest.approx(0.03)
+    assert list(means.sets) == [2, 2, 2]
 
 
 def test_tables_by_hand():

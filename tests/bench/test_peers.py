@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from difa.bench.peers import PEERS, library, run_peer
-from difa.bench.split import split
-from difa.bench.table import run_table
-from difa.bench.tables import pick, table_markdown
+from difa.bench.data import split
+from difa.bench.methods import PEERS, peer_library, run_peer
+from difa.bench.table import run_table, table_markdown
+from difa.bench.tables import pick
 from difa.errors import ConfigError
 
 pytestmark = pytest.mark.slow
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def quick_peers(monkeypatch):
     """The peers' networks with few steps: what they say does not matter here, only that they are asked and judged."""
-    pytextad = library()
+    pytextad = peer_library()
     for name, changes in (
         ("CVDD", {"n_epochs": 5}),
         ("DATE", {"n_epochs": 1, "max_len": 16, "hidden": 32, "heads": 2, "layers": 1}),
@@ -40,7 +40,7 @@ def short_documents(tiny_data, tmp_path):
 def test_tokencore_agrees_with_the_peer_and_all_peers_have_a_row(start, quick_peers, short_documents):
     run = start(draws=0, data=short_documents)
     records = {record["method"]: record for record in run_table(run, ("tokencore",), with_peers=True)}
-    assert list(records) == ["tokencore", *(peer.name for peer in PEERS)]
+    assert list(records) == ["tokencore", *PEERS]
     for level, rule in (("word", None), ("document", "max"), ("document", "mean")):
         ours, theirs = pick(records["tokencore"], level, rule), pick(records["pytextad-tokencore"], level, rule)
         assert ours["auroc"] == pytest.approx(theirs["auroc"], abs=0.002)
@@ -66,4 +66,4 @@ def test_without_the_library_its_extra_is_named(start, monkeypatch):
     run = start()
     monkeypatch.setitem(__import__("sys").modules, "pytextad", None)
     with pytest.raises(ImportError, match=r'pip install "difa\[peers\]"'):
-        run_peer(PEERS[0], split(run.sets[0].documents, 42), 42, run.bench)
+        run_peer("pytextad-tokencore", split(run.sets[0].documents, 42), 42, run.bench)

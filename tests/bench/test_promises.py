@@ -1,13 +1,26 @@
 """The counts behind the promises by hand, and the command on tiny sets."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from difa.bench.promises import FEEDS, RATES, by_length, detection, fill_in, join, mixture, near_copy, rates, run_promises
+from difa.bench import promises
+from difa.bench.promises import (
+    FEEDS,
+    RATES,
+    by_length,
+    detection,
+    fill_in,
+    join,
+    mixture,
+    near_copy,
+    promises_markdown,
+    rates,
+    run_promises,
+)
 from difa.bench.report import section_of
-from difa.bench.tables_feed import promises_markdown
 from difa.document import Document, Result, Word, WordScore
 from difa.errors import ConfigError
 from difa.words import from_tokens
@@ -139,7 +152,8 @@ def test_the_command_goes_on_where_it_was_and_fills_a_page(start, monkeypatch):
     text = (run.store.folder / "promises.md").read_text(encoding="utf-8")
     assert "| spam | " in text
     assert "another set" in text
-    monkeypatch.setattr("difa.bench.promises._compute", lambda *_: pytest.fail("computed twice"))
+    computed_twice = replace(promises.PROMISES, compute=lambda *_: pytest.fail("computed twice"))
+    monkeypatch.setattr(promises, "PROMISES", computed_twice)
     again = run_promises(start(sets=("spam", "review"), seeds=(0,)))
     assert again == records, "nothing is computed twice, and nothing is lost"
     section = section_of("promises", None, {"promises": records})

@@ -2,9 +2,8 @@
 
 import pytest
 
-from difa.bench import published
-from difa.bench.claims import CLAIMS, OURS, RIVALS, claims_markdown
-from difa.bench.report import section_of, write_report
+from difa.bench.data import SETS
+from difa.bench.report import CLAIMS, OURS, RIVALS, claims_markdown, section_of, write_report
 from difa.bench.run import write_text
 
 POOLED = {"learned": 0.95, "max": 0.9, "mean": 0.8, "topk": 0.85}
@@ -33,8 +32,7 @@ def record(method, name, *, words=0.95, form="original", seed=42, model_seed=Non
 @pytest.fixture
 def table():
     """Everything as the paper says."""
-    sets = published.SETS
-    return [*(record(OURS, name) for name in sets), *(record(rival, name, words=0.6) for rival in RIVALS for name in sets)]
+    return [*(record(OURS, name) for name in SETS), *(record(rival, name, words=0.6) for rival in RIVALS for name in SETS)]
 
 
 def verdicts(records):
@@ -56,7 +54,7 @@ def test_claims_of_the_table_are_judged_by_their_rule(table):
 def test_a_better_rival_pooling_or_view_is_named(table, monkeypatch):
     monkeypatch.setitem(POOLED, "topk", 0.97)
     monkeypatch.setitem(VIEWS["form"], "review", 0.95)
-    worse = [record(OURS, name) for name in published.SETS] + [r for r in table if r["method"] != OURS]
+    worse = [record(OURS, name) for name in SETS] + [r for r in table if r["method"] != OURS]
     worse = [record("lunar", "spam", words=0.96) if (r["method"], r["set"]) == ("lunar", "spam") else r for r in worse]
     found = verdicts({"table": worse})
     assert found["Learned aggregation beats every fixed pooling"][2] == "**not reproduced**"
@@ -67,9 +65,9 @@ def test_a_better_rival_pooling_or_view_is_named(table, monkeypatch):
 
 
 def test_other_splits_models_and_forms_are_counted_apart(table):
-    more = [record(OURS, name, seed=seed) for seed in (0, 1) for name in published.SETS]
-    more += [record(OURS, name, model_seed=model, words=0.9 + model / 100) for model in (3, 5) for name in published.SETS]
-    more += [record(OURS, name, form="clean", seed=seed) for seed in (0, 42) for name in published.SETS[: seed or 3]]
+    more = [record(OURS, name, seed=seed) for seed in (0, 1) for name in SETS]
+    more += [record(OURS, name, model_seed=model, words=0.9 + model / 100) for model in (3, 5) for name in SETS]
+    more += [record(OURS, name, form="clean", seed=seed) for seed in (0, 42) for name in SETS[: seed or 3]]
     more += [record(OURS, "spam", seed=2)]  # not all sets: says nothing
     found = verdicts({"table": [*table, *more]})["Fusion beats either view"]
     assert found[4] == "original, other splits: 2 of 2; original, other models: 2 of 2; clean, other splits: 2 of 2"
@@ -128,10 +126,10 @@ def test_tables_for_pages_compare_equal_seeds(table):
         record(name, each, seed=seed, form="clean", words=0.5 + seed / 10)
         for seed in (0, 1)
         for name in ("lof", "difa-full")
-        for each in published.SETS
+        for each in SETS
     ]
-    lonely = [record("ecod", each, seed=0, form="clean") for each in published.SETS]
-    records = {"table": [*table, *several, *lonely, *(record("difa-full", name) for name in published.SETS)]}
+    lonely = [record("ecod", each, seed=0, form="clean") for each in SETS]
+    records = {"table": [*table, *several, *lonely, *(record("difa-full", name) for name in SETS)]}
     text = section_of("methods", "clean", records)
     assert "seeds 0, 1 for every method" in text
     assert "| LOF | .550 / .275 | .550 / .275 |" in text

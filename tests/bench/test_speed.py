@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from difa.bench.report import write_report
-from difa.bench.speed import meets, ratios, run_speed
-from difa.bench.speed_workloads import measure, stage_seconds, vary
+from difa.bench.speed import measure, meets, ratios, run_speed, stage_seconds, vary
 from difa.detector import Detector
 from difa.errors import DifaError
 from difa.words import from_tokens

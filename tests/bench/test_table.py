@@ -4,10 +4,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from difa.bench import published
-from difa.bench.split import split
-from difa.bench.table import run_table
-from difa.bench.tables import compare, pick, short, table_markdown
+from difa.bench.data import split
+from difa.bench.table import compare, run_table, table_markdown
+from difa.bench.tables import PUBLISHED, pick, short
 from difa.cli import app
 from difa.errors import ConfigError
 from difa.formats import read_documents
@@ -107,7 +106,7 @@ def test_published_figures_are_marked_and_only_beside_the_published_split(start)
     records = run_table(start(forms=("original",)), ("tokencore",))
     text = table_markdown(records)
     line = next(line for line in text.splitlines() if line.startswith("| *TokenCore*"))
-    assert short(published.WORDS["tokencore"][0][0]) in line
+    assert short(PUBLISHED["word"]["tokencore"][0][0]) in line
     assert "published, bert-base-uncased" in line
     assert "| *" not in table_markdown(
         run_table(start(seeds=(0, 1), forms=("clean",), out=start().store.folder / "x"), ("tokencore",))

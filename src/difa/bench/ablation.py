@@ -1,31 +1,130 @@
-"""`difa bench ablation`: what each part of DiFA is worth.
+"""`difa bench ablation` and `difa bench layers`, and data to choose settings by without a look at real labels.
 
-One fit gives each view alone, their fusion, each pooling rule against the learned aggregation, and plain means of the views
-with and without calibration. Each line of `VARIANTS` is a further fit with other settings. Judged by labels, or by pseudo
-anomalies of held-out normal documents, of kinds that nothing was taught.
+Ablation says what each part of DiFA is worth. One fit gives each view alone, their fusion, each pooling rule against the learned
+aggregation, and plain means of the views with and without calibration. Each line of `VARIANTS` is a further fit with other
+settings. Judged by labels, or by pseudo anomalies of held-out normal documents, of kinds that nothing was taught.
+
+For pseudo anomalies the normal training half is cut in two: models are fitted on one part, anomalies are made from the other. The
+made documents carry vectors of their own, which an encoder that only looks them up hands to the detector.
+
+The paper selects models "based on validation performance" and says that anomaly labels serve evaluation alone; it does not
+describe its validation data. Here the settings of baselines and the layer of an encoder are judged by the paper's own pseudo
+anomalies. No test document and no label has a part in it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from difa.bench.data import DataSet
-from difa.bench.methods import Workbench, merge_stages, pool_words, quiet_rates, read_results
-from difa.bench.metrics import RATE, Scores, judge_documents, judge_words, pool_max
-from difa.bench.run import Run, Task, finish
-from difa.bench.split import Split, split
-from difa.bench.store import Record, fingerprint_of
-from difa.bench.tables_studies import ablation_markdown
-from difa.bench.validation import TAUGHT, PseudoTest, make_pseudo_test
-from difa.config import FULL_VIEWS, Config
-from difa.document import FloatArray
+from difa.baselines import METHODS
+from difa.bench.data import DataSet, Split, split
+from difa.bench.methods import (
+    DIFA,
+    Workbench,
+    label_of,
+    merge_stages,
+    pool_words,
+    preset_of,
+    quiet_rates,
+    read_results,
+    score_baseline,
+)
+from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_documents, judge_words, pool_max
+from difa.bench.run import Run, Study, Task, Trial, write_text
+from difa.bench.tables import (
+    ENTRIES,
+    PUBLISHED_SEED,
+    by_level,
+    by_set,
+    figures_frame,
+    grouped,
+    methods_of,
+    seeds_of,
+    sets_of,
+    unique,
+)
+from difa.config import ERROR_KINDS, FULL_VIEWS, Config, EncoderConfig, PerturbConfig
+from difa.document import Document, Encoded, FloatArray
+from difa.encoders import EncoderSpec, Progress
+from difa.encoders.convert import find
 from difa.errors import ConfigError
 from difa.estimator import DiFA
+from difa.knowledge.wordlist import find_language
+from difa.perturb import make_pseudo_anomalies
+from difa.words import from_tokens
+
+
+@dataclass(frozen=True)
+class GivenVectors:
+    """An encoder that knows its documents already, by their id."""
+
+    spec: EncoderSpec
+    known: Mapping[str | None, Encoded]
+
+    def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
+        """The vectors that were given."""
+        return [self.known[document.id] for document in documents]
+
+    def vocabulary(self) -> list[str]:
+        """None: nothing new is made from it."""
+        return []
+
+
+@dataclass(frozen=True)
+class PseudoTest:
+    """Documents to fit on; held-out documents, normal and changed; the kind of each change ("" for none); their vectors."""
+
+    halves: Split
+    kinds: tuple[str, ...]
+    encoder: GivenVectors
+
+
+TAUGHT, LEFT_OUT = ERROR_KINDS[::2], ERROR_KINDS[1::2]
+"""Kinds of errors that models are taught, and kinds that they are tested on: a critic is always good at what it was taught."""
+
+
+def make_pseudo_test(
+    training: Sequence[Document], seed: int, bench: Workbench, perturb: PerturbConfig | None = None
+) -> PseudoTest:
+    """Cut normal documents in two, and make pseudo anomalies of the second part.
+
+    Args:
+        training: normal documents.
+        seed: of the cut and of the changes.
+        bench: the encoder.
+        perturb: which anomalies, and how many; None makes those of the kinds that are left out.
+    """
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(training)).tolist()
+    fitted = [training[index] for index in sorted(order[: len(order) // 2])]
+    held = [training[index] for index in sorted(order[len(order) // 2 :])]
+    normal = [replace(document, id=f"normal-{number}", labels=(0,) * len(document.words)) for number, document in enumerate(held)]
+    vectors = bench.encode(normal)
+    language = find_language(word for document in vectors for word in document.words)
+    pseudos = make_pseudo_anomalies(vectors, bench.encoder, perturb or PerturbConfig(kinds=LEFT_OUT), rng, language)
+    changed = [
+        from_tokens(pseudo.document.words, id=f"pseudo-{number}", labels=[int(label) for label in pseudo.labels])
+        for number, pseudo in enumerate(pseudos)
+    ]
+    test = [*normal, *changed]
+    known = dict(zip((document.id for document in test), [*vectors, *(pseudo.document for pseudo in pseudos)], strict=True))
+    kinds = ("",) * len(normal) + tuple(pseudo.kind for pseudo in pseudos)
+    return PseudoTest(Split(fitted, test), kinds, GivenVectors(bench.encoder.spec, known))
+
+
+def _fit_and_score(model: DiFA, halves: Split, made: PseudoTest | None) -> Scores:
+    """Scores of the test half, with the vectors that pseudo anomalies carry."""
+    with quiet_rates():
+        model.fit(halves.training)
+        if made is not None:
+            model.detector_ = replace(model.detector_, encoder=made.encoder)
+        return read_results(model.score(halves.test, fpr=RATE))
 
 
 @dataclass(frozen=True)
@@ -33,7 +132,7 @@ class Variant:
     """A line of the ablation: a name, and the settings that differ, as `DiFA(stages=…)` takes them."""
 
     label: str
-    stages: Mapping[str, Any]
+    stages: Mapping[str, Mapping[str, Any]]
     concerns: Callable[[Config], bool] = lambda config: True
     """Whether a preset has what is changed: nothing can be taken away that is not there."""
 
@@ -46,13 +145,12 @@ def _has_gates(config: Config) -> bool:
     return config.fusion.rule == "gates"
 
 
-def _without(name: str) -> Variant:
-    return Variant(f"without the {name} view", {"views": {"names": tuple(o for o in FULL_VIEWS if o != name)}}, _is_full)
-
-
 WHOLE = Variant("as it is", {})
 VARIANTS = (
-    *(_without(name) for name in FULL_VIEWS),
+    *(
+        Variant(f"without the {name} view", {"views": {"names": tuple(o for o in FULL_VIEWS if o != name)}}, _is_full)
+        for name in FULL_VIEWS
+    ),
     Variant("with the semantic view", {"views": {"names": (*FULL_VIEWS, "semantic")}}, _is_full),
     Variant("plain mean of the views", {"fusion": {"power": 1.0, "weights": {}}}, _is_full),
     Variant("power of 4", {"fusion": {"power": 4.0}}, _is_full),
@@ -63,75 +161,62 @@ VARIANTS = (
     Variant("without the agreement gate", {"fusion": {"agreement": False}}, _has_gates),
     Variant("gates held at one half", {"learn": {"shrinkage": 1e3}}, _has_gates),
 )
-
 JUDGES = ("labels", "pseudo")
 POOLING = {"max": "max", "topk": "top-k mean", "lse": "log-mean-exp", "adp": "adaptive", "mean": "mean"}
-"""The pooling rules of `difa.aggregate`, and how the table calls them."""
+"""The pooling rules of `difa.aggregate`, and how the tables call them."""
+_FINAL = ("fusion", "document score")
 
 
 def run_ablation(run: Run, preset: str = "full", judge: str = "labels") -> list[Record]:
     """Measure, and write `ablation.json` and `ablation.md`."""
     if judge not in JUDGES:
         raise ConfigError(f"judge: expected {' or '.join(JUDGES)}, got {judge!r}")
-    tasks = [
-        _task(run, dataset, seed, preset, judge, variant)
-        for dataset in run.sets
-        for seed in run.options.seeds
+    settings = [
+        {"variant": variant.label, "stages": dict(variant.stages), "judge": judge}
         for variant in (WHOLE, *different(run.bench, preset))
     ]
-    return finish(run, "ablation", tasks, ablation_markdown)
+    return ABLATION.measure(run, [f"difa-{preset}"], lambda trial: settings)
 
 
 def different(bench: Workbench, preset: str) -> list[Variant]:
     """Variants that concern the preset and are not what it does anyway."""
     whole = bench.difa(preset, 0).config()
     concerned = [variant for variant in VARIANTS if variant.concerns(whole)]
-    return [variant for variant in concerned if bench.difa(preset, 0, _plain(variant)).config() != whole]
+    return [variant for variant in concerned if bench.difa(preset, 0, variant.stages).config() != whole]
 
 
-def _plain(variant: Variant) -> dict[str, Any]:
-    return {stage: dict(values) if isinstance(values, Mapping) else values for stage, values in variant.stages.items()}
+def _compute_ablation(trial: Trial, settings: Record) -> Record:
+    halves, preset = trial.halves, preset_of(trial.method)
+    made = make_pseudo_test(halves.training, trial.seed, trial.bench) if settings["judge"] == "pseudo" else None
+    halves = made.halves if made else halves
+    taught = {"perturb": {"kinds": TAUGHT}} if made and preset == "full" else {}
+    model = trial.bench.difa(preset, trial.seed, merge_stages(taught, settings["stages"]))
+    scores = _fit_and_score(model, halves, made)
+    words, documents = ({}, {}) if settings["stages"] else _parts(model, scores, halves)
+    words, documents = words | {"fusion": scores.words}, documents | {"document score": scores.documents["learned"]}
+    kinds = made.kinds if made else ("",) * len(halves.test)
+    figures: list[Record] = []
+    for kind in unique(["", *sorted(kinds)]):  # with pseudo anomalies, every kind of them against the same normal documents
+        members = [index for index, each in enumerate(kinds) if not kind or each in ("", kind)]
+        labels = [halves.word_labels[index] for index in members]
+        for part, by_document in words.items():
+            judged = judge_words(labels, [by_document[index] for index in members], trial.draws, trial.seed)
+            figures.append(judged.record("word", part, kind=kind))
+        for part, pooled in documents.items():
+            judged = judge_documents(labels, pooled[members], trial.draws, trial.seed)
+            figures.append(judged.record("document", part, kind=kind))
+    return {"figures": figures}
 
 
-def _task(run: Run, dataset: DataSet, seed: int, preset: str, judge: str, variant: Variant) -> Task:
-    name = f"difa-{preset}"
-    settings = {"variant": variant.label, "stages": _plain(variant), "judge": judge}
-    fingerprint = fingerprint_of(["bench/ablation.py", "bench/validation.py"], difa=run.bench.fingerprint(name))
-    cell = run.cell("ablation", dataset, seed, name, settings, fingerprint)
-    return Task(cell, partial(_compute, run, dataset, seed, preset, judge, variant))
-
-
-def _compute(run: Run, dataset: DataSet, seed: int, preset: str, judge: str, variant: Variant) -> Record:
-    halves = split(dataset.documents, seed)
-    made = make_pseudo_test(halves.training, seed, run.bench) if judge == "pseudo" else None
-    if made is not None:
-        halves = made.halves
-    taught = {"perturb": {"kinds": TAUGHT}} if made is not None and preset == "full" else {}
-    model = run.bench.difa(preset, seed, merge_stages(taught, _plain(variant)))
-    with quiet_rates():
-        model.fit(halves.training)
-        if made is not None:
-            model.detector_ = replace(model.detector_, encoder=made.encoder)
-        scores = read_results(model.score(halves.test, fpr=RATE))
-        parts = _parts(model, scores, halves) if variant is WHOLE else {"word": {}, "document": {}}
-    words, documents = _whole(scores)
-    parts = {"word": {**parts["word"], **words}, "document": {**parts["document"], **documents}}
-    return {"figures": _figures(parts, halves, made, run.options.draws, seed)}
-
-
-def _whole(scores: Scores) -> tuple[dict[str, list[FloatArray]], dict[str, FloatArray]]:
-    return {"fusion": scores.words or []}, {"document score": scores.documents["learned"]}
-
-
-def _parts(model: DiFA, scores: Scores, halves: Split) -> dict[str, dict[str, Any]]:
-    """Scores of single parts of the fitted model, by level and name."""
-    words: dict[str, list[FloatArray]] = {f"{view} view alone": evidence for view, evidence in scores.views.items()}
-    words["calibrated, plain mean of views"] = _plain_mean(list(scores.views.values()))
-    words["not calibrated, plain mean of views"] = _plain_mean(_standardised(model, halves))
-    documents = {POOLING[rule]: pooled for rule, pooled in pool_words(model, scores.words or []).items()}
-    for name in ("calibrated, plain mean of views", "not calibrated, plain mean of views"):
-        documents[f"{name}, max"] = pool_max(words[name])
-    return {"word": words, "document": documents}
+def _parts(model: DiFA, scores: Scores, halves: Split) -> tuple[dict[str, list[FloatArray]], dict[str, FloatArray]]:
+    """Scores of words and of documents by single parts of the fitted model."""
+    words = {f"{view} view alone": evidence for view, evidence in scores.views.items()}
+    means = {
+        "calibrated, plain mean of views": _plain_mean(list(scores.views.values())),
+        "not calibrated, plain mean of views": _plain_mean(_standardised(model, halves)),
+    }
+    documents = {POOLING[rule]: pooled for rule, pooled in pool_words(model, scores.words).items()}
+    return words | means, documents | {f"{name}, max": pool_max(mean) for name, mean in means.items()}
 
 
 def _plain_mean(by_view: Sequence[Sequence[FloatArray]]) -> list[FloatArray]:
@@ -149,20 +234,130 @@ def _standardised(model: DiFA, halves: Split) -> list[list[FloatArray]]:
     return by_view
 
 
-def _figures(parts: Mapping[str, Any], halves: Split, made: PseudoTest | None, draws: int, seed: int) -> list[Record]:
-    """Figures of every part; with pseudo anomalies, of every kind of them against the same normal documents."""
-    labels = halves.word_labels
-    kinds = sorted(set(made.kinds) - {""}) if made else []
-    groups: dict[str, list[int]] = {"": list(range(len(labels)))}
-    for kind in kinds:
-        groups[kind] = [index for index, each in enumerate(made.kinds if made else ()) if each in ("", kind)]
-    figures: list[Record] = []
-    for kind, members in groups.items():
-        chosen = [labels[index] for index in members]
-        for part, words in parts["word"].items():
-            judged = judge_words(chosen, [words[index] for index in members], draws, seed)
-            figures.append({"level": "word", "part": part, "pooling": None, "kind": kind} | judged.to_dict())
-        for part, documents in parts["document"].items():
-            judged = judge_documents(chosen, documents[members], draws, seed)
-            figures.append({"level": "document", "part": part, "pooling": None, "kind": kind} | judged.to_dict())
-    return figures
+def ablation_markdown(records: Records) -> str:
+    """Parts of one fit, then other settings, for each preset, judge and form."""
+    lines = ["# Ablation", "", ENTRIES, ""]
+    for (method, judge, form), mine in grouped(records, "method", "judge", "form").items():
+        frame = figures_frame(mine, "variant", "stages")
+        frame["label"] = [_variant_label(*of) for of in zip(frame.part, frame.variant, frame.stages, strict=True)]
+        frame, seeds = frame.dropna(subset=["label"]), seeds_of(mine)
+        beside = (method, judge, form, seeds) == ("difa-paper", "labels", "original", f"seed {PUBLISHED_SEED}")
+        for kind in unique(frame["kind"]):
+            judged = "labels" if judge == "labels" else f"{kind or 'all'} pseudo anomalies"
+            lines += [f"## {label_of(method)}, {form} form, {seeds}: judged by {judged}", ""]
+            lines += by_level(frame[frame.kind == kind], sets_of(mine), beside)
+    return "\n".join(lines)
+
+
+def _variant_label(part: str, variant: str, stages: Mapping[str, Any]) -> str | None:
+    """What a row of the ablation is called; None for parts of a changed preset, which has only its final scores."""
+    if not stages:
+        return f"**{part}**" if part in _FINAL else part
+    return None if part not in _FINAL else f"{part} {variant}" if variant.startswith("without") else f"{part}, {variant}"
+
+
+def parts_markdown(records: Records) -> str:
+    """The paper's ablation from the records of `difa bench table`: single views, fusion, and pooling rules, over seeds."""
+    lines = ["# Parts", "", ENTRIES, ""]
+    ours = [record for record in records if record["method"] in DIFA and not record["settings"]]
+    named = [record | {"split": _split_of(record)} for name in methods_of(ours) for record in ours if record["method"] == name]
+    for (method, form, kind), group in grouped(named, "method", "form", "split").items():
+        frame = figures_frame(group)
+        frame["label"] = [_part_label(*of) for of in zip(frame.part, frame.pooling, strict=True)]
+        frame = frame.sort_values("label", key=lambda names: names.str.startswith("**"), kind="stable")
+        models = f", {seeds_of(group, 'model_seed')}" if kind.startswith("models") else ""
+        lines += [f"## {label_of(method)}, {form} form, {seeds_of(group)}{models}", ""]
+        lines += by_level(frame, sets_of(group), (method, form) == ("difa-paper", "original") and kind != "others")
+    return "\n".join(lines)
+
+
+def _split_of(record: Record) -> str:
+    """The published split, the others together, or several models on one split."""
+    if record.get("model_seed") is not None:
+        return f"models {record['seed']}"
+    return "published" if record["seed"] == PUBLISHED_SEED else "others"
+
+
+def _part_label(part: str, pooling: str) -> str:
+    final = {"": "**fusion**", "learned": "**document score**"}
+    return f"{part} view alone" if part else final.get(pooling) or POOLING.get(pooling, pooling)
+
+
+def validation_tasks(run: Run, dataset: DataSet, seed: int, names: Sequence[str]) -> list[Task]:
+    """A task for each setting that a named method's authors searched; none for methods without a choice."""
+
+    @cache  # made once for all settings, and only if one of them is not finished
+    def make() -> PseudoTest:
+        return make_pseudo_test(split(dataset.documents, seed).training, seed, run.bench, Config.preset("paper").perturb)
+
+    def compute(trial: Trial, settings: Record) -> Record:
+        made = make()
+        training, test = run.bench.encode(made.halves.training), made.encoder.encode(made.halves.test)
+        scores = score_baseline(trial.method, settings, training, test, seed)
+        return {"figures": figures_of(scores, made.halves.word_labels, 0, seed)}
+
+    study = replace(VALIDATION, compute=compute)
+    chosen = [name for name in names if name in METHODS]
+    return [task for name in chosen for task in study.tasks(Trial(run, dataset, seed, name), map(dict, METHODS[name].grid))]
+
+
+def attach(records: Records) -> list[Record]:
+    """The records without those of validation, whose figures go to the record of the same setting, as `validation`."""
+    judged = {_key(record): record["figures"] for record in records if record["command"] == VALIDATION.name}
+    tested = [record for record in records if record["command"] != VALIDATION.name]
+    return [record | {"validation": judged[_key(record)]} if _key(record) in judged else record for record in tested]
+
+
+def _key(record: Record) -> str:
+    return repr([record[key] for key in ("set", "form", "seed", "method")] + sorted(record["settings"].items()))
+
+
+def run_layers(run: Run, layers: Sequence[int] = (), preset: str = "paper", documents: int = 300) -> list[Record]:
+    """Judge layers of the encoder, and write `layers.json`, `layers.md` and, the best one alone, `layer.txt`.
+
+    Args:
+        run: where to, and on what.
+        layers: which; for none every other one, counted back from the last.
+        preset: of DiFA.
+        documents: most training documents of a set that are looked at.
+    """
+    source = find(EncoderConfig(name=run.options.encoder))
+    depth = int(json.loads((source.folder / "config.json").read_text(encoding="utf-8"))["num_hidden_layers"])
+    settings = [{"layer": layer, "documents": documents} for layer in layers or range(depth, depth // 3, -2)]
+    records = LAYERS.measure(run, [f"difa-{preset}"], lambda trial: settings)
+    write_text(run.store.folder / "layer.txt", f"{best_layer(records)}\n")
+    return records
+
+
+def _compute_layer(trial: Trial, settings: Record) -> Record:
+    bench, training = replace(trial.bench, layer=settings["layer"], _vectors={}), trial.halves.training
+    chosen = np.random.default_rng(trial.seed).permutation(len(training))[: settings["documents"]].tolist()
+    some = [training[index] for index in sorted(chosen)]
+    made = make_pseudo_test(some, trial.seed, bench, Config.preset("paper").perturb)
+    scores = _fit_and_score(bench.difa(preset_of(trial.method), trial.seed), made.halves, made)
+    return {"figures": figures_of(scores, made.halves.word_labels, 0, trial.seed)}
+
+
+def layers_markdown(records: Records) -> str:
+    """Word figures on validation data by layer, and the layer with the highest average AUROC."""
+    frame = figures_frame(records, "layer")
+    frame = frame[(frame.level == "word") & (frame.part == "")].sort_values("layer", kind="stable")
+    lines = ["# Layers", "", f"Words of pseudo anomalies in held-out normal documents. {ENTRIES}", ""]
+    lines += by_set(frame.rename(columns={"layer": "label"}), sets_of(records), "layer")
+    return "\n".join([*lines, "", f"Chosen: layer {best_layer(records)}.", ""])
+
+
+def best_layer(records: Records) -> int:
+    """The layer with the highest word AUROC on validation data, averaged over sets; the lower one of equals."""
+    frame = figures_frame(records, "layer")
+    frame = frame[(frame.level == "word") & (frame.part == "")]
+    return int(frame.groupby(["layer", "set"])["auroc"].mean().groupby("layer").mean().idxmax())
+
+
+def _encoder(run: Run) -> dict[str, Any]:
+    return {"encoder": run.bench.encoder_key}
+
+
+ABLATION = Study("ablation", _compute_ablation, ablation_markdown, code=("bench/ablation.py",))
+VALIDATION = Study("validation", lambda trial, settings: {}, code=("bench/ablation.py", "perturb"), depends=_encoder)
+LAYERS = Study("layers", _compute_layer, layers_markdown, code=("bench/ablation.py",))

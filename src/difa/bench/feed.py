@@ -7,64 +7,66 @@ somebody has reviewed them? Every answer stands beside that of a model without a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from difa.bench.data import DataSet
-from difa.bench.methods import LEARNERS, check_methods, run_difa
-from difa.bench.metrics import Scores, alarms_of, figures_of
-from difa.bench.plots import draw_feed
-from difa.bench.run import Run, Task, finish
-from difa.bench.split import Split, is_anomalous, split
-from difa.bench.store import Record, fingerprint_of
-from difa.bench.tables_feed import feed_markdown
+from difa.bench.data import Split, draw, is_anomalous
+from difa.bench.methods import LEARNERS, check_methods, label_of, run_difa
+from difa.bench.metrics import RATE, Record, Records, Scores, alarms_of, figures_of
+from difa.bench.plots import FAINT, colour_of, figure
+from difa.bench.run import Run, Study, Trial
+from difa.bench.tables import LEVELS, Frame, grouped, markdown, methods_of, pick, plural, seeds_of, short, unique
 from difa.document import Document
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Shares of anomalous documents in a feed."""
 REVIEWED = (0, 10, 20, 50)
 """Numbers of reviewed documents."""
+VARIANTS = {
+    "share": {"without": "without a feed", "feed": "with this feed"},
+    "later": {
+        "without": "without a feed",
+        "earlier": "with an earlier feed, the other half of the test text",
+        "feed": "with the scored text itself as feed",
+    },
+    "verdicts": {
+        "without": "without a feed",
+        "feed": "with a feed, without verdicts",
+        "documents": "with verdicts on documents",
+        "words": "with marked words",
+    },
+}
+"""What each question compares, and how tables and pictures call it."""
+_VARIED = {"share": "share", "verdicts": "reviewed"}
+"""The setting that a question varies."""
+_FLAGGED = {"anomalous": "anomalous documents", "normal": "normal documents", "normal_words": "their words"}
+_LEGEND = (
+    "Words and documents: AUROC / average precision. Flags are those at a false-alarm rate of 0.05. All figures are averages "
+    "over sets, of means over seeds. Models that share a first column are judged on the same documents. Other rows have other "
+    "documents, and sets without enough anomalous documents are missing from rows with a large share: compare neighbours only."
+)
 
 
 def run_feed(run: Run, presets: Sequence[str] = ("full", "fast")) -> list[Record]:
     """Measure, and write `feed.json`, `feed.md` and the picture."""
-    names = check_methods([f"difa-{preset}" for preset in presets], LEARNERS)
-    tasks = []
-    for dataset in run.sets:
-        for seed in run.options.seeds:
-            for name in names:
-                tasks += _tasks(run, dataset, seed, name)
-    return finish(run, "feed", tasks, feed_markdown, draw_feed)
+    return FEED.measure(run, check_methods([f"difa-{preset}" for preset in presets], LEARNERS), _settings)
 
 
-def _tasks(run: Run, dataset: DataSet, seed: int, name: str) -> list[Task]:
-    trial = Trial(run, split(dataset.documents, seed), seed, name)
-    fingerprint = fingerprint_of(["bench/feed.py"], method=run.bench.fingerprint(name))
-
-    def task(settings: Record, compute: partial[Record]) -> Task:
-        return Task(run.cell("feed", dataset, seed, name, settings, fingerprint), compute)
-
+def _settings(trial: FeedTrial) -> list[Record]:
     test = trial.halves.test
-    shares = [share for share in SHARES if draw_share(test, share, seed)]
-    counts = [count for count in REVIEWED if 2 * count < len(test)]
-    return [
-        *(task({"part": "share", "share": share}, partial(_share, trial, share)) for share in shares),
-        task({"part": "later"}, partial(_later, trial)),
-        *(task({"part": "verdicts", "reviewed": count}, partial(_verdicts, trial, count)) for count in counts),
-    ]
+    shares = [{"part": "share", "share": share} for share in SHARES if draw_share(test, share, trial.seed)]
+    counts = [{"part": "verdicts", "reviewed": count} for count in REVIEWED if 2 * count < len(test)]
+    return [*shares, {"part": "later"}, *counts]
 
 
 @dataclass(frozen=True)
-class Trial:
+class FeedTrial(Trial):
     """A preset on a split; what several cells need is computed once, when the first of them asks for it."""
-
-    run: Run
-    halves: Split
-    seed: int
-    name: str
 
     @property
     def places(self) -> list[int]:
@@ -90,7 +92,7 @@ class Trial:
     ) -> Scores:
         """Scores of some of the test documents, after a fit with some of them as feed."""
         halves, given = Split(self.halves.training, self.at(places)), None if feed is None else self.at(feed)
-        scores = run_difa(self.name, halves, self.seed, self.run.bench, feed=given, verdicts=verdicts)
+        scores = run_difa(self.method, halves, self.seed, self.bench, feed=given, verdicts=verdicts)
         return replace(scores, views={}, documents={"learned": scores.documents["learned"]})
 
     def record(self, places: Sequence[int], by_variant: Mapping[str, Scores]) -> Record:
@@ -101,7 +103,7 @@ class Trial:
         figures = [
             figure | {"part": variant}
             for variant, scores in by_variant.items()
-            for figure in (figures_of(scores, labels, self.run.options.draws, self.seed) if both else ())
+            for figure in (figures_of(scores, labels, self.draws, self.seed) if both else ())
         ]
         return {
             "figures": figures,
@@ -110,52 +112,41 @@ class Trial:
         }
 
 
-def take(scores: Scores, places: Sequence[int]) -> Scores:
-    """The scores of some of the documents."""
-    words, flagged, word_p = scores.words or [], scores.flagged or [], scores.word_p or []
-    return replace(
-        scores,
-        words=[words[place] for place in places],
-        documents={rule: pooled[list(places)] for rule, pooled in scores.documents.items()},
-        flagged=[flagged[place] for place in places],
-        word_p=[word_p[place] for place in places],
-    )
-
-
 def draw_share(documents: Sequence[Document], share: float, seed: int) -> list[int]:
     """Places of all normal documents and of as many anomalous ones as make a share; none where these are too few.
 
     A larger share holds the anomalous documents of a smaller one.
     """
     anomalous = [place for place, document in enumerate(documents) if is_anomalous(document)]
-    normal = len(documents) - len(anomalous)
-    wanted = round(share / (1 - share) * normal)
+    wanted = round(share / (1 - share) * (len(documents) - len(anomalous)))
     if wanted > len(anomalous) or (share and not wanted):
         return []
-    drawn = {anomalous[index] for index in np.random.default_rng(seed).permutation(len(anomalous))[:wanted].tolist()}
+    drawn = set(draw(anomalous, wanted, np.random.default_rng(seed)))
     return [place for place, document in enumerate(documents) if place in drawn or not is_anomalous(document)]
 
 
-def _share(trial: Trial, share: float) -> Record:
-    places = draw_share(trial.halves.test, share, trial.seed)
-    return trial.record(places, {"without": take(trial.plain, places), "feed": trial.score(places, places)})
+def _compute(trial: FeedTrial, settings: Record) -> Record:
+    if settings["part"] == "share":
+        places = draw_share(trial.halves.test, settings["share"], trial.seed)
+        return trial.record(places, {"without": trial.plain.take(places), "feed": trial.score(places, places)})
+    return compute_later(trial) if settings["part"] == "later" else compute_verdicts(trial, settings["reviewed"])
 
 
-def _later(trial: Trial) -> Record:
+def compute_later(trial: FeedTrial) -> Record:
     """The test documents in two halves by chance: the first is yesterday's feed, the second is scored."""
     order = np.random.default_rng(trial.seed).permutation(len(trial.places)).tolist()
     first, second = sorted(order[: len(order) // 2]), sorted(order[len(order) // 2 :])
     fed = {"earlier": trial.score(second, first), "feed": trial.score(second, second)}
-    return trial.record(second, {"without": take(trial.plain, second), **fed})
+    return trial.record(second, {"without": trial.plain.take(second), **fed})
 
 
-def _verdicts(trial: Trial, count: int) -> Record:
+def compute_verdicts(trial: FeedTrial, count: int) -> Record:
     """The highest-scoring documents are reviewed; the others are the feed, and are scored."""
-    places = choose_reviewed(trial, count)
-    reviewed, texts = trial.at(places), {document.text for document in trial.at(places)}
+    reviewed = trial.at(choose_reviewed(trial, count))
+    texts = {document.text for document in reviewed}
     rest = [place for place in trial.places if trial.halves.test[place].text not in texts]
     fed = trial.score(rest, rest) if count else trial.fed
-    by_variant = {"without": take(trial.plain, rest), "feed": fed, "documents": fed, "words": fed}
+    by_variant = {"without": trial.plain.take(rest), "feed": fed, "documents": fed, "words": fed}
     odd = sum(map(is_anomalous, reviewed))
     if odd:
         judged = [replace(document, labels=None, odd=is_anomalous(document)) for document in reviewed]
@@ -163,10 +154,152 @@ def _verdicts(trial: Trial, count: int) -> Record:
     return trial.record(rest, by_variant) | {"odd": odd, "used": bool(odd)}
 
 
-def choose_reviewed(trial: Trial, count: int) -> list[int]:
+def choose_reviewed(trial: FeedTrial, count: int) -> list[int]:
     """Places of the highest-scoring test documents, each text once, by a model with all of them as feed."""
     order = np.argsort(-trial.fed.documents["learned"], kind="stable").tolist()
     first_of_text: dict[str, int] = {}
     for place in order:
         first_of_text.setdefault(trial.halves.test[place].text, place)
     return list(first_of_text.values())[:count]
+
+
+def averages(records: Records) -> Frame:
+    """Means over sets of means over seeds: a row per question, value of its setting and variant, with the number of sets."""
+    import pandas
+
+    rows = []
+    for record in records:
+        part = record["settings"]["part"]
+        of = {"part": part, "value": record["settings"].get(_VARIED.get(part), 0.0), "set": record["set"], "form": record["form"]}
+        for variant in VARIANTS[part]:
+            figures = {level: pick(record, level, "learned" if level == "document" else None, variant) or {} for level in LEVELS}
+            counts = record["alarms"][variant]
+            rows.append(
+                of
+                | {"variant": variant}
+                | {f"{level} {metric}": figures[level].get(metric, np.nan) for level in LEVELS for metric in ("auroc", "ap")}
+                | {kind: counts[f"flagged_{kind}"] / counts[kind] if counts[kind] else np.nan for kind in _FLAGGED}
+            )
+    keys = ["part", "value", "variant"]
+    by_set = pandas.DataFrame(rows).groupby([*keys, "set", "form"], sort=False).mean().groupby(keys, sort=False)
+    return by_set.mean().assign(sets=by_set.size()).reset_index().sort_values(["value"], kind="stable")
+
+
+def feed_markdown(records: Records) -> str:
+    """All tables, for each preset that was measured."""
+    lines = ["# Feed", "", _LEGEND, ""]
+    for name in methods_of(records):
+        mine = [record for record in records if record["method"] == name]
+        frame, sets = averages(mine), plural(len(grouped(mine, "set", "form")), "set")
+        lines += [f"## {label_of(name)}, {sets}, {seeds_of(mine)}", ""]
+        lines += ["**How many of the feed are anomalous**", ""]
+        lines += [*_table(frame, "share", "anomalous", lambda share: f"{100 * share:g} %"), ""]
+        lines += ["**An earlier feed for later text**", "", *_table(frame, "later"), ""]
+        lines += ["**Verdicts on the highest-scoring documents**: figures of the documents that were not reviewed", ""]
+        lines += [*_table(frame, "verdicts", "reviewed", lambda count: f"{count:.0f}"), "", *_remarks(mine)]
+    return "\n".join(lines)
+
+
+def _table(frame: Frame, part: str, head: str = "", name_of: Callable[[Any], str] = str) -> list[str]:
+    """A group of rows for each value of the setting that is varied, or one group where nothing is."""
+    rows = []
+    for row in frame[frame.part == part].replace({np.nan: None}).to_dict("records"):
+        pairs = {level: [row[f"{level} auroc"], row[f"{level} ap"]] for level in LEVELS}
+        rows.append(
+            ({head: name_of(row["value"])} if head else {})
+            | {"sets": row["sets"], "model": VARIANTS[part][row["variant"]]}
+            | {f"{level}s": " / ".join(map(short, pair)) if None not in pair else "" for level, pair in pairs.items()}
+            | {f"{label} flagged": short(row[kind]) for kind, label in _FLAGGED.items()}
+        )
+    return markdown(rows)
+
+
+def _remarks(records: Records) -> list[str]:
+    """Fits in which a feed or verdicts had no part, and why."""
+    idle = [r for r in records if r["settings"].get("reviewed") and not r["used"]]
+    counts = [count for record in records for variant, count in record["taught"].items() if variant != "without"]
+    lines = []
+    if idle:
+        why = "no reviewed document was odd, so that verdicts could not be used: their figures are those without"
+        lines.append(f"In {plural(len(idle), 'run')} {why}.")
+    if not all(counts):
+        lines.append(f"In {counts.count(0)} of {len(counts)} fits the feed had too few documents to learn from.")
+    return [*lines, ""] if lines else []
+
+
+_COLOURS = {"without": FAINT, "earlier": "#56b4e9", "documents": "#009e73", "words": "#0072b2"}
+"""Of all variants but the feed, which has the colour of its preset."""
+_DASHED = (0, (4, 2))
+
+
+def draw_feed(records: Records, path: Path) -> None:
+    """The three questions side by side."""
+    names = methods_of(records)
+    titles = ("anomalies in the feed", "an earlier feed for later text", "reviewed documents")
+    with figure(16, 4.6 * len(names), path) as drawn:
+        for row, name in zip(drawn.subplots(len(names), 3, squeeze=False), names, strict=True):
+            frame = averages([record for record in records if record["method"] == name])
+            colours = _COLOURS | {"feed": colour_of(name)}
+            _draw_shares(row[0], frame[frame.part == "share"], colours)
+            _draw_later(row[1], frame[frame.part == "later"], colours)
+            _draw_verdicts(row[2], frame[frame.part == "verdicts"], colours)
+            for axes, title in zip(row, titles, strict=True):
+                axes.set_title(f"{label_of(name)}: {title}")
+
+
+def _draw_lines(axes: Any, frame: Frame, lines: Mapping[str, tuple[str, Any]], colours: Mapping[str, str]) -> None:
+    """A line for each variant and each column of the frame, which has a label and a style."""
+    for variant, label in VARIANTS[frame.part.iloc[0]].items():
+        for column, (said, style) in lines.items():
+            points = frame[frame.variant == variant].dropna(subset=[column])
+            axes.plot(
+                points["value"],
+                points[column],
+                color=colours[variant],
+                ls=style,
+                marker="o",
+                markersize=4,
+                label=f"{said}, {label}",
+            )
+
+
+def _draw_shares(axes: Any, frame: Frame, colours: Mapping[str, str]) -> None:
+    if not len(frame):
+        return
+    frame = frame.assign(value=100 * frame.value)
+    _draw_lines(axes, frame, {"anomalous": (_FLAGGED["anomalous"], "-"), "normal": (_FLAGGED["normal"], _DASHED)}, colours)
+    axes.axhline(RATE, color=FAINT, linewidth=0.8, linestyle=":")
+    sets = frame.groupby("value")["sets"].first()
+    axes.set_xscale("symlog", linthresh=1)
+    axes.set_xticks(list(sets.index), [f"{at:g}" + (f"\n({n})" if n < sets.max() else "") for at, n in sets.items()])
+    axes.minorticks_off()
+    _finish(axes, "anomalous documents in the feed, % (sets, where not all have so many)", f"share flagged at {RATE:g}")
+
+
+def _draw_later(axes: Any, frame: Frame, colours: Mapping[str, str]) -> None:
+    for at, row in enumerate(frame.fillna(0.0).to_dict("records")):
+        places = [place + 0.27 * (at - 1) for place in range(len(LEVELS))]
+        heights, variant = [row[f"{level} ap"] for level in LEVELS], row["variant"]
+        bars = axes.bar(places, heights, width=0.25, color=colours[variant], label=VARIANTS["later"][variant])
+        axes.bar_label(bars, fmt="%.3f", fontsize=8.5)
+    axes.set_xticks(range(len(LEVELS)), [f"{level}s" for level in LEVELS])
+    _finish(axes, "", "average precision")
+
+
+def _draw_verdicts(axes: Any, frame: Frame, colours: Mapping[str, str]) -> None:
+    if not len(frame):
+        return
+    _draw_lines(axes, frame, {"document ap": ("documents", "-"), "word ap": ("words", _DASHED)}, colours)
+    axes.set_xticks(unique(frame.value))
+    _finish(axes, "reviewed documents; figures of the others", "average precision")
+
+
+def _finish(axes: Any, x: str, y: str) -> None:
+    axes.grid(True, axis="y", zorder=0)
+    axes.set_axisbelow(True)
+    axes.set_ylim(0, None)
+    axes.set(xlabel=x, ylabel=y)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=8.5, frameon=False, ncols=1 if not x else 2)
+
+
+FEED = Study("feed", _compute, feed_markdown, draw_feed, code=("bench/feed.py",), trial=FeedTrial)

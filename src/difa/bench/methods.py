@@ -1,33 +1,38 @@
-"""A method's name, documents to fit on, documents to score -> scores.
+"""A method's name, documents to fit on, documents to score -> scores; and a fingerprint of all that decides them.
 
 All methods see the same word vectors: each document is encoded once in a run and remembered. DiFA goes through its public
 door and reads the same vectors from the run's cache; its rows are therefore what `difa fit`, `difa score` and `difa evaluate`
 give. `difa-full`, `difa-fast` and `difa-paper` are its presets; `difa-full-feed` and `difa-fast-feed` have the test text, without
-its labels, as a feed.
+its labels, as a feed. Peers are detectors of PyTextAD through its own interface: TokenCore and SIK score words, with PyTextAD's
+own embedder on the same encoder and layer (`word_pooling="max"`); CVDD, DATE and FATE are document-level systems, of which the
+first two give word scores as an extension. What cannot run has a reason.
 """
 
 from __future__ import annotations
 
+import ast
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
+import difa
 from difa import fitting
 from difa.aggregate import DESCRIPTOR, pool
 from difa.baselines import METHODS, MethodSettings, method
+from difa.bench.data import Split, checksum, without_labels, words_of
 from difa.bench.metrics import RATE, Scores, pool_max, pool_mean
-from difa.bench.split import Split, without_labels
-from difa.bench.store import CORE, fingerprint_of
 from difa.config import NO_ENCODER, Config, EncoderConfig, Preset
 from difa.document import Document, Encoded, FloatArray, Result
 from difa.encoders import Encoder, NoEncoder, load_encoder
-from difa.errors import ConfigError
+from difa.encoders.convert import find
+from difa.errors import ConfigError, MissingExtraError
 from difa.estimator import DiFA
 from difa.feed import choose
 
@@ -37,8 +42,14 @@ FED = tuple(f"{name}-feed" for name in LEARNERS)
 """The same presets with the unlabelled test text as feed."""
 DIFA = (*(f"difa-{preset}" for preset in get_args(Preset)), *FED)
 ALL_METHODS = (*METHODS, *DIFA)
+PEERS = {f"pytextad-{name.lower()}": f"{name} (PyTextAD)" for name in ("TokenCore", "SIK", "CVDD", "DATE", "FATE")}
+"""Peers and how the tables call them."""
 
-_JUDGING = ("bench/metrics.py", "bench/split.py", "bench/methods.py")
+CORE = "*"
+"""In a fingerprint: everything that DiFA's own scores depend on."""
+_SOURCE = Path(difa.__file__).parent
+_NOT_CORE = ("baselines", "bench", "cli", "engines", "formats", "monitor", "report", "serve", "__main__.py")
+_JUDGING = ("bench/metrics.py", "bench/data.py", "bench/methods.py")
 
 
 @dataclass
@@ -68,7 +79,7 @@ class Workbench:
 
     def encode(self, documents: Sequence[Document]) -> list[Encoded]:
         """Word vectors, each document computed once."""
-        keys = [tuple(word.text for word in document.words) for document in documents]
+        keys = [tuple(words_of(document)) for document in documents]
         missing = {key: document for key, document in zip(keys, documents, strict=True) if key not in self._vectors}
         self._vectors.update(zip(missing, self.encoder.encode(list(missing.values())), strict=True))
         return [self._vectors[key] for key in keys]
@@ -77,7 +88,7 @@ class Workbench:
         """Free the vectors of a set that is done with."""
         self._vectors.clear()
 
-    def difa(self, preset: str, seed: int, stages: dict[str, Any] | None = None) -> DiFA:
+    def difa(self, preset: str, seed: int, stages: Mapping[str, Any] | None = None) -> DiFA:
         """An unfitted DiFA on this run's encoder, if the preset has one."""
         changes = merge_stages(self.stages, stages)
         if not self.promises(f"difa-{preset}") and changes.get("calibration", {}).get("reference") != "unseen":
@@ -100,13 +111,13 @@ class Workbench:
     def fingerprint(self, name: str) -> str:
         """What decides the scores of a method beside its settings, the documents and the seed."""
         if name in DIFA:
-            packages = ["torch", "onnxruntime"]
             key = self.encoder_key if has_encoder(preset_of(name)) else NO_ENCODER
-            return fingerprint_of((CORE, *_JUDGING), packages, encoder=key, stages=repr(self.stages))
+            return fingerprint_of((CORE, *_JUDGING), ["torch", "onnxruntime"], encoder=key, stages=repr(self.stages))
+        if name in PEERS:
+            return fingerprint_of(_JUDGING, ["pytextad", "torch", "transformers"], encoder=self.encoder_key)
         known = method(name)
-        return fingerprint_of(
-            ("baselines", "encoders", *_JUDGING), known.packages, encoder=self.encoder_key if known.needs_vectors else "none"
-        )
+        key = self.encoder_key if known.needs_vectors else "none"
+        return fingerprint_of(("baselines", "encoders", *_JUDGING), known.packages, encoder=key)
 
 
 def has_encoder(preset: str) -> bool:
@@ -130,10 +141,15 @@ def preset_of(name: str) -> str:
 
 
 def label_of(name: str) -> str:
-    """How the tables call a method."""
+    """How tables and pictures call a method or a peer."""
     if name in FED:
         return f"DiFA ({preset_of(name)}, has seen the unlabelled test text)"
-    return f"DiFA ({preset_of(name)})" if name in DIFA else method(name).label
+    return f"DiFA ({preset_of(name)})" if name in DIFA else PEERS.get(name) or method(name).label
+
+
+def own_rule(name: str) -> str:
+    """The rule by which a method scores documents."""
+    return "learned" if name in DIFA else "own" if name in ("pytextad-cvdd", "pytextad-date") else "max"
 
 
 def check_methods(names: Sequence[str], known: Sequence[str] = ALL_METHODS) -> list[str]:
@@ -151,8 +167,7 @@ def run_method(name: str, settings: MethodSettings, halves: Split, seed: int, be
 
 def run_baseline(name: str, settings: MethodSettings, halves: Split, seed: int, bench: Workbench) -> Scores:
     """Scores of a baseline, pooled by maximum and mean."""
-    known = method(name)
-    encode = bench.encode if known.needs_vectors else words_only
+    encode = bench.encode if method(name).needs_vectors else NoEncoder().encode
     started = time.perf_counter()
     training = encode(halves.training)
     read = time.perf_counter()
@@ -166,13 +181,18 @@ def score_baseline(
 ) -> Scores:
     """Scores of a baseline fitted on given vectors."""
     baseline = method(name).make(settings, seed)
+    return _timed(lambda: baseline.fit(training), lambda: (baseline.word_scores(test), None))
+
+
+def _timed(fit: Callable[[], object], score: Callable[[], tuple[list[FloatArray], FloatArray | None]]) -> Scores:
+    """Scores with the time to fit and to score; the highest and mean word where there are no document scores."""
     started = time.perf_counter()
-    baseline.fit(training)
+    fit()
     fitted = time.perf_counter()
-    words = baseline.word_scores(test)
-    done = time.perf_counter()
-    pooled = {"max": pool_max(words), "mean": pool_mean(words)}
-    return Scores(words, pooled, fit_seconds=fitted - started, score_seconds=done - fitted)
+    words, documents = score()
+    seconds = {"fit_seconds": fitted - started, "score_seconds": time.perf_counter() - fitted}
+    pooled = {"max": pool_max(words), "mean": pool_mean(words)} if documents is None else {"own": documents}
+    return Scores(words, pooled, **seconds)  # type: ignore[arg-type]
 
 
 def run_difa(
@@ -207,13 +227,12 @@ def run_difa(
         fitted = time.perf_counter()
         results = model.score(halves.test, fpr=RATE)
         done = time.perf_counter()
-    lessons = model.detector_.lessons
-    taught = lessons.documents if lessons else 0
     scores = read_results(results)
     if not bench.promises(name):
         scores = replace(scores, flagged=None, word_p=None)
-    documents = {**scores.documents, "topk": pool_words(model, scores.words or [], ("topk",))["topk"]}
-    return replace(scores, documents=documents, taught=taught, fit_seconds=fitted - started, score_seconds=done - fitted)
+    documents = {**scores.documents, "topk": pool_words(model, scores.words, ("topk",))["topk"]}
+    seconds = {"fit_seconds": fitted - started, "score_seconds": done - fitted}
+    return replace(scores, documents=documents, taught=taught_by(model), **seconds)  # type: ignore[arg-type]
 
 
 def _fit_on_vectors(
@@ -224,6 +243,12 @@ def _fit_on_vectors(
     new = None if feed is None else choose(training, feed, [], config.feed)[0]
     fitted = fitting.fit(training, config, model.seed, encoder, lambda stage, share: None, new)
     model.detector_ = replace(fitted, encoder=bench.encoder)
+
+
+def taught_by(model: DiFA) -> int:
+    """Documents of a feed that a model learned from."""
+    lessons = model.detector_.lessons
+    return lessons.documents if lessons else 0
 
 
 def read_results(results: Sequence[Result]) -> Scores:
@@ -253,11 +278,125 @@ def pool_words(
     return dict(zip(rules, np.array(rows).T, strict=True))
 
 
-def words_only(documents: Sequence[Document]) -> list[Encoded]:
-    """Documents for methods that look at the strings alone."""
-    return NoEncoder().encode(documents)
-
-
 def quiet_rates() -> warnings.catch_warnings[None]:
     """Silence about false-alarm rates that a small set cannot support: the benchmark compares rankings."""
     return warnings.catch_warnings(action="ignore", category=UserWarning)
+
+
+def run_peer(name: str, halves: Split, seed: int, bench: Workbench) -> Scores | str:
+    """Scores of a peer, or the reason why there are none."""
+    pytextad = peer_library()
+    if name == "pytextad-fate":
+        return "needs labelled anomalies to train on (few-shot); its variant without them is not the published method"
+    training, test = ([words_of(document) for document in half] for half in (halves.training, halves.test))
+    with quiet_peers():
+        if name == "pytextad-cvdd":
+            return _run_cvdd(pytextad, training, test, seed, bench)
+        if name == "pytextad-date":
+            folder = find(EncoderConfig(name=bench.encoder_name, layer=bench.layer)).folder
+            date = pytextad.DATE(tokenizer=str(folder), random_state=seed, device="cpu")
+            return _filled(_timed(lambda: date.fit(training), lambda: (date.token_scores(test), date.decision_function(test))))
+        model = peer_detector(PEERS[name].split()[0], bench, seed)
+        return _filled(_timed(lambda: model.fit(training), lambda: (model.token_scores(test), None)))
+
+
+def _run_cvdd(pytextad: Any, training: list[list[str]], test: list[list[str]], seed: int, bench: Workbench) -> Scores:
+    embedder, model = _embedder(pytextad, bench), pytextad.CVDD(random_state=seed, device="cpu")
+
+    def fit() -> None:
+        model.fit([vectors for vectors in embedder.transform(training)[0] if len(vectors)])
+
+    def score() -> tuple[list[FloatArray], FloatArray]:
+        vectors, owners = embedder.transform(test)
+        full = [index for index, each in enumerate(vectors) if len(each)]
+        documents, words = np.full(len(test), np.nan), [np.full(len(tokens), np.nan) for tokens in test]
+        documents[full] = model.decision_function([vectors[index] for index in full])
+        for index, scores in zip(full, model.token_scores([vectors[index] for index in full]), strict=True):
+            words[index][owners[index]] = scores
+        return words, documents
+
+    return _filled(_timed(fit, score))
+
+
+def _filled(scores: Scores) -> Scores:
+    """Words past the 512th subword, and documents without any, have no score: they get the lowest, and are judged too."""
+    words = _fill(scores.words)
+    pooled = {"max": pool_max(words), "mean": pool_mean(words)}
+    own = {"own": _fill([np.asarray(scores.documents["own"], dtype=np.float64)])[0]} if "own" in scores.documents else pooled
+    return replace(scores, words=words, documents=own)
+
+
+def _fill(arrays: Sequence[FloatArray]) -> list[FloatArray]:
+    known = np.concatenate([array[np.isfinite(array)] for array in arrays])
+    return [np.where(np.isfinite(array), array, known.min() if len(known) else 0.0) for array in arrays]
+
+
+def peer_library() -> Any:
+    """PyTextAD."""
+    try:
+        import pytextad
+    except ImportError:
+        raise MissingExtraError("pytextad", "peers", "the detectors of PyTextAD") from None
+    return pytextad
+
+
+def peer_detector(name: str, bench: Workbench, seed: int) -> Any:
+    """A peer that scores words, on the run's encoder and layer."""
+    pytextad = peer_library()
+    return pytextad.TokenDetector(getattr(pytextad, name)(), embedder=_embedder(pytextad, bench), random_state=seed)
+
+
+def _embedder(pytextad: Any, bench: Workbench) -> Any:
+    source = find(EncoderConfig(name=bench.encoder_name, layer=bench.layer))
+    longest = min(512, bench.encoder.spec.max_length)
+    return pytextad.TokenEmbedder(str(source.folder), layer=source.layer, max_length=longest, word_pooling="max", device="cpu")
+
+
+def quiet_peers() -> warnings.catch_warnings[None]:
+    """Silence about words that are cut off, which get the lowest score, about the peer's machinery, and from bars."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    return warnings.catch_warnings(action="ignore")
+
+
+def fingerprint_of(parts: Sequence[str], packages: Sequence[str] = (), **more: Any) -> str:
+    """Checksum of the code and packages that decide a score.
+
+    Args:
+        parts: files and folders of the package, such as `baselines`, or `CORE`.
+        packages: installed packages whose version counts.
+        more: anything else that decides, such as the encoder.
+    """
+    sources = [_code_sum(path) for part in parts for path in _files(part)]
+    return checksum([sources, [f"{name} {_version(name)}" for name in packages], sorted(more.items())])
+
+
+def code_of(source: str) -> str:
+    """What a file does: its syntax tree without comments and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            said = [isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) for each in body]
+            node.body = [each for each, only_said in zip(body, said, strict=True) if not only_said]  # type: ignore[attr-defined]
+    return ast.dump(tree)
+
+
+@cache
+def _code_sum(path: Path) -> str:
+    return checksum(code_of(path.read_text(encoding="utf-8")))
+
+
+def _files(part: str) -> list[Path]:
+    if part == CORE:
+        return [path for path in sorted(_SOURCE.rglob("*.py")) if path.relative_to(_SOURCE).parts[0] not in _NOT_CORE]
+    path = _SOURCE / part
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

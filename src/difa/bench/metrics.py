@@ -8,16 +8,18 @@ are sorted once; a draw only changes how often each document counts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from difa.bench.split import is_anomalous
-from difa.bench.store import Record
+from difa.bench.data import is_anomalous
 from difa.decide.evaluate import measure
 from difa.document import Document, FloatArray, IntArray
+
+Record = dict[str, Any]
+"""A finished cell: what it is of (`command`, `set`, `form`, `seed`, `method`, `settings`) and what came out."""
+Records = Sequence[Record]
 
 RATE = 0.05
 """False-alarm rate at which DiFA's flags are counted."""
@@ -30,8 +32,8 @@ NOTHING = float(np.finfo(np.float32).min)
 class Scores:
     """What a method says of the test documents."""
 
-    words: list[FloatArray] | None
-    """(T,) per document; None for methods that only score documents."""
+    words: list[FloatArray]
+    """(T,) per document."""
     documents: Mapping[str, FloatArray]
     """One score per document, by pooling rule; DiFA's own is `learned`."""
     views: Mapping[str, list[FloatArray]] = field(default_factory=dict)
@@ -47,6 +49,18 @@ class Scores:
     fit_seconds: float = 0.0
     score_seconds: float = 0.0
 
+    def take(self, places: Sequence[int]) -> Scores:
+        """The scores of some of the documents, without those of the views."""
+        flagged, word_p = self.flagged or [], self.word_p or []
+        return replace(
+            self,
+            words=[self.words[place] for place in places],
+            documents={rule: pooled[list(places)] for rule, pooled in self.documents.items()},
+            views={},
+            flagged=[flagged[place] for place in places],
+            word_p=[word_p[place] for place in places],
+        )
+
 
 @dataclass(frozen=True)
 class Figures:
@@ -61,8 +75,9 @@ class Figures:
     ap_interval: tuple[float, float] | None = None
     fpr95_interval: tuple[float, float] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    def record(self, level: str, part: str = "", pooling: str | None = None, **more: Any) -> Record:
+        """The figures with what they are of: words or documents, which part of a method, which pooling rule."""
+        return {"level": level, "part": part, "pooling": pooling, **more} | asdict(self)
 
 
 class Curve:
@@ -97,39 +112,35 @@ class Curve:
         return np.array([auroc, average_precision, fallout[at]])
 
 
-def judge(labels: Sequence[IntArray], scores: Sequence[FloatArray], draws: int, seed: int) -> Figures:
-    """Figures over all items of all documents.
+def judge_words(labels: Sequence[IntArray], word_scores: Sequence[FloatArray], draws: int, seed: int) -> Figures:
+    """Figures over all words of all documents.
 
     Args:
-        labels: 0 or 1 per item, an array per document.
-        scores: likewise, higher is more anomalous.
+        labels: 0 or 1 per word, an array per document.
+        word_scores: likewise, higher is more anomalous.
         draws: draws of the bootstrap; 0 leaves the intervals out.
         seed: of the draws.
     """
-    flat_labels, flat_scores = np.concatenate(labels), np.concatenate(scores)
-    owners = np.repeat(np.arange(len(labels)), [len(item) for item in labels])
+    flat_labels, flat_scores = np.concatenate(labels), np.concatenate(word_scores)
+    count = len(labels)
+    owners = np.repeat(np.arange(count), [len(item) for item in labels])
     level = measure("items", flat_labels.astype(np.float64), flat_scores)
     curve = Curve(flat_labels, flat_scores, owners)
-    fpr95 = float(curve.figures(np.ones(len(labels)))[2])
+    fpr95 = float(curve.figures(np.ones(count))[2])
     figures = Figures(level.auroc, level.average_precision, fpr95, level.count, level.anomalous)
     if not draws:
         return figures
     rng = np.random.default_rng(seed)
-    drawn = np.array([curve.figures(_draw(len(labels), rng)) for _ in range(draws)])
-    low, high = np.nanpercentile(drawn, [2.5, 97.5], axis=0).tolist()
-    pairs = {f"{name}_interval": (low[at], high[at]) for at, name in enumerate(("auroc", "ap", "fpr95"))}
-    return Figures(**{**figures.to_dict(), **pairs})
-
-
-def judge_words(labels: Sequence[IntArray], word_scores: Sequence[FloatArray], draws: int, seed: int) -> Figures:
-    """Figures over all words of all documents."""
-    return judge(labels, word_scores, draws, seed)
+    weights = (np.bincount(rng.integers(count, size=count), minlength=count).astype(np.float64) for _ in range(draws))
+    low, high = np.nanpercentile([curve.figures(each) for each in weights], [2.5, 97.5], axis=0).tolist()
+    ends = list(zip(low, high, strict=True))
+    return replace(figures, auroc_interval=ends[0], ap_interval=ends[1], fpr95_interval=ends[2])
 
 
 def judge_documents(labels: Sequence[IntArray], document_scores: FloatArray, draws: int, seed: int) -> Figures:
     """Figures over documents; one is anomalous if any of its words is."""
     anomalous = [np.array([int(label.any())]) for label in labels]
-    return judge(anomalous, [np.array([score]) for score in document_scores], draws, seed)
+    return judge_words(anomalous, [np.array([score]) for score in document_scores], draws, seed)
 
 
 def pool_max(word_scores: Sequence[FloatArray]) -> FloatArray:
@@ -142,21 +153,15 @@ def pool_mean(word_scores: Sequence[FloatArray]) -> FloatArray:
     return np.array([scores.mean() if len(scores) else NOTHING for scores in word_scores])
 
 
-def _draw(count: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    return np.bincount(rng.integers(count, size=count), minlength=count).astype(np.float64)
-
-
 def figures_of(scores: Scores, labels: Sequence[IntArray], draws: int, seed: int) -> list[Record]:
     """Figures of the words, of each view alone, and of the documents under each pooling rule."""
-    figures: list[Record] = []
-    if scores.words is not None:
-        figures.append({"level": "word", "part": "", "pooling": None} | judge_words(labels, scores.words, draws, seed).to_dict())
-    for view, evidence in scores.views.items():
-        figures.append({"level": "word", "part": view, "pooling": None} | judge_words(labels, evidence, 0, seed).to_dict())
-    for rule, pooled in scores.documents.items():
-        judged = judge_documents(labels, pooled, draws, seed)
-        figures.append({"level": "document", "part": "", "pooling": rule} | judged.to_dict())
-    return figures
+    words = judge_words(labels, scores.words, draws, seed).record("word")
+    views = [judge_words(labels, evidence, 0, seed).record("word", view) for view, evidence in scores.views.items()]
+    pooled = [
+        judge_documents(labels, pooled, draws, seed).record("document", pooling=rule)
+        for rule, pooled in scores.documents.items()
+    ]  # fmt: skip
+    return [words, *views, *pooled]
 
 
 def alarms_of(scores: Scores, documents: Sequence[Document]) -> Record | None:

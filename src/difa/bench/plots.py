@@ -1,4 +1,4 @@
-"""Records -> pictures, as PNG and SVG: the comparison, the paper's three analyses, and what a feed teaches.
+"""Records -> pictures, as PNG and SVG: the comparison, and the paper's analyses.
 
 Colours can be told apart by colour-blind readers and each line or point carries its own name, so that no legend is needed.
 The same records give the same files.
@@ -6,20 +6,16 @@ The same records give the same files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from difa.bench.methods import DIFA, label_of
-from difa.bench.metrics import RATE
-from difa.bench.store import Record
-from difa.bench.tables import PUBLISHED_SEED, grouped, methods_of, of_split, own_rule, pick, seeds_of, sets_of, title_of, unique
-from difa.bench.tables_feed import VARIANTS, Read, flagged, mean_of, part_of, set_names
-from difa.bench.tables_feed import figure as read_figure
-from difa.bench.tables_studies import cost_of
+from difa.bench.methods import DIFA, label_of, own_rule
+from difa.bench.metrics import Record, Records
+from difa.bench.tables import LEVELS, PUBLISHED_SEED, grouped, methods_of, of_split, pick, seeds_of, sets_of
 from difa.errors import MissingExtraError
 
 INK, FAINT = "#222222", "#9a9a9a"
@@ -72,14 +68,14 @@ def colour_of(method: str) -> str:
     return COLOURS.get(method, FAINT)
 
 
-def draw_efficiency(records: Sequence[Record], path: Path) -> None:
+def draw_efficiency(records: Records, path: Path) -> None:
     """Word AUROC against time to score, time to fit and memory; the line joins what nothing else beats in both."""
     axes_of = (("score_ms", "scoring 1,000 words, ms"), ("fit_seconds", "fitting, s"), ("peak_mib", "peak memory, MiB"))
     sets = grouped(records, "set", "form")
     with figure(13.5, 4.3 * len(sets), path) as drawn:
         grid = drawn.subplots(len(sets), 3, squeeze=False)
         for row, ((name, form), mine) in zip(grid, sets.items(), strict=True):
-            costs = {method: _cost(own) for (method,), own in grouped(mine, "method").items()}
+            costs = {method: _drawable(cost_of(own)) for (method,), own in grouped(mine, "method").items()}
             for axes, (key, label) in zip(row, axes_of, strict=True):
                 _scatter(axes, {m: (cost[key], cost["word"]) for m, cost in costs.items()})
                 axes.set(xlabel=label, ylabel="word AUROC", title=f"{name.capitalize()}, {form} form")
@@ -88,11 +84,18 @@ def draw_efficiency(records: Sequence[Record], path: Path) -> None:
                 _name_points(axes, drawn)
 
 
-def _cost(records: Sequence[Record]) -> dict[str, float]:
-    cost = cost_of(records)
-    quickest = 1e-3  # what takes less is as good as nothing, and would stretch the axis
+def _drawable(cost: Mapping[str, float]) -> dict[str, float]:
     scoring = 1e6 * cost["score_seconds"] / cost["test_words"]
-    return cost | {"score_ms": scoring, "fit_seconds": max(cost["fit_seconds"], quickest)}
+    return {**cost, "score_ms": scoring, "fit_seconds": max(cost["fit_seconds"], 1e-3)}  # less would stretch the axis
+
+
+def cost_of(records: Records) -> dict[str, float]:
+    """Means over seeds of what a method costs on a set, and of what it gives for it."""
+    keys = ("encode_seconds", "fit_seconds", "score_seconds", "peak_mib", "test_words")
+    costs = {key: sum(record[key] for record in records) / len(records) for key in keys}
+    for level, rule in (("word", None), ("document", own_rule(records[0]["method"]))):
+        costs[level] = sum((pick(record, level, rule) or {})["auroc"] for record in records) / len(records)
+    return costs
 
 
 def _scatter(axes: Any, points: dict[str, tuple[float, float]]) -> None:
@@ -141,7 +144,7 @@ def _name_points(axes: Any, drawn: Any) -> None:
             text.remove()
 
 
-def draw_contamination(records: Sequence[Record], path: Path) -> None:
+def draw_contamination(records: Records, path: Path) -> None:
     """Document AUROC as more of the training data is spoilt: a panel for each form and way."""
     titles = {"noise": "noise on training word vectors", "anomalies": "real anomalies in training"}
     panels = {
@@ -153,7 +156,7 @@ def draw_contamination(records: Sequence[Record], path: Path) -> None:
     _panels_of_lines(panels, "share spoilt, %", path)
 
 
-def draw_sparsity(records: Sequence[Record], path: Path) -> None:
+def draw_sparsity(records: Records, path: Path) -> None:
     """Document AUROC by the number of anomalous words in an anomalous document: a panel for each form."""
     panels = {
         f"{form.capitalize()} form": [(r["method"], float(each["part"]), each["auroc"]) for r in mine for each in r["figures"]]
@@ -206,26 +209,26 @@ _METRICS = {"auroc": ("AUROC", "o", 0.14), "ap": ("average precision", "D", -0.1
 """What is drawn: its name, its mark, and how far above its line it stands."""
 
 
-def draw_table(records: Sequence[Record], path: Path) -> None:
+def draw_table(records: Records, path: Path) -> None:
     """A picture `<path>-<form>` for each form."""
     shown = [record for record in of_split(records) if record["figures"] and not record["settings"]]
     for (form,), mine in grouped(shown, "form").items():
         _draw_form(most_telling(mine), path.with_name(f"{path.name}-{form}"))
 
 
-def most_telling(records: Sequence[Record]) -> list[Record]:
+def most_telling(records: Records) -> list[Record]:
     """Records of the published split or of the others, whichever have more methods; of the others where they have as many."""
     single = [record for record in records if record["seed"] == PUBLISHED_SEED]
     several = [record for record in records if record["seed"] != PUBLISHED_SEED]
     return max(several, single, key=lambda part: len(methods_of(part)))
 
 
-def _draw_form(records: Sequence[Record], path: Path) -> None:
+def _draw_form(records: Records, path: Path) -> None:
     names, sets = methods_of(records)[::-1], sets_of(records)
-    labels = max(2.2, 0.085 * max(len(title_of(name)) for name in names))  # inches
+    labels = max(2.2, 0.085 * max(len(label_of(name)) for name in names))  # inches
     with figure(labels + 3.1 * len(sets), 1.6 + 0.52 * len(names), path) as drawn:
         grid = drawn.subplots(2, len(sets), squeeze=False, sharex=True, sharey=True)
-        for row, level in zip(grid, ("word", "document"), strict=True):
+        for row, level in zip(grid, LEVELS, strict=True):
             for axes, name in zip(row, sets, strict=True):
                 mine = [record for record in records if record["set"] == name]
                 _panel(axes, mine, level, names)
@@ -235,7 +238,7 @@ def _draw_form(records: Sequence[Record], path: Path) -> None:
         drawn.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower right", ncols=2, frameon=False)
 
 
-def _panel(axes: Any, records: Sequence[Record], level: str, names: Sequence[str]) -> None:
+def _panel(axes: Any, records: Records, level: str, names: Sequence[str]) -> None:
     axes.grid(True, axis="x", zorder=0)
     for row, name in enumerate(names):
         mine = [record for record in records if record["method"] == name]
@@ -256,7 +259,7 @@ def _panel(axes: Any, records: Sequence[Record], level: str, names: Sequence[str
     axes.xaxis.set_tick_params(labelbottom=True)
 
 
-def spread(figures: Sequence[Record], metric: str) -> tuple[float, float, float]:
+def spread(figures: Records, metric: str) -> tuple[float, float, float]:
     """Mean of a figure over splits with one standard deviation to either side; of one split, its bootstrap interval."""
     values = [figure[metric] for figure in figures]
     middle = float(np.mean(values))
@@ -269,98 +272,83 @@ def spread(figures: Sequence[Record], metric: str) -> tuple[float, float, float]
 
 def _name_lines(grid: Any, names: Sequence[str]) -> None:
     for axes in grid[:, 0]:
-        axes.set_yticks(range(len(names)), [title_of(name) for name in names])
+        axes.set_yticks(range(len(names)), [label_of(name) for name in names])
         for text, name in zip(axes.get_yticklabels(), names, strict=True):
             strong = name in DIFA
             text.set(color=colour_of(name) if strong else INK, fontweight="bold" if strong else "normal")
 
 
-def _spread_of(records: Sequence[Record]) -> str:
+def _spread_of(records: Records) -> str:
     several = len({record["seed"] for record in records}) > 1
     return f"{seeds_of(records)}: {'mean ± sd' if several else '95 % bootstrap intervals'}"
 
 
-_VARIANT_COLOURS = {"without": FAINT, "earlier": "#56b4e9", "documents": "#009e73", "words": "#0072b2"}
-"""Of all variants but the feed, which has the colour of its preset."""
-_DASHED = (0, (4, 2))
+_LINE = 92  # characters of a line in the picture of examples
+_WIDTH = 8.4  # its inches: so that a character of its grid is as wide as one of the typeface
+_SHADES = ("#ffffff", "#fde3c8", "#fdb97d", "#f58536", "#d94801")
+_STEPS = (0.05, 0.02, 0.005, 0.001)  # p-values at which the colour deepens
 
 
-def draw_feed(records: Sequence[Record], path: Path) -> None:
-    """The three questions side by side."""
-    names = methods_of(records)
-    with figure(16, 4.6 * len(names), path) as drawn:
-        for row, name in zip(drawn.subplots(len(names), 3, squeeze=False), names, strict=True):
-            mine = [record for record in records if record["method"] == name]
-            _draw_shares(row[0], part_of(mine, "share"))
-            _draw_later(row[1], part_of(mine, "later"))
-            _draw_verdicts(row[2], part_of(mine, "verdicts"))
-            titles = ("anomalies in the feed", "an earlier feed for later text", "reviewed documents")
-            for axes, title in zip(row, titles, strict=True):
-                axes.set_title(f"{label_of(name)}: {title}")
+def example_titles(records: Records) -> list[tuple[str, Record]]:
+    """All documents of the records of examples, each with its title."""
+    return [
+        (f"{record['set'].capitalize()} ({record['form']}), {document['why']}: {document['verdict']}", document)
+        for record in records
+        for document in record["documents"]
+    ]
 
 
-def _draw_shares(axes: Any, records: Sequence[Record]) -> None:
-    for variant, label in VARIANTS["share"].items():
-        for kind, said, style in (("anomalous", "anomalous documents", "-"), ("normal", "normal documents", _DASHED)):
-            points = _points(records, "share", flagged(kind, variant))
-            axes.plot(
-                [100 * share for share, _ in points],
-                [value for _, value in points],
-                color=_colour(variant, records),
-                linestyle=style,
-                marker="o",
-                markersize=4,
-                label=f"{said}, {label}",
-            )
-    axes.axhline(RATE, color=FAINT, linewidth=0.8, linestyle=":")
-    shares = sorted(unique(record["settings"]["share"] for record in records))
-    axes.set_xscale("symlog", linthresh=1)
-    axes.set_xticks([100 * share for share in shares], [_tick(records, share) for share in shares])
-    axes.minorticks_off()
-    _finish(axes, "anomalous documents in the feed, % (sets, where not all have so many)", f"share flagged at {RATE:g}")
+def draw_examples(records: Records, path: Path) -> None:
+    """The examples as a picture, in a typeface of equal widths so that words can be laid out by counting."""
+    blocks = [(title, _lay_out(document["words"])) for title, document in example_titles(records)]
+    rows = 2 + sum(max((line for _, _, line in placed), default=0) + 2.6 for _, placed in blocks)
+    with figure(_WIDTH, 0.24 * rows + 0.2, path, layout=None) as drawn:
+        axes = drawn.add_axes((0.02, 0.0, 0.96, 1.0))
+        axes.set(xlim=(0, _LINE + 4), ylim=(rows + 0.4, 0))
+        axes.axis("off")
+        _draw_legend(axes)
+        top = 2.8
+        for title, placed in blocks:
+            axes.text(0, top, title, fontsize=9, color="#666666", va="center")
+            for word, column, line in placed:
+                _draw_word(axes, word, column, top + 1.1 + line)
+            top += max((line for _, _, line in placed), default=0) + 2.6
 
 
-def _tick(records: Sequence[Record], share: float) -> str:
-    having = set_names([record for record in records if record["settings"]["share"] == share])
-    return f"{100 * share:g}" + (f"\n({len(having)})" if len(having) < len(set_names(records)) else "")
+def _lay_out(words: Records) -> list[tuple[Record, int, int]]:
+    """Column and line of each word."""
+    placed, column, line = [], 0, 0
+    for word in words:
+        if column and column + len(word["text"]) > _LINE:
+            column, line = 0, line + 1
+        placed.append((word, column, line))
+        column += len(word["text"]) + 1
+    return placed
 
 
-def _draw_later(axes: Any, records: Sequence[Record]) -> None:
-    levels = ("word", "document")
-    for at, (variant, label) in enumerate(VARIANTS["later"].items()):
-        heights = [mean_of(records, read_figure(level, "ap", variant)) or 0.0 for level in levels]
-        places = [place + 0.27 * (at - 1) for place in range(len(levels))]
-        bars = axes.bar(places, heights, width=0.25, color=_colour(variant, records), label=label)
-        axes.bar_label(bars, fmt="%.3f", fontsize=8.5)
-    axes.set_xticks(range(len(levels)), [f"{level}s" for level in levels])
-    _finish(axes, "", "average precision")
+def _draw_legend(axes: Any) -> None:
+    style = {"fontsize": 9, "color": INK, "va": "center"}
+    axes.text(0, 0.9, "p-value among normal words:", **style)
+    for at, (colour, step) in enumerate(zip(_SHADES[1:], _STEPS, strict=True)):
+        axes.add_patch(_box(28 + 11 * at, 0.5, 2, colour))
+        axes.text(30.7 + 11 * at, 0.9, f"≤ {step:g}", **style)
+    axes.plot([73, 76], [1.1, 1.1], color="#0072b2", lw=2.2)
+    axes.text(77, 0.9, "marked by annotators", **style)
 
 
-def _draw_verdicts(axes: Any, records: Sequence[Record]) -> None:
-    for level, style in (("document", "-"), ("word", _DASHED)):
-        for variant, label in VARIANTS["verdicts"].items():
-            points = _points(records, "reviewed", read_figure(level, "ap", variant))
-            xs, ys = [count for count, _ in points], [value for _, value in points]
-            colour = _colour(variant, records)
-            axes.plot(xs, ys, color=colour, linestyle=style, marker="o", markersize=4, label=f"{level}s, {label}")
-    axes.set_xticks(sorted(unique(record["settings"]["reviewed"] for record in records)))
-    _finish(axes, "reviewed documents; figures of the others", "average precision")
+def _box(left: float, top: float, width: float, colour: str) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((left, top), width, 0.84, color=colour, lw=0, zorder=1)
 
 
-def _points(records: Sequence[Record], key: str, read: Read) -> list[tuple[float, float]]:
-    """Averages by the value of a setting, where there are any."""
-    values = sorted(unique(record["settings"][key] for record in records))
-    means = [(value, mean_of([record for record in records if record["settings"][key] == value], read)) for value in values]
-    return [(value, mean) for value, mean in means if mean is not None]
-
-
-def _colour(variant: str, records: Sequence[Record]) -> str:
-    return _VARIANT_COLOURS.get(variant) or colour_of(records[0]["method"])
-
-
-def _finish(axes: Any, x: str, y: str) -> None:
-    axes.grid(True, axis="y", zorder=0)
-    axes.set_axisbelow(True)
-    axes.set_ylim(0, None)
-    axes.set(xlabel=x, ylabel=y)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=8.5, frameon=False, ncols=1 if not x else 2)
+def _draw_word(axes: Any, word: Record, column: int, line: float) -> None:
+    width, colour = len(word["text"]), _SHADES[sum(word["p"] <= step for step in _STEPS)]
+    axes.add_patch(_box(column - 0.2, line - 0.42, width + 0.4, colour))
+    style = {"fontsize": 9.5, "family": "monospace", "ha": "center", "va": "center", "zorder": 3, "parse_math": False}
+    # Each character by itself: the grid of equal widths is ours, not the typeface's.
+    for offset, character in enumerate(word["text"]):
+        shown = character if character.isprintable() and ord(character) < 0x2E80 else "□"
+        axes.text(column + offset + 0.5, line, shown, color="white" if colour == _SHADES[-1] else INK, **style)
+    if word["marked"]:
+        axes.plot([column, column + width], [line + 0.46] * 2, color="#0072b2", lw=2.2, solid_capstyle="butt", zorder=2)

@@ -9,20 +9,18 @@ the other half as a feed are cells of their own.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from difa.bench.data import DataSet
-from difa.bench.methods import LEARNERS, check_methods, preset_of, quiet_rates
-from difa.bench.robustness import with_anomalies
-from difa.bench.run import Run, Task, finish
-from difa.bench.split import Split, is_anomalous, split, without_labels
-from difa.bench.store import Record, fingerprint_of
-from difa.bench.tables_feed import promises_markdown
+from difa.bench.analyses import with_anomalies
+from difa.bench.data import Split, draw, is_anomalous, without_labels, words_of
+from difa.bench.methods import LEARNERS, check_methods, label_of, preset_of, quiet_rates, taught_by
+from difa.bench.metrics import Record, Records
+from difa.bench.run import Run, Study, Trial
+from difa.bench.tables import LEVELS, Frame, grouped, markdown, plural, sets_of, short
 from difa.calibrate import discovery_cutoff
 from difa.decide.confidence import future_interval
 from difa.document import Document, FloatArray, Result
@@ -71,144 +69,98 @@ def run_promises(run: Run, preset: str = "fast", only: Sequence[str] = ()) -> li
         only: parts to measure; all that the preset has for none.
     """
     (name,) = check_methods([f"difa-{preset}"])
-    parts = _check_parts(name, only)
-    tasks = []
-    for at, dataset in enumerate(run.sets):
-        other = run.sets[(at + 1) % len(run.sets)] if len(run.sets) > 1 else None
-        training = sum(not is_anomalous(document) for document in dataset.documents) // 2
-        for seed in run.options.seeds:
-            mine = [_task(run, dataset, seed, name, "whole", other=other)]
-            mine += [_task(run, dataset, seed, name, "small", documents=count) for count in SMALL if count < training]
-            mine += [_task(run, dataset, seed, name, part) for part in ("copies", "templates", "spoilt")]
-            mine += [_task(run, dataset, seed, name, "feed", share=share) for share in FEEDS]
-            tasks += [task for task in mine if task.cell.settings["part"] in parts]
-    return finish(run, "promises", tasks, promises_markdown)
-
-
-def _check_parts(name: str, only: Sequence[str]) -> tuple[str, ...]:
-    """The parts that are meant; a preset that does not learn from a feed has no such part."""
-    known = PARTS if name in LEARNERS else PARTS[:-1]
+    known = PARTS if name in LEARNERS else PARTS[:-1]  # what does not learn from a feed has no such part
     unknown = [part for part in only if part not in known]
     if unknown:
         raise ConfigError(f"only: expected some of {', '.join(known)} for {name}, got {', '.join(unknown)}")
-    return tuple(only) or known
+    return PROMISES.measure(run, [name], lambda trial: [each for each in _settings(trial) if each["part"] in (only or known)])
 
 
-def _task(
-    run: Run,
-    dataset: DataSet,
-    seed: int,
-    name: str,
-    part: str,
-    *,
-    documents: int | None = None,
-    other: DataSet | None = None,
-    share: float | None = None,
-) -> Task:
-    code = ["bench/promises.py", "bench/robustness.py", "decide/confidence.py", "monitor/evidence.py"]
-    fingerprint = fingerprint_of(code, method=run.bench.fingerprint(name))
-    settings: Record = {"part": part, "documents": documents, "other": other and other.digest}
-    settings |= {} if share is None else {"share": share}
-    cell = run.cell("promises", dataset, seed, name, settings, fingerprint)
-    if share is not None:
-        return Task(cell, partial(_compute_feed, run, dataset, seed, name, share))
-    return Task(cell, partial(_compute, run, dataset, seed, name, part, documents, other))
+def _settings(trial: Trial) -> list[Record]:
+    sets, training = trial.run.sets, trial.halves.training
+    other = sets[(sets.index(trial.dataset) + 1) % len(sets)].digest if len(sets) > 1 else None
+    settings: list[Record] = [{"part": "whole", "documents": None, "other": other}]
+    settings += [{"part": "small", "documents": count, "other": None} for count in SMALL if count < len(training)]
+    settings += [{"part": part, "documents": None, "other": None} for part in ("copies", "templates", "spoilt")]
+    return settings + [{"part": "feed", "documents": None, "other": None, "share": share} for share in FEEDS]
 
 
-def _compute(run: Run, dataset: DataSet, seed: int, name: str, part: str, documents: int | None, other: DataSet | None) -> Record:
-    halves = split(dataset.documents, seed)
-    if part == "small":
-        chosen = np.random.default_rng(seed).permutation(len(halves.training))[:documents].tolist()
-        halves = Split([halves.training[index] for index in chosen], halves.test)
-    elif part == "copies":
-        halves = Split([near_copy(document, number) for document in halves.training for number in range(COPIES)], halves.test)
-    elif part == "templates":
+def _compute(trial: Trial, settings: Record) -> Record:
+    part, seed, halves, feed = settings["part"], trial.seed, trial.halves, None
+    if part == "feed":  # all normal documents of the test half, which are then looked at, and a share of anomalous ones
+        count = min(len(halves.anomalous), round(settings["share"] / (1 - settings["share"]) * len(halves.normal)))
+        feed = without_labels([*halves.normal, *draw(halves.anomalous, count, np.random.default_rng(seed))])
+    else:
+        halves = _HALVES[part](halves, seed, settings["documents"])
+    with quiet_rates():
+        model = trial.bench.difa(preset_of(trial.method), seed).fit(halves.training, feed=feed)
+        if feed is not None:
+            normal = rates(model, model.score_unflagged(halves.normal))
+            return {"rates": normal, "drawn": count / len(feed), "taught": taught_by(model)}
         rng = np.random.default_rng(seed)
-        held_out = [fill_in(document, rng) for document in halves.test if not is_anomalous(document)]
-        fillings = [fill_in(document, rng) for document in halves.training for _ in range(FILLINGS)]
-        halves = Split(fillings, held_out)
-    elif part == "spoilt":
-        halves = with_anomalies(halves, SPOILT, seed)
-    with quiet_rates():
-        model = run.bench.difa(preset_of(name), seed).fit(halves.training)
-        return _look(model, halves, seed, other) if part == "whole" else _look_briefly(model, halves, seed)
+        normal, anomalous = draw(halves.normal, _MOST, rng), draw(halves.anomalous, _MOST, rng)
+        results, odd = model.score_unflagged(normal), model.score_unflagged(anomalous)
+        found = {"rates": rates(model, results), "quarters": by_length(results), "found": rates(model, odd)}
+        if part != "whole":
+            return found
+        pairs = [list(zip(*kind, strict=True)) for kind in ((normal, results), (anomalous, odd))]
+        return found | _look_further(trial, settings["other"], model, pairs)
 
 
-def _compute_feed(run: Run, dataset: DataSet, seed: int, name: str, share: float) -> Record:
-    """Fit with all normal documents of the test half as feed, and look at these."""
-    halves = split(dataset.documents, seed)
-    normal = [document for document in halves.test if not is_anomalous(document) and document.words]
-    anomalous = [document for document in halves.test if is_anomalous(document)]
-    wanted = min(len(anomalous), round(share / (1 - share) * len(normal)))
-    drawn = np.random.default_rng(seed).permutation(len(anomalous))[:wanted].tolist()
-    feed = without_labels([*normal, *(anomalous[index] for index in drawn)])
-    with quiet_rates():
-        model = run.bench.difa(preset_of(name), seed).fit(halves.training, feed=feed)
-        lessons = model.detector_.lessons
-        taught = lessons.documents if lessons else 0
-        return {"rates": rates(model, model.score_unflagged(normal)), "drawn": wanted / len(feed), "taught": taught}
-
-
-def _look_briefly(model: DiFA, halves: Split, seed: int) -> Record:
-    normal, anomalous = _kinds(halves, seed)
-    results, found = model.score_unflagged(normal), rates(model, model.score_unflagged(anomalous))
-    return {"rates": rates(model, results), "quarters": by_length(results), "found": found}
-
-
-def _look(model: DiFA, halves: Split, seed: int, other: DataSet | None) -> Record:
-    rng = np.random.default_rng(seed)
-    normal, anomalous = _kinds(halves, seed)
-    normal_results, anomalous_results = model.score_unflagged(normal), model.score_unflagged(anomalous)
-    unlike = {"longer": join(normal, LONGER), "seen": _some(halves.training, rng)}
-    if other is not None:
-        unlike["other"] = _some([document for document in other.documents if not is_anomalous(document)], rng)
-    unlike_results = {kind: model.score_unflagged(documents) for kind, documents in unlike.items() if documents}
+def _look_further(trial: Trial, other: str | None, model: DiFA, pairs: Sequence[list[Pair]]) -> Record:
+    """Mixtures of normal and anomalous documents, text that is unlike the normal one, and the monitor."""
+    rng, (normal, anomalous) = np.random.default_rng(trial.seed), pairs
+    unlike = {"longer": join([document for document, _ in normal], LONGER), "seen": draw(trial.halves.training, _MOST, rng)}
+    for dataset in trial.run.sets:
+        if dataset.digest == other:
+            unlike["other"] = draw([document for document in dataset.documents if not is_anomalous(document)], _MOST, rng)
+            break
+    results = {kind: model.score_unflagged(documents) for kind, documents in unlike.items() if documents}
+    usual, unusual = ([result for _, result in kind] for kind in (normal, anomalous))
     return {
-        "rates": rates(model, normal_results),
-        "quarters": by_length(normal_results),
-        "found": rates(model, anomalous_results),
-        "mixtures": [
-            mixture(_pairs(normal, normal_results), _pairs(anomalous, anomalous_results), share, rng) for share in (0.05, 0.2)
-        ],
-        "unlike": {kind: rates(model, results) for kind, results in unlike_results.items()},
-        "monitor": detection(model, normal_results, anomalous_results, unlike_results.get("other", ()), rng),
+        "mixtures": [mixture(normal, anomalous, share, rng) for share in (0.05, 0.2)],
+        "unlike": {kind: rates(model, each) for kind, each in results.items()},
+        "monitor": detection(model, usual, unusual, results.get("other", ()), rng),
     }
-
-
-def _pairs(documents: Sequence[Document], results: Sequence[Result]) -> list[Pair]:
-    return list(zip(documents, results, strict=True))
-
-
-def _kinds(halves: Split, seed: int) -> tuple[list[Document], list[Document]]:
-    """Normal and anomalous test documents."""
-    rng = np.random.default_rng(seed)
-    normal = [document for document in halves.test if not is_anomalous(document) and document.words]
-    return _some(normal, rng), _some([document for document in halves.test if is_anomalous(document)], rng)
-
-
-def _some(documents: Sequence[Document], rng: np.random.Generator) -> list[Document]:
-    return [documents[index] for index in rng.permutation(len(documents))[:_MOST].tolist()]
 
 
 def join(documents: Sequence[Document], count: int) -> list[Document]:
     """Documents, each made of several in a row."""
     groups = [documents[at : at + count] for at in range(0, len(documents) - count + 1, count)]
-    return [from_tokens([word.text for document in group for word in document.words]) for group in groups]
+    return [from_tokens([word for document in group for word in words_of(document)]) for group in groups]
 
 
 def near_copy(document: Document, number: int) -> Document:
     """A copy: the first as the document is, the second with one more mark, the third without full stops."""
-    words = [word.text for word in document.words]
+    words = words_of(document)
     return from_tokens([words, [*words, "!"], [word for word in words if word != "."] or words][number % COPIES])
 
 
 def fill_in(document: Document, rng: np.random.Generator) -> Document:
     """The document as a template with other names, numbers and dates in its places, which its words decide."""
-    words = [word.text for word in document.words]
+    words = words_of(document)
     places = np.random.default_rng(len("".join(words))).permutation(len(words))[: -(-len(words) // _SLOTS)].tolist()
     for kind, at in enumerate(places):
         words[at] = (str(rng.choice(_NAMES)), str(rng.integers(1, 10_000)), str(rng.choice(_MONTHS)))[kind % 3]
     return from_tokens(words)
+
+
+def _templates(halves: Split, seed: int) -> Split:
+    rng = np.random.default_rng(seed)
+    held_out = [fill_in(document, rng) for document in halves.normal]
+    return Split([fill_in(document, rng) for document in halves.training for _ in range(FILLINGS)], held_out)
+
+
+_HALVES: dict[str, Callable[[Split, int, int | None], Split]] = {
+    "whole": lambda halves, seed, count: halves,
+    "small": lambda halves, seed, count: Split(draw(halves.training, count, np.random.default_rng(seed)), halves.test),
+    "copies": lambda halves, seed, count: Split(
+        [near_copy(document, number) for document in halves.training for number in range(COPIES)], halves.test
+    ),
+    "templates": lambda halves, seed, count: _templates(halves, seed),
+    "spoilt": lambda halves, seed, count: with_anomalies(halves, SPOILT, seed),
+}
+"""What each part fits on and looks at, from the split, a seed and a number of documents."""
 
 
 def by_length(results: Sequence[Result]) -> list[Record]:
@@ -302,3 +254,225 @@ def _documents_until(feed: _Feed, batches: Sequence[FloatArray]) -> int | None:
     """Documents of changed text up to the alarm, in an unchanged feed; None if there was none."""
     changed = copy(feed)
     return next((number * _BATCH for number, batch in enumerate(batches, 1) if changed.look(batch)), None)
+
+
+_QUARTERS = ("shortest quarter", "second", "third", "longest quarter")
+_UNLIKE = {
+    "seen": "the documents that the model was fitted on",
+    "longer": "five documents in one",
+    "other": "normal documents of another set",
+}
+_COPIED = {
+    "whole": "each document once",
+    "copies": "three near-copies of each",
+    "templates": "each a template, filled in four times; new ones are other templates",
+}
+Cells = Callable[[Frame], Mapping[str, str]]
+"""Cells of a table's row from the shares that it is of."""
+
+
+def shares_frame(records: Records) -> Frame:
+    """A row per share of documents or words that is flagged: of which part and text, at which rate or in which quarter."""
+    import pandas
+
+    rows = []
+    for record in records:
+        settings = record["settings"]
+        of = {"set": record["set"], "part": settings["part"], "documents": settings["documents"], "asked": settings.get("share")}
+        of["drawn"] = record.get("drawn")
+        texts = {"normal": record["rates"], "anomalous": record.get("found", ()), **record.get("unlike", {})}
+        counted = [(text, figure) for text, figures in texts.items() for figure in figures]
+        quarters = enumerate(record.get("quarters", ()))
+        counted += [("normal", {"level": "quarter", "rate": at} | each) for at, each in quarters if each["count"]]
+        rows += [of | {"text": text, "share": each["flagged"] / max(1, each["count"])} | each for text, each in counted]
+    frame = pandas.DataFrame(rows)
+    return pandas.concat([frame[frame.set == name] for name in sets_of(records)])
+
+
+def promises_markdown(records: Records) -> str:
+    """All tables, for each preset that was measured."""
+    lines = ["# Promises", ""]
+    by_method = {method: mine for (method,), mine in grouped(records, "method").items()}
+    for method, mine in by_method.items():
+        whole = [record for record in mine if record["settings"]["part"] == "whole"]
+        if whole:
+            lines += [f"## {label_of(method)}, {_resamples(whole)}", ""]
+            for table in (*_of_rates(shares_frame(mine)), _of_mixtures(whole), *_of_fits(shares_frame(mine)), _monitor(whole)):
+                lines += [*table, ""]
+    for method, mine in by_method.items():
+        fed = [record for record in mine if record["settings"]["part"] == "feed"]
+        if fed:
+            lines += [f"## {label_of(method)} with a feed, {_resamples(fed)}", ""]
+            for table in _of_feeds(shares_frame(fed)):
+                lines += [*table, ""]
+    return "\n".join(lines)
+
+
+def _resamples(records: Records) -> str:
+    return f"{plural(len({record['seed'] for record in records}), 'resample')} of each set"
+
+
+def _table(title: str, frame: Frame, heads: Mapping[str, str], *cells: Cells) -> list[str]:
+    """A row for each group of shares, named by columns of the frame: those with a head are shown."""
+    rows = []
+    for names, group in frame.groupby(list(heads), sort=False):
+        row = {head: name for head, name in zip(heads.values(), names, strict=True) if head}
+        rows.append({key: text for part in (row, *(make(group) for make in cells)) for key, text in part.items()})
+    return [title, "", *markdown(rows)]
+
+
+def _with_all(frame: Frame) -> Frame:
+    """The shares by set, and all of them once more."""
+    import pandas
+
+    return pandas.concat([frame, frame.assign(set="all")])
+
+
+def _at_rates(level: str) -> Cells:
+    """The shares at each rate."""
+    return lambda group: {f"at {100 * rate:g} %": _spread(_shares(group, level, rate)) for rate in RATES}
+
+
+def _at_5(level: str, head: str) -> Cells:
+    return lambda group: {head: _spread(_shares(group, level, 0.05))}
+
+
+def _shares(group: Frame, level: str, rate: float) -> FloatArray:
+    values: FloatArray = group[(group.level == level) & (group.rate == rate)].share.to_numpy()
+    return values
+
+
+def _quarters(group: Frame) -> dict[str, str]:
+    return {name: _mean(_shares(group, "quarter", at)) for at, name in enumerate(_QUARTERS)}
+
+
+def _within(group: Frame) -> dict[str, str]:
+    within = group[group.level == "document"].within.astype(float)
+    return {"within the 95 % bound": f"{within.mean():.0%}".replace("%", " %")}
+
+
+def _errors(group: Frame) -> dict[str, str]:
+    """Standard error of the share at 5 % in one resample, with documents as units and with words as units."""
+    figures = group[(group.level == "word") & (group.rate == 0.05)]
+    plain = np.sqrt(0.05 * 0.95 / figures["count"].clip(lower=1))
+    return {"error, documents as units / words as units": f"{short(figures.error.mean())} / {short(plain.mean())}"}
+
+
+def _of_rates(frame: Frame) -> list[list[str]]:
+    """Rates on held-out normal text by set, and of fits on documents that stand there several times."""
+    normal = frame[frame.text == "normal"]
+    whole, spread = _with_all(normal[normal.part == "whole"]), "mean of all resamples ± 2 standard errors"
+    copied = normal[normal.part.isin(_COPIED)].assign(label=normal.part.map(_COPIED))
+    copied = copied.sort_values("part", key=lambda parts: parts.map(list(_COPIED).index), kind="stable")
+    titles = [f"**Normal {level}s that are flagged**, {spread} (lowest–highest)" for level in ("document", "word")]
+    lengths = f"**Normal documents that are flagged at 5 %, by length**, {spread}"
+    copies = "**Copies and templates among the documents to fit on**: normal ones that are flagged, over all sets"
+    cells = (_at_rates("document"), _at_5("word", "words at 5 %"), _within, _quarters)
+    return [
+        _table(titles[0], whole, {"set": "set"}, _at_rates("document"), _within),
+        _table(lengths, whole, {"set": "set"}, _quarters),
+        _table(titles[1], whole, {"set": "set"}, _at_rates("word"), _errors),
+        _table(copies, copied, {"label": "fitted on"}, *cells),
+    ]
+
+
+def _of_fits(frame: Frame) -> list[list[str]]:
+    """Rates of fits on few documents, and what becomes of a rate of 5 % where the promise is none."""
+    import pandas
+
+    normal = frame[frame.text == "normal"]
+    few = normal[normal.part == "small"].sort_values("documents", kind="stable")
+    few = few.assign(label=few.documents.map(lambda count: f"{count:.0f}"))
+    few = pandas.concat([few, normal[normal.part == "whole"].assign(label="half of the set")])
+    kinds = [("whole", "normal", "normal, held out"), *(("whole", text, label) for text, label in _UNLIKE.items())]
+    if "spoilt" in set(frame.part):
+        kinds.append(("spoilt", "normal", "normal, fitted on 10 % anomalous documents"))
+        kinds.append(("whole", "anomalous", "anomalous, fitted on normal documents"))
+        kinds.append(("spoilt", "anomalous", "anomalous, fitted on 10 % anomalous documents"))
+    broken = pandas.concat(frame[(frame.part == part) & (frame.text == text)].assign(label=label) for part, text, label in kinds)
+    titles = (
+        "**Few documents to fit on**: normal ones that are flagged, over all sets",
+        "**Text that the promise does not cover**: flagged at 5 %, over all sets",
+    )
+    cells = (_at_rates("document"), _at_5("word", "words at 5 %"), _within)
+    return [
+        _table(titles[0], few, {"label": "documents"}, *cells),
+        _table(titles[1], broken, {"label": "text"}, _at_5("document", "documents"), _at_5("word", "words")),
+    ]
+
+
+def _of_feeds(frame: Frame) -> list[list[str]]:
+    """Rates on documents of the feed that the model learned from, by set and by the share of anomalous ones in the feed."""
+    title = "**Normal {}s of the feed that are flagged**, mean of all resamples ± 2 standard errors (lowest–highest)"
+    every, heads = _with_all(frame.sort_values("asked", kind="stable")), {"set": "set", "asked": ""}
+    every = every.sort_values("set", key=lambda names: names.map([*frame.set.unique(), "all"].index), kind="stable")
+    return [
+        _table(title.format("document"), every, heads, _drawn, _at_rates("document"), _within),
+        _table(title.format("word"), every, heads, _drawn, _at_rates("word")),
+    ]
+
+
+def _drawn(group: Frame) -> dict[str, str]:
+    """The share of anomalous documents in feeds: some sets have fewer than were asked for."""
+    low, high = 100 * group.drawn.min(), 100 * group.drawn.max()
+    return {"anomalous in the feed": f"{low:.0f} %" if high - low < 0.5 else f"{low:.0f}–{high:.0f} %"}
+
+
+def _mean(values: FloatArray) -> str:
+    mean = short(float(np.mean(values)) if len(values) else 0.0)
+    return mean if len(values) < 2 else f"{mean} ± {short(2 * float(np.std(values, ddof=1)) / np.sqrt(len(values)))}"
+
+
+def _spread(values: FloatArray) -> str:
+    return _mean(values) if len(values) < 2 else f"{_mean(values)} ({short(min(values))}–{short(max(values))})"
+
+
+def _of_mixtures(records: Records) -> list[str]:
+    """False discoveries in mixtures."""
+    import pandas
+
+    mixtures = [
+        {"set": record["set"]} | mixture
+        for name in sets_of(records)
+        for record in records
+        if record["set"] == name
+        for mixture in record["mixtures"]
+    ]
+    frame = pandas.DataFrame(mixtures).sort_values("share", kind="stable")
+    every = _with_all(frame).assign(anomalous=lambda each: each.share.map(lambda share: f"{100 * share:.0f} %"))
+    every = every.sort_values("set", key=lambda names: names.map([*sets_of(records), "all"].index), kind="stable")
+
+    def cells(group: Frame) -> dict[str, str]:
+        means = {
+            level: [_mean(group[level].map(lambda each, key=key: each[key]).to_numpy()) for key in ("false", "found")]
+            for level in LEVELS[::-1]
+        }
+        return {f"{level}s: false / found": " / ".join(pair) for level, pair in means.items()}
+
+    title = "**False discoveries**: share of the flagged that is normal, at a false-discovery rate of 10 %, and share found"
+    return _table(title, every, {"set": "set", "anomalous": "anomalous"}, cells)
+
+
+def _monitor(records: Records) -> list[str]:
+    """False alarms of the monitor, and how soon it finds a change."""
+    monitors = [record["monitor"] for record in records]
+    alarms, batches = sum(monitor["alarm"] for monitor in monitors), sum(monitor["batches"] for monitor in monitors)
+    title = (
+        f"**Monitor**: {alarms} false alarms in {len(monitors)} feeds of held-out normal documents, {batches} batches of 50; "
+        "promised: at most 5 % of feeds."
+    )
+    rows = []
+    for key, label in (("until_anomalies", "one document in five is anomalous"), ("until_other", "another set")):
+        tried = [monitor[key] for monitor in monitors if key in monitor]
+        found = [count for count in tried if count is not None]
+        row = {"change after that": label, "found": f"{len(found)} of {len(tried)}"}
+        rows += [row | {"documents until then, median": f"{np.median(found):.0f}" if found else ""}] if tried else []
+    return [title, "", *markdown(rows)]
+
+
+PROMISES = Study(
+    "promises",
+    _compute,
+    promises_markdown,
+    code=("bench/promises.py", "bench/analyses.py", "decide/confidence.py", "monitor/evidence.py"),
+)

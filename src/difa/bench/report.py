@@ -1,52 +1,50 @@
-"""A results folder -> the tables and pictures of a Markdown page.
+"""A results folder -> the tables and pictures of a Markdown page, a verdict on each claim of the paper among them.
 
 The page holds pairs of marks, `<!-- bench:table:clean -->` and `<!-- /bench -->`; what stands between them is replaced, the
 words around them stay. A mark such as `<!-- bench:last/table:clean -->` takes its records from the folder `last` of the results.
 Each table is followed by when it was measured and by which commands. Pictures are copied beside the page.
+
+Each claim is judged by a rule that stands beside it, on the paper's own preset, sets and split, from whatever records a results
+folder holds: a verdict cannot be older than its figures. The same rule is then asked on other splits, on other models of the same
+split and in the clean form, since one split of small sets proves little.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from difa.bench import published
-from difa.bench.claims import claims_markdown
-from difa.bench.examples import examples_markdown
-from difa.bench.methods import DIFA, preset_of
-from difa.bench.run import COMMANDS, OTHERS, load_records, write_text
-from difa.bench.speed import speed_markdown
-from difa.bench.store import Record
+import numpy as np
+
+from difa.bench.ablation import ABLATION, LAYERS, parts_markdown
+from difa.bench.analyses import CONTAMINATION, EFFICIENCY, EXAMPLES, PAPER, PAPERS_OWN, SPARSITY
+from difa.bench.data import SETS
+from difa.bench.feed import FEED
+from difa.bench.methods import DIFA, label_of, own_rule, preset_of
+from difa.bench.metrics import Record, Records
+from difa.bench.plots import cost_of
+from difa.bench.promises import PROMISES
+from difa.bench.run import load_records, write_text
+from difa.bench.speed import SPEED
+from difa.bench.table import TABLE, alarms, final_figures, intervals, reasons, table_markdown, times
 from difa.bench.tables import (
+    LEVELS,
+    PUBLISHED,
     PUBLISHED_SEED,
     Frame,
-    alarms,
-    figures_frame,
-    intervals,
+    grouped,
     markdown,
     methods_of,
-    of_split,
-    own_rule,
-    reasons,
+    pick,
     seeds_of,
     sets_of,
     short,
-    table_markdown,
-    times,
-    title_of,
     unique,
 )
-from difa.bench.tables_feed import feed_markdown, promises_markdown
-from difa.bench.tables_studies import (
-    ablation_markdown,
-    contamination_markdown,
-    efficiency_markdown,
-    layers_markdown,
-    parts_markdown,
-    sparsity_markdown,
-)
+from difa.document import FloatArray
 from difa.errors import InputError
 
 PICTURES = {
@@ -60,19 +58,10 @@ PICTURES = {
 }
 """Pictures that commands draw, and what they show."""
 _MARK = re.compile(r"(<!-- bench:(?:([\w-]+)/)?([a-z]+)(?::([a-z]+))? -->\n).*?(<!-- /bench -->)", re.DOTALL)
-
-Records = Sequence[Record]
+STUDIES = (TABLE, ABLATION, EFFICIENCY, CONTAMINATION, SPARSITY, FEED, LAYERS, SPEED, PROMISES, EXAMPLES)
 _WRITERS: dict[str, Callable[[Records], str]] = {
+    **{study.name: study.markdown for study in STUDIES},
     "table": lambda records: table_markdown(records, details=False),
-    "ablation": ablation_markdown,
-    "efficiency": efficiency_markdown,
-    "contamination": contamination_markdown,
-    "sparsity": sparsity_markdown,
-    "feed": feed_markdown,
-    "layers": layers_markdown,
-    "speed": speed_markdown,
-    "promises": promises_markdown,
-    "examples": examples_markdown,
 }
 _FROM_TABLE: dict[str, Callable[[Records, str], list[str]]] = {
     "intervals": lambda records, form: intervals([r for r in records if r["seed"] == PUBLISHED_SEED], form),
@@ -95,21 +84,20 @@ def write_report(results: Path, page: Path) -> list[str]:
         results: folder of `difa bench`.
         page: Markdown file with marks.
     """
-    commands = (*COMMANDS, *OTHERS)
-    if not any(path.stem in commands for path in (*results.glob("*.json"), *results.glob("*/*.json"))):
+    if not any(path.stem in _WRITERS for path in (*results.glob("*.json"), *results.glob("*/*.json"))):
         raise InputError(f"{results}: expected results of difa bench, found none: run one of its commands into this folder first")
     try:
         text = page.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{page}: cannot be read: {error.strerror}") from None
     folders = {results / (match[2] or "") for match in _MARK.finditer(text)}
-    records = {folder: {command: load_records(folder, command) for command in commands} for folder in folders}
+    records = {folder: {study: load_records(folder, study) for study in _WRITERS} for folder in folders}
     filled: list[str] = []
 
     def fill(match: re.Match[str]) -> str:
-        head, below, command, form, tail = match.groups()
+        head, below, name, form, tail = match.groups()
         folder = results / (below or "")
-        parts = [_picture(folder, results, command, form, page), section_of(command, form, records[folder])]
+        parts = [_picture(folder, results, name, form, page), section_of(name, form, records[folder])]
         body = "\n\n".join(part.strip() for part in parts if part)
         if not body:
             return match.group()
@@ -120,19 +108,19 @@ def write_report(results: Path, page: Path) -> list[str]:
     return filled
 
 
-def section_of(command: str, form: str | None, records: dict[str, list[Record]]) -> str | None:
-    """What belongs between a pair of marks, or None where the command was not run."""
-    if command == "claims":
+def section_of(name: str, form: str | None, records: dict[str, list[Record]]) -> str | None:
+    """What belongs between a pair of marks, or None where the study was not run."""
+    if name == "claims":
         return "\n".join(claims_markdown(records).splitlines()[1:]) if records["table"] else None
-    mine = [record for record in records["table" if command in _FROM_TABLE else command] if form in (None, record["form"])]
+    mine = [record for record in records["table" if name in _FROM_TABLE else name] if form in (None, record["form"])]
     if not mine:
         return None
-    if command in _FROM_TABLE:
-        lines = _FROM_TABLE[command](mine, form or "all")
-        body = "\n".join(line for line in lines if not line.startswith("## ") or command == "parts")
-        mine = [r for r in mine if r["method"] in DIFA] if command in ("alarms", "parts", "presets", "published") else mine
+    if name in _FROM_TABLE:
+        lines = _FROM_TABLE[name](mine, form or "all")
+        body = "\n".join(line for line in lines if not line.startswith("## ") or name == "parts")
+        mine = [r for r in mine if r["method"] in DIFA] if name in ("alarms", "parts", "presets", "published") else mine
     else:
-        body = "\n".join(_WRITERS[command](mine).splitlines()[1:])
+        body = "\n".join(_WRITERS[name](mine).splitlines()[1:])
     body = re.sub(r"^## ", "### ", body, flags=re.MULTILINE).strip()  # the page has its own headings
     return f"{body}\n\n{_measured(mine)}" if body else None
 
@@ -149,9 +137,9 @@ def _measured(records: Records) -> str:
     return f"*Measured {when} in {minutes:.0f} minutes of computing{': ' if commands else ''}{', '.join(commands)}.*"
 
 
-def _picture(folder: Path, results: Path, command: str, form: str | None, page: Path) -> str | None:
-    """The line that shows a command's picture, if it was drawn, and copies of it beside the page."""
-    name = "-".join(filter(None, (command, form)))
+def _picture(folder: Path, results: Path, study: str, form: str | None, page: Path) -> str | None:
+    """The line that shows a study's picture, if it was drawn, and copies of it beside the page."""
+    name = "-".join(filter(None, (study, form)))
     if name not in PICTURES or not (folder / f"{name}.png").is_file():
         return None
     shown = "-".join((results.name, *folder.relative_to(results).parts, name))
@@ -162,74 +150,350 @@ def _picture(folder: Path, results: Path, command: str, form: str | None, page: 
     return f"![{PICTURES[name]}](images/{shown}.png)"
 
 
-def _final(records: Records) -> Frame:
-    """Final word and document scores of models that have the seed of their split and their usual settings."""
-    frame = figures_frame([record for record in of_split(records) if not record["settings"]])
-    own = (frame.level == "word") | (frame.pooling == frame.method.map(own_rule))
-    return frame[(frame.part == "") & own]
-
-
 def _means(frame: Frame, keys: Sequence[str]) -> dict[tuple[str, ...], str]:
     """AUROC / average precision, means over seeds, by key."""
     means = frame.groupby(list(keys), sort=False)[["auroc", "ap"]].mean()
     return {key: f"{short(row.auroc)} / {short(row.ap)}" for key, row in zip(means.index, means.itertuples(), strict=True)}
 
 
+def _overall(frame: Frame) -> dict[tuple[str, ...], str]:
+    """The same by method and level: averages over sets."""
+    return _means(frame.groupby(["method", "level", "set"])[["auroc", "ap"]].mean().reset_index(), ["method", "level"])
+
+
 def presets(records: Records) -> list[str]:
     """DiFA's presets by set, beside the published split where there are other ones: means over seeds, with the average."""
     others = [record for record in records if record["seed"] != PUBLISHED_SEED and record["method"] in DIFA]
-    frame = _final(others or [record for record in records if record["method"] in DIFA])
+    frame = final_figures(others or [record for record in records if record["method"] in DIFA])
     frame = frame[frame.method != "difa-paper"]
     if not len(frame):
         return []
-    by_set, sets = _means(frame, ["set", "method", "level"]), sets_of(others or records)
-    averages = frame.groupby(["method", "level", "set"])[["auroc", "ap"]].mean().reset_index()
-    overall = _means(averages, ["method", "level"])
-    names = [name for name in methods_of(records) if name in unique(frame.method)]
+    means, overall = _means(frame, ["set", "method", "level"]), _overall(frame)
+    names = [name for name in methods_of(records) if name in set(frame.method)]
     heads = {
-        (name, level): f"{preset_of(name)}{', feed' * name.endswith('-feed')}: {level}s" for name in names for level in _LEVELS
+        (name, level): f"{preset_of(name)}{', feed' * name.endswith('-feed')}: {level}s" for name in names for level in LEVELS
     }
-    rows = [{"set": name.capitalize()} | {head: by_set.get((name, *key), "") for key, head in heads.items()} for name in sets]
+    rows = [
+        {"set": name.capitalize()} | {head: means.get((name, *key), "") for key, head in heads.items()}
+        for name in sets_of(others or records)
+    ]
     rows.append({"set": "**average**"} | {head: f"**{overall[key]}**" for key, head in heads.items()})
     return [f"AUROC / average precision, {seeds_of(others or records)}.", "", *markdown(rows), ""]
 
 
-_LEVELS = ("word", "document")
-
-
 def averages(records: Records) -> list[str]:
     """Methods by the average over the public sets; only methods that have every set and every seed of the table."""
-    frame = _final([record for record in records if record["set"] in published.SETS and record["figures"]])
+    frame = final_figures([record for record in records if record["set"] in SETS and record["figures"]])
     if not len(frame):
         return []
     runs = frame.groupby("method").apply(lambda mine: set(zip(mine["set"], mine["seed"], strict=True)), include_groups=False)
     whole = max(runs, key=len)
-    frame = frame[frame.method.map(lambda name: runs[name] == whole)]
-    by_set = frame.groupby(["method", "level", "set"], sort=False)[["auroc", "ap"]].mean().reset_index()
-    overall = _means(by_set, ["method", "level"])
+    overall = _overall(frame[frame.method.map(lambda name: runs[name] == whole)])
     rows = [
-        {"method": title_of(name)} | {f"{level}s": overall.get((name, level), "") for level in _LEVELS}
+        {"method": label_of(name)} | {f"{level}s": overall.get((name, level), "") for level in LEVELS}
         for name in methods_of(records)
-        if name in unique(frame.method)
+        if any(method == name for method, _ in overall)
     ]
-    sets = ", ".join(name.capitalize() for name in sets_of(records) if name in published.SETS)
+    sets = ", ".join(name.capitalize() for name in sets_of(records) if name in SETS)
     return [f"AUROC / average precision, average of {sets}, {seeds_of(records)} for every method.", "", *markdown(rows), ""]
 
 
 def beside_published(records: Records) -> list[str]:
     """The preset `paper` and the default beside the published figures, on the published split."""
-    mine = [r for r in records if r["seed"] == PUBLISHED_SEED and r["form"] == "original" and r["set"] in published.SETS]
-    frame = _final(mine) if mine else None
-    if frame is None or not {"difa-paper", "difa-full"} <= set(frame.method):
+    mine = [r for r in records if r["seed"] == PUBLISHED_SEED and r["form"] == "original" and r["set"] in SETS]
+    frame = final_figures(mine)
+    if not {"difa-paper", "difa-full"} <= set(frame.method):
         return []
-    by_set = _means(frame, ["set", "method", "level"])
-    by_level = {"word": published.WORDS["difa-paper"], "document": published.DOCUMENTS["difa-paper"]}
-    rows = []
-    for at, name in enumerate(published.SETS):
+    means, rows = _means(frame, ["set", "method", "level"]), []
+    for at, name in enumerate(SETS):
         row = {"set": name.capitalize()}
-        for level in _LEVELS:
-            row[f"{level}s, preset `paper`"] = by_set.get((name, "difa-paper", level), "")
-            row[f"{level}s, default"] = by_set.get((name, "difa-full", level), "")
-            row[f"{level}s, *published*"] = f"*{' / '.join(map(short, by_level[level][at]))}*"
+        for level in LEVELS:
+            row[f"{level}s, preset `paper`"] = means.get((name, "difa-paper", level), "")
+            row[f"{level}s, default"] = means.get((name, "difa-full", level), "")
+            row[f"{level}s, *published*"] = f"*{' / '.join(map(short, PUBLISHED[level]['difa-paper'][at]))}*"
         rows.append(row)
     return [*markdown(rows), ""]
+
+
+OURS = "difa-paper"
+RIVALS = ("lof", "iforest", "ecod", "deepsvdd", "ae", "lunar", "tokencore")
+"""The seven baselines of the paper."""
+SHOWN_BESIDE = ("tokencore", "iforest")
+"""The methods that the paper's robustness studies show beside its own."""
+MOST_LOST = 0.05
+"""Document AUROC that moderate contamination, 30 % of the words, may cost."""
+HIGH = 0.9
+"""Document AUROC that is called high in the study of sparsity."""
+
+Key = tuple[str, int, int | None]
+"""Form, split and model."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a claim holds, and the figures."""
+
+    holds: bool
+    figures: str
+
+
+Judge = Callable[[Records], Verdict | None]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, by what rule it is judged, and from the records of which study."""
+
+    said: str
+    rule: str
+    study: str
+    judge: Judge
+    """From the records of one split, one form and one model; None where some are missing."""
+
+
+CLAIMS: list[Claim] = []
+"""All claims, in the order of the paper."""
+
+
+def claim(study: str, said: str, rule: str) -> Callable[[Judge], Judge]:
+    """Make a claim of the function that judges it."""
+
+    def register(judge: Judge) -> Judge:
+        CLAIMS.append(Claim(said, rule, study, judge))
+        return judge
+
+    return register
+
+
+def claims_markdown(records: Mapping[str, Records]) -> str:
+    """A row per claim."""
+    rows = []
+    for each in CLAIMS:
+        groups: dict[Key, list[Record]] = {}
+        for record in records.get(each.study, ()):
+            if record["set"] in SETS and (not record["settings"] or each.study != "table"):
+                groups.setdefault((record["form"], record["seed"], record.get("model_seed")), []).append(record)
+        verdicts = {key: verdict for key, group in groups.items() if (verdict := each.judge(group))}
+        firsts: list[Key] = [("original", PUBLISHED_SEED, None), ("clean", PUBLISHED_SEED, None)]
+        first = next((key for key in firsts if key in verdicts), firsts[-1])
+        verdict = verdicts.pop(first, None)
+        used = groups[first] if verdict else []
+        rows.append(
+            {
+                "claim": each.said,
+                "reproduced if": each.rule,
+                "verdict": "not measured" if verdict is None else "**reproduced**" if verdict.holds else "**not reproduced**",
+                "figures": f"{verdict.figures} ({first[0]} form){_by_models(each, groups)}" if verdict else "",
+                "holds elsewhere": _elsewhere(verdicts),
+                "measured by": "; ".join(unique(f"`{r['asked_by']}`, {r['measured']}" for r in used if r.get("asked_by"))),
+            }
+        )
+    return "\n".join(["# Claims", "", *markdown(rows), ""])
+
+
+def _by_models(judged: Claim, groups: Mapping[Key, Records]) -> str:
+    """The same figures as means over the models of the published split."""
+    keys = [key for key in groups if key[:2] == ("original", PUBLISHED_SEED) and key[2] is not None]
+    ours = [record for key in keys for record in groups[key] if record["method"] == OURS]
+    means = [
+        models[0] | {"figures": [_mean_figure(figures) for figures in zip(*(r["figures"] for r in models), strict=True)]}
+        for models in grouped(ours, "set").values()
+    ]
+    verdict = judged.judge(means) if means else None
+    return f"; by the mean of {len(keys)} models {verdict.figures}" if verdict else ""
+
+
+def _mean_figure(figures: Sequence[Record]) -> Record:
+    return figures[0] | {metric: sum(each[metric] for each in figures) / len(figures) for metric in ("auroc", "ap")}
+
+
+def _elsewhere(verdicts: Mapping[Key, Verdict]) -> str:
+    """On how many other splits and models of each form the claim holds."""
+    held: dict[str, list[bool]] = {}
+    for (form, _, model), verdict in verdicts.items():
+        held.setdefault(f"{form}, {'other models' if model is not None else 'other splits'}", []).append(verdict.holds)
+    return "; ".join(f"{where}: {sum(each)} of {len(each)}" for where, each in held.items())
+
+
+def _pairs(records: Records, method: str, level: str, rule: str | None, part: str = "") -> FloatArray | None:
+    """AUROC and average precision of a method by set, in the order of the paper, (3, 2); None if a set is missing."""
+    found = {r["set"]: pick(r, level, rule, part) for r in records if r["method"] == method}
+    pairs = [(figure["auroc"], figure["ap"]) for name in SETS if (figure := found.get(name))]
+    return np.array(pairs) if len(pairs) == len(SETS) else None
+
+
+def _all_of(pairs: Mapping[str, FloatArray | None]) -> dict[str, FloatArray] | None:
+    """The pairs if none is missing."""
+    known = {name: each for name, each in pairs.items() if each is not None}
+    return known if len(known) == len(pairs) else None
+
+
+def _views(records: Records) -> dict[str, FloatArray] | None:
+    parts = {"semantic": "semantic", "form": "form", "fusion": ""}
+    return _all_of({name: _pairs(records, OURS, "word", None, part) for name, part in parts.items()})
+
+
+def _text(pair: FloatArray) -> str:
+    return f"{short(pair[0])} / {short(pair[1])}"
+
+
+def _wins(ours: FloatArray, others: Sequence[FloatArray]) -> int:
+    """Columns, two for each set, in which nothing else is as good."""
+    return int((ours > np.max(others, axis=0)).sum())
+
+
+@claim("table", "Both views are needed", "neither view has the higher word AUROC on all three sets")
+def _both_needed(records: Records) -> Verdict | None:
+    views = _views(records)
+    if views is None:
+        return None
+    better = views["semantic"][:, 0] >= views["form"][:, 0]
+    figures = (
+        f"{name.capitalize()} semantic {_text(semantic)}, form {_text(form)}"
+        for name, semantic, form in zip(SETS, views["semantic"], views["form"], strict=True)
+    )
+    return Verdict(bool(better.any() and not better.all()), "; ".join(figures))
+
+
+@claim(
+    "table",
+    "Form is strongest on Grammar, semantics on Review, both count on Spam",
+    "so by word AUROC; on Spam the fusion has the highest average precision",
+)
+def _strengths(records: Records) -> Verdict | None:
+    views = _views(records)
+    if views is None:
+        return None
+    (semantic, form, fusion), (spam, review, grammar) = views.values(), range(len(SETS))
+    said = {
+        "Grammar: form": form[grammar, 0] > semantic[grammar, 0],
+        "Review: semantic": semantic[review, 0] > form[review, 0],
+        "Spam: both": fusion[spam, 1] > max(semantic[spam, 1], form[spam, 1]),
+    }
+    return Verdict(all(said.values()), ", ".join(f"{what} {'yes' if held else 'no'}" for what, held in said.items()))
+
+
+@claim("table", "Fusion beats either view", "higher in AUROC and average precision, averaged over the sets")
+def _fusion(records: Records) -> Verdict | None:
+    return _ahead_on_average("fusion", _views(records))
+
+
+@claim("table", "Learned aggregation beats every fixed pooling", "likewise for documents, against mean, maximum and top-k")
+def _aggregation(records: Records) -> Verdict | None:
+    rules = {"learned": "learned", "mean": "mean", "max": "maximum", "topk": "top-k"}
+    return _ahead_on_average("learned", _all_of({said: _pairs(records, OURS, "document", rule) for rule, said in rules.items()}))
+
+
+def _ahead_on_average(name: str, pairs: Mapping[str, FloatArray] | None) -> Verdict | None:
+    if pairs is None:
+        return None
+    names = [name, *(each for each in pairs if each != name)]
+    means = [pairs[each].mean(axis=0) for each in names]
+    wins = _wins(pairs[name], [pairs[each] for each in names[1:]])
+    text = ", ".join(f"{each} {_text(mean)}" for each, mean in zip(names, means, strict=True))
+    return Verdict(_wins(means[0], means[1:]) == 2, f"averages: {text}; ahead in {wins} of 6 columns")
+
+
+@claim(
+    "table",
+    "Best on all sets and metrics",
+    "ahead of the seven baselines in all 12 columns, their documents by maximum and by mean",
+)
+def _best(records: Records) -> Verdict | None:
+    wins, behind = 0, []
+    for level, rules in (("word", (None,)), ("document", ("max", "mean"))):
+        ours = _pairs(records, OURS, level, own_rule(OURS) if level == "document" else None)
+        found = [(name, _pairs(records, name, level, rule)) for name in RIVALS for rule in rules]
+        rivals = [(name, pairs) for name, pairs in found if pairs is not None]
+        if ours is None or len(rivals) < len(found):
+            return None
+        wins += _wins(ours, [pairs for _, pairs in rivals])
+        for at, name in enumerate(SETS):
+            for column, metric in enumerate(("AUROC", "average precision")):
+                rival, pairs = max(rivals, key=lambda item: item[1][at, column])
+                if pairs[at, column] >= ours[at, column]:
+                    pair = f"{short(ours[at, column])}, {label_of(rival)} {short(pairs[at, column])}"
+                    behind.append(f"{name.capitalize()} {level}s {metric} {pair}")
+    return Verdict(wins == 12, f"ahead in {wins} of 12 columns" + (f"; behind: {'; '.join(behind)}" if behind else ""))
+
+
+@claim("table", "Its figures", "ahead of the published ones, of another encoder, in at least 10 of 12 columns")
+def _as_published(records: Records) -> Verdict | None:
+    ours = _all_of({"word": _pairs(records, OURS, "word", None), "document": _pairs(records, OURS, "document", own_rule(OURS))})
+    if ours is None:
+        return None
+    wins = sum(_wins(ours[level], [np.array(PUBLISHED[level][OURS])]) for level in LEVELS)
+    return Verdict(wins >= 10, f"ahead in {wins} of 12 columns")
+
+
+Curve = dict[float, float]
+"""Document AUROC by what is varied."""
+
+
+@claim(
+    "contamination",
+    "Robust to contamination",
+    f"above TokenCore and isolation forest at every share; 30 % noise costs at most {MOST_LOST:g}",
+)
+def _contamination(records: Records) -> Verdict | None:
+    noise = [record for record in records if record["settings"]["kind"] == "noise"]
+    curves = {
+        name: {r["settings"]["share"]: r["figures"][0]["auroc"] for r in noise if r["method"] == name}
+        for name in (OURS, *SHOWN_BESIDE)
+    }
+    return _above(curves, lambda ours: ours[0.0] - ours[0.3] <= MOST_LOST, "%") if 0.3 in curves[OURS] else None
+
+
+@claim(
+    "sparsity",
+    "Robust to sparsity",
+    f"above TokenCore and isolation forest at every number of words; never below {HIGH:g}",
+)
+def _sparsity(records: Records) -> Verdict | None:
+    curves = {
+        name: {float(f["part"]): f["auroc"] for r in records if r["method"] == name for f in r["figures"]}
+        for name in (OURS, *SHOWN_BESIDE)
+    }
+    return _above(curves, lambda ours: min(ours.values()) >= HIGH, "words") if curves[OURS] else None
+
+
+def _above(curves: Mapping[str, Curve], steady: Callable[[Curve], bool], unit: str) -> Verdict | None:
+    ours = curves[OURS]
+    if any(set(curve) != set(ours) for curve in curves.values()):
+        return None
+    above = all(ours[x] > curves[name][x] for name in SHOWN_BESIDE for x in ours)
+    first, last = min(ours), max(ours)
+    ends = [f"{100 * x:.0f} %" if unit == "%" else f"{x:.0f} {unit}" for x in (first, last)]
+    lines = [f"{label_of(name)} {short(curve[first])} to {short(curve[last])}" for name, curve in curves.items()]
+    return Verdict(above and steady(ours), f"document AUROC from {ends[0]} to {ends[1]}: {', '.join(lines)}")
+
+
+@claim(
+    "efficiency",
+    "On the frontier of accuracy and time",
+    "highest word AUROC on Grammar, so that no baseline is both faster and as good",
+)
+def _efficiency(records: Records) -> Verdict | None:
+    by_method = {method: mine for (method, name), mine in grouped(records, "method", "set").items() if name == "grammar"}
+    if not {OURS, *RIVALS} <= set(by_method):
+        return None
+    ours, rivals = cost_of(by_method[OURS]), {name: cost_of(by_method[name]) for name in RIVALS}
+    faster = {name: cost for name, cost in rivals.items() if cost["score_seconds"] < ours["score_seconds"]}
+    said = [f"{label_of(name)} {short(cost['word'])} in {cost['score_seconds']:.2f} s" for name, cost in faster.items()]
+    figures = f"word AUROC {short(ours['word'])} in {ours['score_seconds']:.2f} s; faster: {', '.join(said) or 'none'}"
+    return Verdict(all(ours["word"] > cost["word"] for cost in rivals.values()), figures)
+
+
+@claim(
+    "examples",
+    "Localises the anomalous words",
+    "the highest word of each example of the paper is the one it names, “issues”, “Tastless”, “oeidjhksiwewiwj”",
+)
+def _examples(records: Records) -> Verdict | None:
+    shown = [(r["set"], d) for r in records if r["method"] == OURS for d in r["documents"] if d["why"] == PAPERS_OWN]
+    highest = {name: max(document["words"], key=lambda word: word["score"]) for name, document in shown}
+    if not highest:
+        return None
+    figures = ", ".join(f"{name.capitalize()} “{word['text']}”" for name, word in highest.items())
+    holds = all(PAPER[name][-1].lower() in word["text"].lower() for name, word in highest.items())
+    return Verdict(holds, f"highest word: {figures}")

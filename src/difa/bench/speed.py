@@ -11,46 +11,64 @@ from __future__ import annotations
 import gc
 import json
 import statistics
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from difa.bench.data import DataSet
-from difa.bench.methods import merge_stages, quiet_rates
-from difa.bench.run import Run, Task, finish
-from difa.bench.speed_workloads import (
-    clock,
-    count_words,
-    matrix_limit,
-    measure,
-    peer,
-    score_and_write,
-    score_file,
-    stage_seconds,
-    vary,
-)
-from difa.bench.split import split
-from difa.bench.store import Record, fingerprint_of
+import numpy as np
+
+from difa.bench.data import Split, words_of
+from difa.bench.methods import Workbench, fingerprint_of, peer_detector, quiet_peers, quiet_rates
+from difa.bench.metrics import Record, Records
+from difa.bench.run import Run, Study, Trial
 from difa.bench.tables import markdown
 from difa.config import EncoderConfig
+from difa.document import Document, columns_of
+from difa.encoders import Encoder
 from difa.encoders.convert import find
+from difa.engines.local import Job, Silent, score_inputs
+from difa.errors import DifaError
 from difa.estimator import DiFA
+from difa.formats.write import json_lines
 from difa.runtime.parallel import core_count
 from difa.storage.atomic import scratch_folder
+from difa.words import from_tokens
 
+Workload = Callable[[], object]
 _MIB = 1024
 _OF_MANY = ("fast", "counting")  # parts that have many times the documents
 _SHORT = 8  # words of a short document
-_ONCE = "once.jsonl"  # the documents as a file
 _MANY_TIMES = 100  # for the preset without an encoder: once is over before it can be measured
+_REST = "calibration, fusion, documents"  # what scoring does beside its encoder and its views
+_PAUSE = 0.01  # seconds between looks at a process's memory
+_ROWS = 1024  # rows of a product: as many as the encoder has subwords in a batch
 _IMPORTS = {
     "import difa": "import difa",
     "numpy and typer": "import numpy, typer",
     "torch, transformers": "import sys, torch; from transformers import AutoModel, AutoTokenizer; "
     "AutoModel.from_pretrained(sys.argv[1]); AutoTokenizer.from_pretrained(sys.argv[1])",
 }
+_THROUGHPUT = {
+    "command": "`difa score`, process and all",
+    "end to end": "from file to file, in process",
+    "score": "`DiFA.score` and JSON, in process",
+    "encoder": "encoder alone",
+    "matrix": "matrix products alone",
+    "peer": "PyTextAD TokenCore, in process",
+    "fast": "preset `fast`, from file to file, many times the documents",
+    "counting": "plain counting of the same words",
+}
+"""Parts whose words a second are shown."""
 
 
 def run_speed(run: Run, documents: int = 200, rounds: int = 3, many: int = 0) -> list[Record]:
@@ -63,110 +81,86 @@ def run_speed(run: Run, documents: int = 200, rounds: int = 3, many: int = 0) ->
         many: short documents for the memory of a long run; 0 leaves it out.
     """
     settings = {"documents": documents, "rounds": rounds, "many": many}
-    tasks = [_task(run, dataset, seed, settings) for dataset in run.sets for seed in run.options.seeds]
-    return finish(run, "speed", tasks, speed_markdown)
+    return SPEED.measure(run, ["difa-full"], lambda trial: [settings])
 
 
-def _task(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) -> Task:
-    parts = ["bench/speed.py", "bench/speed_workloads.py", "bench/peers.py", "formats", "cli", "engines"]
-    key = fingerprint_of(parts, ["pytextad", "torch"], method=run.bench.fingerprint("difa-full"), cores=core_count())
-    cell = run.cell("speed", dataset, seed, "difa-full", settings, key)
-    return Task(cell, partial(_compute, run, dataset, seed, settings))
-
-
-def _compute(run: Run, dataset: DataSet, seed: int, settings: dict[str, int]) -> Record:
-    options = run.options
-    halves = split(dataset.documents, seed)
-    documents = halves.test[: settings["documents"]]
-    threads = options.threads or core_count()
+def _compute(trial: Trial, settings: Record) -> Record:
+    options, halves = trial.run.options, trial.halves
+    documents, threads = halves.test[: settings["documents"]], options.threads or core_count()
     with scratch_folder() as folder, quiet_rates():
-        stages = merge_stages(options.stages)
-        DiFA(encoder=options.encoder, layer=options.layer, seed=seed, threads=options.threads, stages=stages).fit(
-            halves.training
-        ).save(folder / "model")
+        shared: dict[str, Any] = {"seed": trial.seed, "threads": options.threads, "stages": options.stages or {}}
+        DiFA(encoder=options.encoder, layer=options.layer, **shared).fit(halves.training).save(folder / "model")
         model = DiFA.load(folder / "model", threads=options.threads)
-        encoder = model.detector_.encoder
-        words = sum(len(document.words) for document in documents)
-        subwords = sum(int(item.pieces.sum()) + 2 for item in encoder.encode(documents))
-        out = folder / "out.jsonl"
-        commands = _commands(folder, documents_of=vary(documents, 4 * len(documents), seed), count=len(documents), run=run)
-        swarm = _write(folder / "swarm.jsonl", varied := vary(documents, _MANY_TIMES * len(documents), seed))
-        fast = DiFA("fast", seed=seed, threads=options.threads, stages=stages)
+        fast = DiFA("fast", **shared)
         fast_fit = clock(lambda: fast.fit(halves.training))
         fast.save(folder / "fast")
-        commands["fast one line"] = _score_command(folder, folder / "one.jsonl", run, "fast")
-        commands["fast command"] = _score_command(folder, swarm, run, "fast")
-        clocked: dict[str, Callable[[], object] | None] = {
-            "end to end": partial(score_file, model, folder / "model", folder / _ONCE, folder / "end.jsonl"),
-            "score": partial(score_and_write, model, documents, out),
+        encoder = model.detector_.encoder
+        subwords = sum(int(item.pieces.sum()) + 2 for item in encoder.encode(documents))
+        varied = vary(documents, _MANY_TIMES * len(documents), trial.seed)
+        clocked: dict[str, Workload | None] = {
+            "end to end": partial(score_file, model, folder / "model", folder / "once.jsonl", folder / "end.jsonl"),
+            "score": partial(score_and_write, model, documents, folder / "out.jsonl"),
             "encoder": partial(encoder.encode, documents),
             "matrix": matrix_limit(encoder, options.encoder, subwords, threads),
-            "peer": peer(halves, documents, run.bench, seed),
-            "fast": partial(score_file, fast, folder / "fast", swarm, folder / "fast.jsonl"),
-            "counting": partial(count_words, swarm),
+            "peer": peer(halves, documents, trial.bench, trial.seed),
+            "fast": partial(score_file, fast, folder / "fast", folder / "swarm.jsonl", folder / "fast.jsonl"),
+            "counting": partial(count_words, folder / "swarm.jsonl"),
         }
-        seconds = _rounds(settings["rounds"], clocked, commands)
-        staged = [stage_seconds(model, documents, out) for _ in range(settings["rounds"])]
+        commands = _commands(folder, vary(documents, 4 * len(documents), trial.seed), varied, trial.run)
+        measured = _rounds(settings["rounds"], {part: work for part, work in clocked.items() if work}, commands)
+        staged = [stage_seconds(model, documents, folder / "out.jsonl") for _ in range(settings["rounds"])]
         record: Record = {
             "documents": len(documents),
-            "words": words,
+            "words": sum(len(document.words) for document in documents),
             "subwords": subwords,
             "fast_words": sum(map(len, varied)),
             "fast_fit": {"words": fast.detector_.training_words, "seconds": fast_fit},
             "threads": threads,
-            **_medians(seconds, staged),
+            **measured,
+            "stages": {stage: statistics.median(one[stage] for one in staged) for stage in staged[0]},
         }
         if settings["many"]:
-            source = _write(folder / "many.jsonl", vary(documents, settings["many"], seed, _SHORT))
-            command = _score_command(folder, source, run)
-            record["many"] = {"documents": settings["many"], **asdict(measure(command))}
+            source = _write(folder / "many.jsonl", vary(documents, settings["many"], trial.seed, _SHORT))
+            record["many"] = {"documents": settings["many"], **asdict(measure(_score_command(folder, source, trial.run)))}
     return record
 
 
-def _medians(seconds: dict[str, dict[str, list[float]]], staged: Sequence[dict[str, float]]) -> Record:
-    return {
-        "seconds": {part: statistics.median(values) for part, values in seconds["seconds"].items()},
-        "spread": {part: [min(values), max(values)] for part, values in seconds["seconds"].items()},
-        "peak_mib": {part: statistics.median(values) for part, values in seconds["peak"].items()},
-        "stages": {stage: statistics.median(one[stage] for one in staged) for stage in staged[0]},
-    }
-
-
-def _rounds(
-    rounds: int, clocked: dict[str, Callable[[], object] | None], commands: dict[str, list[str]]
-) -> dict[str, dict[str, list[float]]]:
-    """Every part in turn, several times: what slows the machine for a while then slows all of them."""
-    seconds: dict[str, list[float]] = {part: [] for part in [*(part for part, work in clocked.items() if work), *commands]}
-    peak: dict[str, list[float]] = {part: [] for part in commands}
+def _rounds(rounds: int, clocked: dict[str, Workload], commands: dict[str, list[str]]) -> Record:
+    """Every part in turn, several times: what slows the machine for a while then slows all of them. Medians and ranges."""
+    seconds: dict[str, list[Any]] = defaultdict(list)
+    peak: dict[str, list[float]] = defaultdict(list)
     # What this process has loaded for the comparison is not DiFA's to search for garbage.
     gc.collect()
     gc.freeze()
     for _ in range(rounds):
         for part, work in clocked.items():
-            if work:
-                # The limit is the better of two ways, and says itself how long that took.
-                seconds[part].append(_number(work()) if part == "matrix" else clock(work))
+            # The limit is the better of two ways, and says itself how long that took.
+            seconds[part].append(work() if part == "matrix" else clock(work))
         for part, command in commands.items():
             outcome = measure(command)
             seconds[part].append(outcome.seconds)
             peak[part].append(outcome.peak)
     gc.unfreeze()
-    return {"seconds": seconds, "peak": peak}
-
-
-def _number(value: object) -> float:
-    return value if isinstance(value, float) else 0.0
-
-
-def _commands(folder: Path, documents_of: list[list[str]], count: int, run: Run) -> dict[str, list[str]]:
-    encoder = find(EncoderConfig(name=run.options.encoder, layer=run.options.layer)).folder
-    python = [sys.executable, "-c"]
     return {
-        "command": _score_command(folder, _write(folder / _ONCE, documents_of[:count]), run),
-        "four times": _score_command(folder, _write(folder / "four.jsonl", documents_of), run),
-        "one line": _score_command(folder, _write(folder / "one.jsonl", documents_of[:1]), run),
+        "seconds": {part: statistics.median(values) for part, values in seconds.items()},
+        "spread": {part: [min(values), max(values)] for part, values in seconds.items()},
+        "peak_mib": {part: statistics.median(values) for part, values in peak.items()},
+    }
+
+
+def _commands(folder: Path, documents: list[list[str]], varied: list[list[str]], run: Run) -> dict[str, list[str]]:
+    """What runs as processes of their own; the files that they and other parts score are written on the way."""
+    encoder = find(EncoderConfig(name=run.options.encoder, layer=run.options.layer)).folder
+    sources = {"once": documents[: len(documents) // 4], "four": documents, "one": documents[:1], "swarm": varied}
+    files = {name: _write(folder / f"{name}.jsonl", each) for name, each in sources.items()}
+    return {
+        "command": _score_command(folder, files["once"], run),
+        "four times": _score_command(folder, files["four"], run),
+        "one line": _score_command(folder, files["one"], run),
         "help": [sys.executable, "-m", "difa", "--help"],
-        **{part: [*python, code, str(encoder)] for part, code in _IMPORTS.items()},
+        **{part: [sys.executable, "-c", code, str(encoder)] for part, code in _IMPORTS.items()},
+        "fast one line": _score_command(folder, files["one"], run, "fast"),
+        "fast command": _score_command(folder, files["swarm"], run, "fast"),
     }
 
 
@@ -182,7 +176,190 @@ def _write(path: Path, documents: Sequence[Sequence[str]]) -> Path:
     return path
 
 
-def speed_markdown(records: Sequence[Record]) -> str:
+def clock(work: Workload) -> float:
+    """Seconds that some work takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def score_and_write(model: DiFA, documents: Sequence[Document], path: Path) -> None:
+    """Scoring from Python, and the results as lines of JSON."""
+    with path.open("wb") as file, quiet_rates():
+        file.writelines(map(json_lines, columns_of(model.score(documents))))
+
+
+def score_file(model: DiFA, folder: Path, source: Path, path: Path) -> None:
+    """Scoring as the command does it, from file to file through its pipeline, without its start-up."""
+    with quiet_rates():
+        score_inputs(model, Job(folder, [str(source)], out=path), Silent())
+
+
+class _Timer:
+    """Seconds by name, of what was done within `time`."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def time(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        self.seconds[name] += time.perf_counter() - started
+
+
+class _Timed:
+    """An encoder or a view, one method of which is timed; everything else is the thing's own."""
+
+    def __init__(self, timed: Any, method: str, name: str, timer: _Timer) -> None:
+        self._timed, self._method, self._name, self._timer = timed, method, name, timer
+
+    def __getattr__(self, attribute: str) -> Any:
+        own = getattr(self._timed, attribute)
+        return self._work if attribute == self._method else own
+
+    def _work(self, *arguments: Any) -> Any:
+        with self._timer.time(self._name):
+            return getattr(self._timed, self._method)(*arguments)
+
+
+def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dict[str, float]:
+    """Seconds of each stage, one after the other: the detector scores with an encoder and views that are timed."""
+    timer, fitted = _Timer(), model.detector_
+    # With one thread nothing overlaps; the encoder and the views keep the threads that they were made with.
+    timed = replace(
+        fitted,
+        encoder=_Timed(fitted.encoder, "encode", "encoder", timer),
+        views=tuple(_Timed(view, "raw", f"{view.name} view", timer) for view in fitted.views),
+        threads=1,
+    )
+    with timer.time(_REST):
+        timed.score(documents)
+    timer.seconds[_REST] -= sum(seconds for name, seconds in timer.seconds.items() if name != _REST)
+    with quiet_rates():
+        results = model.score(documents[:200])
+    with timer.time("JSON"):
+        path.write_bytes(b"".join(map(json_lines, columns_of(results))))
+    timer.seconds["JSON"] *= len(documents) / len(results)
+    return dict(timer.seconds)
+
+
+def matrix_limit(encoder: Encoder, name: str, subwords: int, threads: int) -> Workload:
+    """The matrix products of the encoder up to its layer, and nothing else, by the faster of two ways to use the cores."""
+    import torch
+
+    config = json.loads((find(EncoderConfig(name=name, layer=encoder.spec.layer)).folder / "config.json").read_text())
+    width, inner = config["hidden_size"], config.get("intermediate_size", 4 * config["hidden_size"])
+    shapes = [(width, 3 * width), (width, width), (width, inner), (inner, width)]  # QKV, output, MLP up and down
+    pairs = [(torch.rand(_ROWS, rows), torch.rand(rows, columns)) for rows, columns in shapes]
+    blocks = [min(_ROWS, subwords - start) for start in range(0, subwords, _ROWS)] * encoder.spec.layer
+
+    def products(rows: int) -> None:
+        for a, b in pairs:
+            torch.mm(a[:rows], b)
+
+    def side_by_side() -> None:
+        with ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1)) as pool:
+            list(pool.map(products, blocks))
+
+    def best() -> float:
+        before, seconds = torch.get_num_threads(), []
+        for count, work in ((threads, lambda: list(map(products, blocks))), (1, side_by_side)):
+            torch.set_num_threads(count)
+            seconds.append(clock(work))
+        torch.set_num_threads(before)
+        return min(seconds)
+
+    return best
+
+
+def peer(halves: Split, documents: Sequence[Document], bench: Workbench, seed: int) -> Workload | None:
+    """PyTextAD's TokenCore on the same encoder and layer, fitted, ready to score; None where it is not installed."""
+    if find_spec("pytextad") is None:
+        return None
+    model = peer_detector("TokenCore", bench, seed)
+    tokens = list(map(words_of, documents))
+    with quiet_peers():
+        model.fit(list(map(words_of, halves.training)))
+
+    def score() -> None:
+        with quiet_peers():
+            model.token_scores(tokens)
+
+    return score
+
+
+def count_words(source: Path) -> int:
+    """The limit of a method that looks words up: read the file, take its words with their offsets, find each in a dictionary."""
+    counts: dict[str, int] = {}
+    with source.open(encoding="utf-8") as lines:
+        for line in lines:
+            for word in from_tokens(json.loads(line)["tokens"]).words:
+                counts[word.text] = counts.get(word.text, 0) + 1
+    return len(counts)
+
+
+def vary(documents: Sequence[Document], count: int, seed: int, most: int | None = None) -> list[list[str]]:
+    """So many word lists: the documents again and again, each time with one word replaced by a word of another."""
+    rng = np.random.default_rng(seed)
+    words = [word for document in documents for word in words_of(document)]
+    varied = []
+    for index in range(count):
+        tokens = words_of(documents[index % len(documents)])[:most]
+        if index >= len(documents) and tokens:
+            tokens[int(rng.integers(len(tokens)))] = words[int(rng.integers(len(words)))]
+        varied.append(tokens)
+    return varied
+
+
+@dataclass(frozen=True)
+class ProcessCost:
+    """Seconds, and MiB: at the peak, after a quarter of the time, and towards the end."""
+
+    seconds: float
+    peak: float
+    quarter: float
+    end: float
+
+
+def measure(command: Sequence[str]) -> ProcessCost:
+    """Run a command and look at its memory on the way; where there is no /proc, memory is 0."""
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    looks: list[dict[str, float]] = []
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(_PAUSE):
+            looks.append(_memory(process.pid))
+
+    # Not the usage that the system reports in the end: a child's peak there is never below what its parent held.
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    _, message = process.communicate()
+    seconds = time.perf_counter() - started
+    ended.set()
+    watcher.join()
+    if process.returncode:
+        last = message.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
+        raise DifaError(f"{' '.join(command[:4])} …: expected it to end well, got: {last[0]}")
+    seen = [one for one in looks if one] or [{"VmRSS:": 0.0, "VmHWM:": 0.0}]
+    held = [one["VmRSS:"] for one in seen]
+    # The very last look may find a process that is already giving its memory back.
+    return ProcessCost(seconds, max(one["VmHWM:"] for one in seen), held[len(held) // 4], max(held[-max(1, len(held) // 10) :]))
+
+
+def _memory(process: int) -> dict[str, float]:
+    """Memory of a process now and at its peak, in MiB."""
+    try:
+        rows = [line.split() for line in Path(f"/proc/{process}/status").read_text().splitlines()]
+    except OSError:
+        return {}
+    found = {row[0]: int(row[1]) / 1024 for row in rows if row and row[0] in ("VmRSS:", "VmHWM:")}
+    return found if len(found) == 2 else {}
+
+
+def speed_markdown(records: Records) -> str:
     """Ratios with their targets, then words per second, stages and memory."""
     parts = ["# Speed", ""]
     for record in records:
@@ -240,16 +417,6 @@ def _section(record: Record) -> list[str]:
         {"ratio": name, "measured": f"{figure:.2f}", "target": aim, "kept": "yes" if meets(figure, aim) else "no"}
         for name, (figure, aim) in ratios(record)
     ]
-    throughput = {
-        "command": "`difa score`, process and all",
-        "end to end": "from file to file, in process",
-        "score": "`DiFA.score` and JSON, in process",
-        "encoder": "encoder alone",
-        "matrix": "matrix products alone",
-        "peer": "PyTextAD TokenCore, in process",
-        "fast": "preset `fast`, from file to file, many times the documents",
-        "counting": "plain counting of the same words",
-    }
     speeds = [
         {
             "part": label,
@@ -257,7 +424,7 @@ def _section(record: Record) -> list[str]:
             "seconds": f"{s[part]:.2f}",
             "least–most": "–".join(f"{value:.2f}" for value in record["spread"][part]),
         }
-        for part, label in throughput.items()
+        for part, label in _THROUGHPUT.items()
         if part in s
     ]
     stages = [{"stage": stage, "seconds": f"{seconds:.3f}"} for stage, seconds in record["stages"].items()]
@@ -266,3 +433,10 @@ def _section(record: Record) -> list[str]:
     ]
     tables = [line for rows in (compared, speeds, stages, processes) for line in (*markdown(rows), "")]
     return [f"## {record['set']}, {record['form']} form", "", about, "", *tables]
+
+
+def _depends(run: Run) -> dict[str, Any]:
+    return {"packages": fingerprint_of((), ["pytextad", "torch"]), "cores": core_count()}
+
+
+SPEED = Study("speed", _compute, speed_markdown, code=("bench/speed.py", "formats", "cli", "engines"), depends=_depends)

@@ -1,29 +1,56 @@
-"""`difa bench table`: every method on every set -> word and document figures.
+"""`difa bench table`: every method on every set -> word and document figures, and what a careful reader asks next.
 
 Baselines run with their library's default settings. With `grid` they also run with those that the TokenCore authors searched,
 and the table shows two choices among them: the best on validation data, and the best by test AUROC, which is the TokenCore
-authors' way. Published figures stand beside the measured ones. With `model_seeds` each method is fitted with several seeds on the
-same split, to show how much of a figure is chance in the model.
+authors' way. Published figures, in italics, stand beside the measured ones. With `model_seeds` each method is fitted with several
+seeds on the same split, to show how much of a figure is chance in the model. Then follow intervals, flags, times and peers that
+could not run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from difa.baselines import METHODS, MethodSettings
-from difa.bench import peers
-from difa.bench.data import DataSet
-from difa.bench.methods import ALL_METHODS, check_methods, run_method
-from difa.bench.metrics import alarms_of, figures_of
+from difa.bench.ablation import attach, validation_tasks
+from difa.bench.data import SETS
+from difa.bench.methods import ALL_METHODS, DIFA, PEERS, check_methods, label_of, own_rule, run_method, run_peer
+from difa.bench.metrics import Record, Records, alarms_of, figures_of
 from difa.bench.plots import draw_table
-from difa.bench.run import Run, Task, write_records
-from difa.bench.split import split
-from difa.bench.store import Record
-from difa.bench.tables import table_markdown
-from difa.bench.validation import attach, validation_tasks
+from difa.bench.run import Run, Study, Trial
+from difa.bench.tables import (
+    LEVELS,
+    PUBLISHED,
+    PUBLISHED_SEED,
+    Frame,
+    figures_frame,
+    grouped,
+    markdown,
+    methods_of,
+    of_split,
+    pivot,
+    published_frame,
+    seeds_of,
+    sets_of,
+    short,
+    unique,
+)
 
 DEFAULT, GRID = "library default", "grid"
+VALIDATION_NOTE = "best on validation data"
+GRID_NOTE = "best by test AUROC, as the TokenCore authors"
+_CHOICES = [DEFAULT, VALIDATION_NOTE, GRID_NOTE]
+"""How the settings of a row were chosen."""
+_RULES = ["", "learned", "own", "max", "mean"]
+"""Pooling rules, in the order of the tables."""
+LEGEND = (
+    "AUROC / average precision / false-alarm rate at 95 % recall. Higher, higher, lower is better. Documents: the highest word "
+    "score for baselines, which is the default of PyTextAD, by TokenCore's author (the paper does not say how it pooled them), "
+    "with the mean as a row of its own; DiFA's own aggregation for DiFA. Baselines have their library's default settings unless "
+    f"a row says “{VALIDATION_NOTE}” (pseudo anomalies in held-out normal text; the paper selects on validation data, too) or "
+    f"“{GRID_NOTE}”. Rows of DiFA that have seen the unlabelled test text had it as a feed; all others first saw it when "
+    "they scored it. Rows in *italics* are published figures (bert-base-uncased, original form), not measured here."
+)
 
 
 def run_table(
@@ -34,7 +61,7 @@ def run_table(
     with_peers: bool = False,
     model_seeds: Sequence[int] = (),
 ) -> list[Record]:
-    """Measure, and write `table.json` and `table.md`.
+    """Measure, and write `table.json`, `table.md` and the pictures.
 
     Args:
         run: where to, and on what.
@@ -43,68 +70,180 @@ def run_table(
         with_peers: whether all peers run.
         model_seeds: seeds of the models; for none, a model has the seed of its split.
     """
-    names, chosen = _choose(methods, with_peers)
+    meant = check_methods(methods or ALL_METHODS, (*ALL_METHODS, *PEERS))
+    names = [name for name in meant if name in ALL_METHODS]
+    peers = [name for name in PEERS if with_peers or name in meant]
     tasks = []
     for dataset in run.sets:
         for seed in run.options.seeds:
-            tasks += _tasks(run, dataset, seed, names, grid, model_seeds)
+            for name in names:
+                for model_seed in model_seeds:
+                    tasks += TABLE.tasks(Trial(run, dataset, seed, name, model_seed), [{}])
+            for name in names if grid or not model_seeds else ():
+                searched: tuple[MethodSettings, ...] = METHODS[name].grid if grid and name in METHODS else ()
+                tasks += TABLE.tasks(Trial(run, dataset, seed, name), [{}, *map(dict, searched)])
             tasks += validation_tasks(run, dataset, seed, names) if grid else []
-            tasks += _peer_tasks(run, dataset, seed, chosen)
-    return write_records(run, "table", attach(run.execute(tasks)), table_markdown, draw_table)
+            for name in peers:
+                tasks += TABLE.tasks(Trial(run, dataset, seed, name), [{}])
+    return TABLE.write(run, attach(run.execute(tasks)))
 
 
-def _choose(names: Sequence[str], with_peers: bool) -> tuple[list[str], list[peers.Peer]]:
-    """The methods and the peers that are meant: all methods and no peers for no name."""
-    meant = check_methods(names or ALL_METHODS, (*ALL_METHODS, *peers.LABELS))
-    return [name for name in meant if name in ALL_METHODS], [p for p in peers.PEERS if with_peers or p.name in meant]
+def _compute(trial: Trial, settings: Record) -> Record:
+    halves, name = trial.halves, trial.method
+    seed = trial.seed if trial.model_seed is None else trial.model_seed
+    selection = GRID if settings else DEFAULT
+    scores = run_peer(name, halves, seed, trial.bench) if name in PEERS else run_method(name, settings, halves, seed, trial.bench)
+    if isinstance(scores, str):
+        return {"selection": selection, "figures": [], "reason": scores}
+    record: Record = {"selection": selection, "figures": figures_of(scores, halves.word_labels, trial.draws, trial.seed)}
+    record |= {} if name in PEERS else {"alarms": alarms_of(scores, halves.test)}
+    return record | {"fit_seconds": scores.fit_seconds, "score_seconds": scores.score_seconds}
 
 
-def _tasks(run: Run, dataset: DataSet, seed: int, names: Sequence[str], grid: bool, model_seeds: Sequence[int]) -> list[Task]:
-    tasks = [
-        Task(
-            run.cell("table", dataset, seed, name, {}, model_seed=model_seed),
-            partial(_compute, run, dataset, seed, name, {}, model_seed),
-        )
-        for name in names
-        for model_seed in model_seeds
-    ]
-    for name in names if grid or not model_seeds else ():
-        searched: tuple[MethodSettings, ...] = METHODS[name].grid if grid and name in METHODS else ()
-        for settings in ({}, *searched):
-            cell = run.cell("table", dataset, seed, name, settings)
-            tasks.append(Task(cell, partial(_compute, run, dataset, seed, name, settings, seed)))
-    return tasks
+def table_markdown(records: Records, *, details: bool = True) -> str:
+    """The whole table, in sections: by form, published split first, then means over seeds, then models on one split.
+
+    Args:
+        records: of `difa bench table`.
+        details: whether intervals, flags and reasons follow.
+    """
+    parts = ["# Comparison", "", LEGEND, ""]
+    for (form,), mine in grouped(records, "form").items():
+        single = [record for record in of_split(mine) if record["seed"] == PUBLISHED_SEED]
+        several = [record for record in of_split(mine) if record["seed"] != PUBLISHED_SEED]
+        varied = [record for record in mine if record.get("model_seed") is not None]
+        if single:
+            known = all(name in SETS for name in sets_of(single))
+            parts += _section(single, form, f"seed {PUBLISHED_SEED}" + (", the published split" if known else ""))
+            parts += intervals(single, form) if details else []
+        # More methods run on the public sets than on others, and averages should be of equal sets.
+        public = [record for record in several if record["set"] in SETS]
+        for group in (public, [record for record in several if record["set"] not in SETS]):
+            spread = ": mean ± sd" if len({record["seed"] for record in group}) > 1 else ""
+            parts += _section(group, form, seeds_of(group) + spread) if group else []
+        for (seed,), models in grouped(varied, "seed").items():
+            parts += _section(models, form, f"seed {seed}, {seeds_of(models, 'model_seed')}: mean ± sd")
+    if details:
+        parts += [*alarms(records), *reasons(records)]
+    return "\n".join(parts) + "\n"
 
 
-def _compute(run: Run, dataset: DataSet, seed: int, name: str, settings: MethodSettings, model_seed: int) -> Record:
-    halves = split(dataset.documents, seed)
-    scores = run_method(name, settings, halves, model_seed, run.bench)
-    return {
-        "selection": GRID if settings else DEFAULT,
-        "figures": figures_of(scores, halves.word_labels, run.options.draws, seed),
-        "alarms": alarms_of(scores, halves.test),
-        "fit_seconds": scores.fit_seconds,
-        "score_seconds": scores.score_seconds,
-    }
+def _section(records: Records, form: str, title: str) -> list[str]:
+    """Word and document tables of one form."""
+    lines = [f"## {form.capitalize()} form, {title}", ""]
+    measured = [record for record in records if record["figures"]]
+    beside = form == "original" and any(record["seed"] == PUBLISHED_SEED for record in records)
+    for level in LEVELS if measured else ():
+        table = compare(measured, level, beside_published=beside).drop(columns="method")
+        notes = table.pop("note")
+        heads = {"label": "method"} | {name: name.capitalize() for name in sets_of(measured)}
+        lines += [f"**{level.capitalize()}s**", "", *markdown(table.rename(columns=heads).assign(settings=notes)), ""]
+    return lines
 
 
-def _peer_tasks(run: Run, dataset: DataSet, seed: int, chosen: Sequence[peers.Peer]) -> list[Task]:
-    if not chosen:
+def compare(records: Records, level: str, *, beside_published: bool = False) -> Frame:
+    """A row per method, pooling rule and choice of settings; a rule that changes nothing, as for document length, has none."""
+    import pandas
+
+    frame = figures_frame(records)
+    frame = frame[(frame.level == level) & (frame.part == "") & (frame.pooling != "topk")]
+    searched = frame[frame.settings != ""]
+    parts = [frame[frame.settings == ""].assign(choice=DEFAULT)]
+    for by, note in (("validation", VALIDATION_NOTE), ("auroc", GRID_NOTE)):  # the latter looks at the answers, and says so
+        known = searched.dropna(subset=[by])
+        best = known.groupby(["method", "pooling", "set", "seed"], sort=False)[by].idxmax() if len(known) else []
+        parts.append(known.loc[best].assign(choice=note))
+    shown = pandas.concat([part for part in parts if len(part)])
+    shown["label"] = [_label(*pair) for pair in zip(shown.method, shown.pooling, strict=True)]
+    shown["note"] = [_note(*pair) for pair in zip(shown.method, shown.choice, strict=True)]
+    for key, order in (("choice", _CHOICES), ("pooling", _RULES), ("method", methods_of(records))):
+        shown = shown.sort_values(key, key=lambda column, order=order: column.map(order.index), kind="stable")
+    if beside_published:
+        named = {label_of(name).replace(" (paper)", ""): pairs for name, pairs in PUBLISHED[level].items()}
+        shown = pandas.concat([shown, published_frame(named)])
+    table = pivot(shown, ["method", "label", "note"], "set", sets_of(records), average=True)
+    return table.drop_duplicates([name for name in table if name != "label"])
+
+
+def _label(name: str, rule: str) -> str:
+    changed = rule == "mean" or (rule == "max" and name in DIFA)
+    return label_of(name) + (f", {rule} of words" if changed else "")
+
+
+def _note(name: str, choice: str) -> str:
+    """How the settings were chosen, where there was something to choose, and what else must be known."""
+    if name not in METHODS:
+        return ""
+    return "; ".join(filter(None, [choice if METHODS[name].grid else "", METHODS[name].note]))
+
+
+def final_figures(records: Records) -> Frame:
+    """Figures of final word and document scores, of models that have the seed of their split and their usual settings."""
+    frame = figures_frame([record for record in of_split(records) if not record["settings"]])
+    own = (frame.level == "word") | (frame.pooling == frame.method.map(own_rule))
+    return frame[(frame.part == "") & own]
+
+
+def intervals(records: Records, form: str) -> list[str]:
+    """AUROC and average precision with their 95 % bootstrap intervals over documents."""
+    frame, ends = final_figures(records), ["auroc_low", "auroc_high", "ap_low", "ap_high"]
+    frame = frame.dropna(subset=ends) if set(ends) <= set(frame) else frame[:0]
+    if not len(frame):
         return []
-    fingerprint = peers.fingerprint(run.bench)
-    cells = [run.cell("table", dataset, seed, peer.name, {}, fingerprint) for peer in chosen]
-    return [Task(cell, partial(_compute_peer, run, dataset, seed, peer)) for cell, peer in zip(cells, chosen, strict=True)]
+    table = pivot(frame, ["method", "level"], "set", sets_of(records), values=ends, text=_ends)
+    table = table.sort_values("method", key=lambda names: names.map(methods_of(records).index), kind="stable")
+    table["method"] = table["method"].map(label_of)
+    lines = [f"**95 % intervals, {form} form** (bootstrap over test documents; AUROC, then average precision)", ""]
+    return [*lines, *markdown(table.rename(columns={name: name.capitalize() for name in sets_of(records)})), ""]
 
 
-def _compute_peer(run: Run, dataset: DataSet, seed: int, peer: peers.Peer) -> Record:
-    halves = split(dataset.documents, seed)
-    outcome = peers.run_peer(peer, halves, seed, run.bench)
-    if isinstance(outcome, str):
-        return {"selection": DEFAULT, "figures": [], "reason": outcome}
-    figures = figures_of(outcome, halves.word_labels, run.options.draws, seed)
+def _ends(figures: Frame) -> str:
+    low, high, ap_low, ap_high = map(short, figures.iloc[0])
+    return f"{low}–{high}, {ap_low}–{ap_high}"
+
+
+def alarms(records: Records) -> list[str]:
+    """How DiFA's flags kept the rate that was asked for, of documents and of words."""
+    rows = [_flags(record, record["alarms"]) for record in of_split(records) if record.get("alarms")]
+    return ["## Flags", "", *markdown(rows), ""] if rows else []
+
+
+def _flags(record: Record, counts: Record) -> Record:
+    """Flags of a record; expected is where 95 % of the shares lie that chance alone gives a set of this size."""
+    from scipy.stats import binom
+
+    low, high = (binom.ppf(end, counts["normal"], counts["rate"]) / counts["normal"] for end in (0.025, 0.975))
+    words = short(counts["flagged_normal_words"] / counts["normal_words"]) if counts.get("normal_words") else ""
     return {
-        "selection": DEFAULT,
-        "figures": figures,
-        "fit_seconds": outcome.fit_seconds,
-        "score_seconds": outcome.score_seconds,
+        "method": label_of(record["method"]),
+        **{key: record[key] for key in ("set", "form", "seed")},
+        "normal documents flagged at 0.05": short(counts["flagged_normal"] / counts["normal"]),
+        "expected (95 %)": f"{short(low)}–{short(high)}",
+        "their words flagged at 0.05": words,
+        "anomalous documents flagged": short(counts["flagged_anomalous"] / counts["anomalous"]),
     }
+
+
+def times(records: Records) -> list[str]:
+    """Seconds that fitting and scoring took, by method and set, on the published split with default settings."""
+    mine = [r for r in of_split(records) if r["seed"] == PUBLISHED_SEED and not r["settings"] and "fit_seconds" in r]
+    if not mine:
+        return []
+    seconds = {(r["method"], f"{r['set']} {r['form']}"): r["fit_seconds"] + r["score_seconds"] for r in mine}
+    forms = unique(record["form"] for record in mine)
+    heads = [head for form in forms for name in sets_of(mine) if (head := f"{name} {form}") in {key[1] for key in seconds}]
+    rows = [
+        {"method": label_of(name)} | {h: f"{seconds[name, h]:.1f}" if (name, h) in seconds else "" for h in heads}
+        for name in methods_of(mine)
+    ]
+    sums = {head: f"**{sum(value for key, value in seconds.items() if key[1] == head):.0f}**" for head in heads}
+    return [*markdown([*rows, {"method": "**all**"} | sums]), ""]
+
+
+def reasons(records: Records) -> list[str]:
+    """Peers that could not run, and why."""
+    found = {label_of(record["method"]): record["reason"] for record in records if record.get("reason")}
+    return ["## Not run", "", *(f"- {label}: {reason}." for label, reason in found.items()), ""] if found else []
+
+
+TABLE = Study("table", _compute, table_markdown, draw_table)

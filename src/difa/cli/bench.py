@@ -204,7 +204,7 @@ def ablation(
 @command("efficiency.md", examples=("", "--methods tokencore,lunar,difa-full"), sets="grammar,review", forms="clean")
 def efficiency(context: typer.Context, methods: Methods = "") -> None:
     """Measure accuracy against time to fit, time to score and memory."""
-    from difa.bench.efficiency import run_efficiency
+    from difa.bench.analyses import run_efficiency
 
     run_efficiency(context.obj, _names(methods))
 
@@ -234,7 +234,7 @@ def contamination(
     kinds: Annotated[str, typer.Option(help="Ways of contamination, separated by commas: noise, anomalies. Empty: both.")] = "",
 ) -> None:
     """Measure document AUROC with noise and real anomalies in the training data."""
-    from difa.bench.robustness import run_contamination, shares_of
+    from difa.bench.analyses import run_contamination, shares_of
 
     run_contamination(context.obj, _names(methods), shares_of(_names(kinds)))
 
@@ -242,7 +242,7 @@ def contamination(
 @command("sparsity.md", examples=("", "--sets review --methods trigram,difa-full"), sets="spam", forms="clean")
 def sparsity(context: typer.Context, methods: Methods = "difa-full,difa-paper,tokencore,iforest,trigram") -> None:
     """Measure document AUROC by the number of anomalous words in a document."""
-    from difa.bench.robustness import run_sparsity
+    from difa.bench.analyses import run_sparsity
 
     run_sparsity(context.obj, _names(methods))
 
@@ -257,7 +257,7 @@ def layers(
     docs: Annotated[int, typer.Option(help="Training documents of each set that are looked at, at most.", min=20)] = 300,
 ) -> None:
     """Choose the layer of an encoder by pseudo anomalies in held-out normal documents."""
-    from difa.bench.validation import run_layers
+    from difa.bench.ablation import run_layers
 
     run_layers(context.obj, _numbers(layers, "layers") if layers else (), preset, docs)
 
@@ -303,7 +303,7 @@ def examples(
     count: Annotated[int, typer.Option(help="Documents drawn at random from each set.", min=0)] = 3,
 ) -> None:
     """Draw scored documents with coloured words, as HTML and PNG."""
-    from difa.bench.examples import run_examples
+    from difa.bench.analyses import run_examples
 
     run_examples(context.obj, preset, count)
 

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from difa.bench.split import is_anomalous, split
-from difa.bench.tables import GRID_NOTE, LEGEND, VALIDATION_NOTE, compare, short, table_markdown
-from difa.bench.tables_studies import layers_markdown
-from difa.bench.validation import attach, best_layer, run_layers, validation_tasks
+from difa.bench import ablation
+from difa.bench.ablation import attach, best_layer, layers_markdown, run_layers, validation_tasks
+from difa.bench.data import is_anomalous, split
+from difa.bench.table import GRID_NOTE, LEGEND, VALIDATION_NOTE, compare, run_table, table_markdown
+from difa.bench.tables import short
 from difa.config import PAPER_KINDS
 
 
@@ -69,10 +70,8 @@ def test_validation_sees_no_test_document(start):
 
 @pytest.mark.slow
 def test_validation_uses_the_pseudo_anomalies_of_the_paper(start, monkeypatch):
-    from difa.bench import validation
-
-    made, make = [], validation.make_pseudo_test
-    monkeypatch.setattr(validation, "make_pseudo_test", lambda *rest: made.append(make(*rest)) or made[-1])
+    made, make = [], ablation.make_pseudo_test
+    monkeypatch.setattr(ablation, "make_pseudo_test", lambda *rest: made.append(make(*rest)) or made[-1])
     run = start(draws=0)
     for task in validation_tasks(run, run.sets[0], 42, ("lof",))[:2]:
         task.compute()
@@ -84,8 +83,6 @@ def test_validation_uses_the_pseudo_anomalies_of_the_paper(start, monkeypatch):
 
 @pytest.mark.slow
 def test_the_table_shows_the_choice(start):
-    from difa.bench.table import run_table
-
     run = start(draws=0)
     records = run_table(run, ("lof",), grid=True)
     searched = [each for each in records if each["settings"]]

@@ -1,0 +1,386 @@
+"""The analyses of the paper: `difa bench efficiency`, `contamination`, `sparsity` and `examples`.
+
+Efficiency is accuracy against the time to fit, the time to score and memory. Each method runs in a process of its own, one after
+the other: the peak of a process's memory never falls, so in a fresh one it is that of this method alone. The process is this
+module, with a job as JSON on standard input and what it cost as JSON on standard output. Nothing is cached: fitting and scoring
+include the encoding of their documents, where the method needs vectors. Loading libraries and the encoder is not counted.
+
+Contamination comes in two ways. `noise`, as in the paper: a share of the training word vectors gets Gaussian noise of the
+vectors' own spread. `anomalies`, closer to life: a share of the training documents are real anomalies that nobody noticed.
+These are taken from the test, always the same ones, so that all shares are judged on the same documents and fitted on the same
+number.
+
+For sparsity the number of anomalous words is controlled: half of the normal test documents get exactly k anomalous words, drawn
+from those that annotators marked in this set and put at random places; the other half stays as it is.
+
+Examples are scored documents with their words coloured: per set the example of the paper, where the test half has it, and a few
+anomalous documents drawn by chance: not the best ones. A line under a word is the annotator's mark.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from difa.baselines import METHODS
+from difa.bench.data import Split, draw, is_anomalous, words_of
+from difa.bench.methods import (
+    DIFA,
+    FED,
+    Workbench,
+    check_methods,
+    has_encoder,
+    label_of,
+    own_rule,
+    preset_of,
+    quiet_rates,
+    run_difa,
+    run_method,
+    score_baseline,
+)
+from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_documents
+from difa.bench.plots import cost_of, draw_contamination, draw_efficiency, draw_examples, draw_sparsity, example_titles
+from difa.bench.run import Run, Study, Trial, write_text
+from difa.bench.tables import ENTRIES, by_column, grouped, markdown, plural, short, unique
+from difa.document import Document, Encoded, Result
+from difa.encoders import Encoder, EncoderSpec, Progress
+from difa.errors import ConfigError, DifaError
+from difa.report.html import WORD_STYLE, safe, shaded_text
+from difa.runtime.parallel import core_count
+from difa.words import from_tokens
+
+SPOILT_METHODS = ("difa-full", "difa-paper", "tokencore", "iforest")
+SHARES: dict[str, tuple[float, ...]] = {
+    "noise": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
+    "anomalies": (0.0, 0.05, 0.1, 0.15, 0.2),
+}
+_SPOILT = {
+    "noise": "a share of the training word vectors has Gaussian noise",
+    "anomalies": "a share of the training documents are real anomalies",
+}
+SPARSE_METHODS = (*SPOILT_METHODS, "trigram")
+COUNTS = (1, 2, 3, 5, 8)
+PAPER = {"grammar": ("social", "issues"), "review": ("Tastless",), "spam": ("oeidjhksiwewiwj",)}
+"""Words by which the examples of the paper's figure are found; the last is the one that it says scores highest."""
+PAPERS_OWN = "the paper's example"
+_MOST_WORDS = 60  # longer documents fill a page without showing more
+
+
+def run_efficiency(run: Run, methods: Sequence[str] = ()) -> list[Record]:
+    """Measure, and write `efficiency.json`, `efficiency.md` and the picture."""
+    return EFFICIENCY.measure(run, check_methods(methods))
+
+
+def run_contamination(
+    run: Run, methods: Sequence[str] = SPOILT_METHODS, shares: Mapping[str, Sequence[float]] = SHARES
+) -> list[Record]:
+    """Measure, and write `contamination.json`, `contamination.md` and the picture."""
+    settings = [{"kind": kind, "share": share} for kind in shares for share in shares[kind]]
+    return CONTAMINATION.measure(run, check_methods(methods), lambda trial: settings)
+
+
+def shares_of(kinds: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """The shares of some ways of contamination; of all for none."""
+    unknown = [kind for kind in kinds if kind not in SHARES]
+    if unknown:
+        raise ConfigError(f"kinds: expected some of {', '.join(SHARES)}, got {', '.join(unknown)}")
+    return {kind: shares for kind, shares in SHARES.items() if not kinds or kind in kinds}
+
+
+def run_sparsity(run: Run, methods: Sequence[str] = SPARSE_METHODS, counts: Sequence[int] = COUNTS) -> list[Record]:
+    """Measure, and write `sparsity.json`, `sparsity.md` and the picture."""
+    return SPARSITY.measure(run, check_methods(methods), lambda trial: [{"counts": list(counts)}])
+
+
+def run_examples(run: Run, preset: str = "full", count: int = 3) -> list[Record]:
+    """Fit on each set with the first seed, and write `examples.json`, `examples.md`, `examples.html` and the picture."""
+    first = replace(run, options=replace(run.options, seeds=run.options.seeds[:1]))
+    records = EXAMPLES.measure(first, [f"difa-{preset}"], lambda trial: [{"count": count}])
+    write_text(run.store.folder / "examples.html", page(records))
+    return records
+
+
+def _compute_efficiency(trial: Trial, settings: Record) -> Record:
+    halves, options = trial.halves, trial.run.options
+    job: Record = {key: getattr(options, key) for key in ("encoder", "layer", "threads", "stages")}
+    job |= {"method": trial.method, "seed": trial.seed}
+    job |= {"training": list(map(words_of, halves.training)), "test": list(map(words_of, halves.test))}
+    _ = trial.bench.encoder  # exported once, before anybody's clock runs
+    command = [sys.executable, "-m", "difa.bench.analyses"]
+    done = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        raise DifaError(f"{trial.method}: expected figures from a process of its own, got: {last[0]}")
+    outcome: Record = json.loads(done.stdout)
+    pooled = {rule: np.array(scores) for rule, scores in outcome.pop("documents").items()}
+    scores = Scores([np.array(each, dtype=np.float64) for each in outcome.pop("words")], pooled)
+    return {
+        "figures": figures_of(scores, halves.word_labels, trial.draws, trial.seed),
+        **outcome,
+        "training_words": sum(map(len, job["training"])),
+        "test_words": sum(map(len, job["test"])),
+        "cores": core_count(),
+    }
+
+
+def measure(job: dict[str, Any]) -> dict[str, Any]:
+    """Fit and score, and say how long it took, how much memory, and what the scores were."""
+    training, test = ([from_tokens(words, id=str(at)) for at, words in enumerate(job[half])] for half in ("training", "test"))
+    name, bench = job["method"], Workbench(job["encoder"], job["layer"], job["threads"], None, job["stages"])
+    encode_seconds = 0.0
+    if has_encoder(preset_of(name)) if name in DIFA else METHODS[name].needs_vectors:
+        import torch  # noqa: F401  # loading it is not fitting
+
+        bench.encoder.encode(training[:2])
+        begun = time.perf_counter()
+        bench.encoder.encode([*training, *(test if name in FED else ())])
+        encode_seconds = time.perf_counter() - begun
+    scores = run_method(name, {}, Split(training, test), job["seed"], bench)
+    return {
+        "encode_seconds": encode_seconds,
+        "fit_seconds": scores.fit_seconds + scores.encode_seconds[0],
+        "score_seconds": scores.score_seconds + scores.encode_seconds[1],
+        "peak_mib": peak_mib(),
+        "words": [each.tolist() for each in scores.words],
+        "documents": {rule: pooled.tolist() for rule, pooled in scores.documents.items()},
+    }
+
+
+def peak_mib() -> float:
+    """The most memory this process has held, in MiB."""
+    status = Path("/proc/self/status")
+    if status.is_file():  # of this program alone: the figure of `getrusage` is inherited from the process that started it
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    import resource
+
+    unit = 1024 * 1024 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def efficiency_markdown(records: Records) -> str:
+    """Times, memory and accuracy, a table per set."""
+    about = (
+        "Each method in a process of its own. Times include encoding where the method needs vectors, and leave out loading; "
+        "memory is the peak of the process, libraries included."
+    )
+    lines = ["# Efficiency", "", about, ""]
+    for (name, form), mine in grouped(records, "set", "form").items():
+        words = f"{mine[0]['training_words']} words to fit on, {mine[0]['test_words']} to score, {mine[0]['cores']} cores"
+        rows = [_cost_row(method, cost_of(own)) for (method,), own in grouped(mine, "method").items()]
+        lines += [f"## {name.capitalize()}, {form} form: {words}", "", *markdown(rows), ""]
+    return "\n".join(lines)
+
+
+def _cost_row(method: str, cost: Mapping[str, float]) -> dict[str, str]:
+    needs_vectors = bool(cost["encode_seconds"]) and (method not in METHODS or METHODS[method].needs_vectors)
+    return {
+        "method": label_of(method),
+        "word AUROC": short(cost["word"]),
+        "document AUROC": short(cost["document"]),
+        "fit, s": f"{cost['fit_seconds']:.1f}",
+        "fit, in encodings of its words": f"{cost['fit_seconds'] / cost['encode_seconds']:.1f}" if needs_vectors else "",
+        "score, s": f"{cost['score_seconds']:.2f}",
+        "words scored per s": f"{cost['test_words'] / max(cost['score_seconds'], 1e-9):,.0f}",
+        "peak memory, MiB": f"{cost['peak_mib']:.0f}",
+    }
+
+
+def _compute_contamination(trial: Trial, settings: Record) -> Record:
+    halves, share, seed = trial.halves, settings["share"], trial.seed
+    if settings["kind"] == "noise":
+        scores = _with_noise(trial, share)
+    else:
+        halves = with_anomalies(halves, share, seed)
+        scores = run_method(trial.method, {}, halves, seed, trial.bench)
+    rule = own_rule(trial.method)
+    judged = judge_documents(halves.word_labels, scores.documents[rule], trial.draws, seed)
+    return {"figures": [judged.record("document", pooling=rule)]}
+
+
+def _with_noise(trial: Trial, share: float) -> Scores:
+    halves, bench, seed = trial.halves, trial.bench, trial.seed
+    noisy = add_noise(bench.encode(halves.training), share, seed)
+    if trial.method in DIFA:
+        reader = NoisyEncoder(bench.encoder, {document.words: document for document in noisy})
+        return run_difa(trial.method, halves, seed, bench, encoder=reader)
+    return score_baseline(trial.method, {}, noisy, bench.encode(halves.test), seed)
+
+
+def add_noise(documents: Sequence[Encoded], share: float, seed: int) -> list[Encoded]:
+    """Gaussian noise, of each dimension's standard deviation over the corpus, on a share of the words."""
+    rng = np.random.default_rng(seed)
+    spread = np.concatenate([document.vectors for document in documents]).std(0)
+    noisy = []
+    for document in documents:
+        hit = rng.random(len(document)) < share
+        noise = rng.normal(size=document.vectors.shape) * spread * hit[:, None]
+        noisy.append(replace(document, vectors=(document.vectors + noise).astype(np.float32)))
+    return noisy
+
+
+@dataclass(frozen=True)
+class NoisyEncoder:
+    """An encoder that gives the training documents the vectors it was told, and any other document its own."""
+
+    inner: Encoder
+    known: Mapping[tuple[str, ...], Encoded]
+
+    @property
+    def spec(self) -> EncoderSpec:
+        return self.inner.spec
+
+    def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
+        """Vectors, noisy where they were made so."""
+        keys = [tuple(words_of(document)) for document in documents]
+        fresh = iter(self.inner.encode([d for d, key in zip(documents, keys, strict=True) if key not in self.known], progress))
+        return [self.known[key] if key in self.known else next(fresh) for key in keys]
+
+    def vocabulary(self) -> list[str]:
+        """The inner encoder's words."""
+        return self.inner.vocabulary()
+
+
+def with_anomalies(halves: Split, share: float, seed: int) -> Split:
+    """Training documents of which a share are anomalous ones, held out of the test whatever the share."""
+    rng = np.random.default_rng(seed)
+    reserve = draw(halves.anomalous, len(halves.anomalous) // 2, rng)
+    size = min(len(halves.training), int(len(reserve) / max(SHARES["anomalies"])))
+    normal = draw(halves.training, None, rng)
+    bad = round(share * size)
+    held = {id(document) for document in reserve}
+    return Split(normal[: size - bad] + reserve[:bad], [document for document in halves.test if id(document) not in held])
+
+
+def contamination_markdown(records: Records) -> str:
+    """Document figures by share, a table per set and way."""
+    lines = ["# Contamination", "", f"Document {ENTRIES}", ""]
+    for (name, form, kind), mine in grouped(records, "set", "form", "kind").items():
+        lines += [f"## {name.capitalize()}, {form} form: {_SPOILT[kind]}", ""]
+        lines += [*by_column(mine, "share", lambda share: f"{share:.0%}"), ""]
+    return "\n".join(lines)
+
+
+def _compute_sparsity(trial: Trial, settings: Record) -> Record:
+    groups = make_groups(trial.halves, settings["counts"], trial.seed)
+    flat = [document for group in groups.values() for document in group]
+    halves, rule = Split(trial.halves.training, flat), own_rule(trial.method)
+    scores = run_method(trial.method, {}, halves, trial.seed, trial.bench).documents[rule]
+    count_of = np.repeat(list(groups), list(map(len, groups.values())))
+    figures = []
+    for count in settings["counts"]:
+        members = np.flatnonzero((count_of == 0) | (count_of == count))
+        labels = [halves.word_labels[index] for index in members]
+        judged = judge_documents(labels, scores[members], trial.draws, trial.seed)
+        figures.append(judged.record("document", str(count), rule))
+    return {"figures": figures}
+
+
+def make_groups(halves: Split, counts: Sequence[int], seed: int) -> dict[int, list[Document]]:
+    """Documents by their number of anomalous words: the normal ones under 0, and the others with each number in turn."""
+    rng = np.random.default_rng(seed)
+    pairs = [pair for document in halves.test for pair in zip(words_of(document), document.labels or (), strict=True)]
+    marked = [word for word, label in pairs if label]
+    normal = draw(halves.normal, None, rng)
+    half = len(normal) // 2
+    changed = {count: [insert_words(document, count, marked, rng) for document in normal[half:]] for count in counts}
+    return {0: normal[:half]} | changed
+
+
+def insert_words(document: Document, count: int, marked: Sequence[str], rng: np.random.Generator) -> Document:
+    """The document with so many of the marked words put in at random positions, labelled 1."""
+    tokens, labels = words_of(document), [0] * len(document.words)
+    for _ in range(count):
+        at = int(rng.integers(len(tokens) + 1))
+        tokens.insert(at, marked[int(rng.integers(len(marked)))])
+        labels.insert(at, 1)
+    return from_tokens(tokens, id=document.id, labels=labels)
+
+
+def sparsity_markdown(records: Records) -> str:
+    """Document figures by the number of anomalous words, a table per set."""
+    lines = ["# Sparsity", "", f"Document {ENTRIES}", ""]
+    for (name, form), mine in grouped(records, "set", "form").items():
+        lines += [f"## {name.capitalize()}, {form} form: so many anomalous words per anomalous document", ""]
+        lines += [*by_column(mine, "part", lambda count: plural(count, "word")), ""]
+    return "\n".join(lines)
+
+
+def _compute_examples(trial: Trial, settings: Record) -> Record:
+    chosen = choose(trial.dataset.name, trial.halves, settings["count"], trial.seed)
+    with quiet_rates():
+        model = trial.bench.difa(preset_of(trial.method), trial.seed).fit(trial.halves.training)
+        results = model.score([document for _, document in chosen], fpr=RATE)
+    return {"documents": [_shown(why, document, result) for (why, document), result in zip(chosen, results, strict=True)]}
+
+
+def _shown(why: str, document: Document, result: Result) -> Record:
+    words = zip(result.words, document.labels or (), strict=True)
+    return {
+        "why": why,
+        "verdict": f"document p = {result.p_value:.2g}" + (", flagged" if result.is_anomaly else ""),
+        "html": shaded_text(result),
+        "words": [{"text": word.text, "score": word.score, "p": word.p_value, "marked": bool(label)} for word, label in words],
+    }
+
+
+def choose(name: str, halves: Split, count: int, seed: int) -> list[tuple[str, Document]]:
+    """The paper's example, if it is there, and some drawn by chance."""
+    anomalous = [document for document in halves.test if is_anomalous(document) and len(document.words) <= _MOST_WORDS]
+    wanted = {word.lower() for word in PAPER.get(name, ())}
+    known = [d for d in anomalous if wanted and wanted <= set(" ".join(words_of(d)).lower().split())][:1]
+    others = [document for document in anomalous if document not in known]
+    drawn = np.random.default_rng(seed).permutation(len(others))[:count]
+    return [*((PAPERS_OWN, d) for d in known), *(("drawn by chance", others[index]) for index in sorted(drawn))]
+
+
+def _marked(document: Record) -> str:
+    return ", ".join(word["text"] for word in document["words"] if word["marked"])
+
+
+def examples_markdown(records: Records) -> str:
+    """What the picture cannot say: the highest word of each document beside the annotators' marks."""
+    titles = unique(f"{label_of(record['method'])}, seed {record['seed']}" for record in records)
+    rows = [
+        {
+            "document": title.replace("|", "\\|"),
+            "highest word": f"`{max(document['words'], key=lambda word: word['score'])['text']}`",
+            "marked by annotators": f"`{_marked(document)}`",
+        }
+        for title, document in example_titles(records)
+    ]
+    return "\n".join(["# Examples", "", f"{'; '.join(titles)}.", "", *markdown(rows), ""])
+
+
+def page(records: Records) -> str:
+    """The examples as one HTML file that needs nothing else."""
+    style = f"{WORD_STYLE}body{{font-family:system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}}"
+    head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Examples</title><style>{style}</style></head>'
+    documents = [
+        f'<h2>{safe(title)}</h2><p class="difa-text">{document["html"]}</p>'
+        f"<p><small>Marked by annotators: {safe(_marked(document))}</small></p>"
+        for title, document in example_titles(records)
+    ]
+    return "\n".join([f"{head}<body>", "<h1>Scored examples</h1>", *documents, "</body></html>", ""])
+
+
+def _machine(run: Run) -> dict[str, Any]:
+    return {"cores": core_count(), "threads": run.options.threads}
+
+
+_CODE = ("bench/analyses.py",)
+EFFICIENCY = Study("efficiency", _compute_efficiency, efficiency_markdown, draw_efficiency, _CODE, _machine)
+CONTAMINATION = Study("contamination", _compute_contamination, contamination_markdown, draw_contamination, _CODE)
+SPARSITY = Study("sparsity", _compute_sparsity, sparsity_markdown, draw_sparsity, _CODE)
+EXAMPLES = Study("examples", _compute_examples, examples_markdown, draw_examples, _CODE)
+
+if __name__ == "__main__":
+    json.dump(measure(json.load(sys.stdin)), sys.stdout)
