@@ -2,8 +2,8 @@
 
 References come first: views, and what their scores are ranked among. Then fusion learns: from the feed and verdicts (`fuse`), or,
 in the paper's preset, from pseudo anomalies. P-values come last, from documents that the views did not see (`cross_fit`).
-Training documents that do not belong are left out before all that, and the views fitted once more. Copies (`copies`) share a
-fold, and one of them counts for all in everything but the views, unless the corpus is made of templates.
+Training documents that do not belong are left out before all that, and the views fitted once more. One of several copies
+(`copies`) stands for all from the start, unless the corpus is made of templates.
 """
 
 from __future__ import annotations
@@ -48,18 +48,20 @@ def fit(
         )
     check_teachable(config, new)
     rng = np.random.default_rng(seed)
-    encoded = _encode(pick(documents, usable), encoder, report)
-    groups = group_copies([document.words for document in encoded])
+    given = pick(documents, usable)
+    groups = group_copies([[word.text for word in document.words] for document in given])
     templates = made_of_templates(groups)
-    groups = np.arange(len(groups)) if templates else groups
-    lesson = _prepare_lesson(encoded, groups, config, seed, encoder, rng, report)
+    first, content = np.unique(np.arange(len(given)) if templates else groups, return_inverse=True)
+    encoded = _encode([given[index] for index in first.tolist()], encoder, report)
+    lesson = _prepare_lesson(encoded, config, seed, encoder, rng, report)
 
-    normal = _learn_references(lesson, groups, rng, report, is_known=templates)
+    normal = _learn_references(lesson, rng, report, is_known=templates)
     heads = _learn_heads(normal, lesson, rng, report) if config.fusion.rule == "gates" else None
     taught = _learn_from(new, normal, lesson, report) if new is not None and new.documents else None
     unseen = _score_unseen(normal, config, heads, taught)
 
-    words = sum(len(document) for document in pick(encoded, ~normal.misfit))
+    left_out = normal.misfit[content]
+    words = sum(len(document.words) for document in pick(given, ~left_out))
     detector = Detector(
         config=config,
         seed=seed,
@@ -73,16 +75,19 @@ def fit(
         document_reference=TailReference.of(unseen.document_scores),
         training_scores=unseen.document_scores,
         training_words=words,
-        left_out=int(normal.misfit.sum()),
-        copies=int((~normal.misfit).sum()) - len(normal.documents),
+        left_out=int(left_out.sum()),
+        copies=int((~left_out).sum()) - len(normal.documents),
         seen_documents=len(documents),
         seen_words=words,
         threads=config.encoder.threads,
         taught=taught.fusion if taught else None,
         lessons=taught.lessons if taught else None,
     )
-    left_out = [item.document_score for item in detector.score_encoded(pick(encoded, normal.misfit))]
-    return replace(detector, training_scores=_in_order(usable, normal, unseen.document_scores, left_out))
+    of_contents, scores = np.zeros(len(encoded)), np.zeros(len(documents))  # of documents without words 0
+    of_contents[~normal.misfit] = unseen.document_scores
+    of_contents[normal.misfit] = [item.document_score for item in detector.score_encoded(pick(encoded, normal.misfit))]
+    scores[usable] = of_contents[content]
+    return replace(detector, training_scores=scores)
 
 
 def check_teachable(config: Config, new: NewText | None) -> None:
@@ -107,23 +112,14 @@ def _encode(documents: Sequence[Document], encoder: Encoder, report: Report) -> 
 
 
 def _prepare_lesson(
-    documents: list[Encoded],
-    groups: IntArray,
-    config: Config,
-    seed: int,
-    encoder: Encoder,
-    rng: np.random.Generator,
-    report: Report,
+    documents: list[Encoded], config: Config, seed: int, encoder: Encoder, rng: np.random.Generator, report: Report
 ) -> TrainingData:
-    """What views are fitted on; errors are made in one document of each group where a view learns from them."""
+    """What views are fitted on, with errors in the documents where a view learns from them."""
     language = find_language(word for document in documents for word in document.words)
     errors: list[Pseudo] = []
     if any(view_kind(name).needs_errors for name in config.views.names):
         report("make errors", 0.0)
-        once = pick(documents, groups == np.arange(len(groups)))
-        errors = make_pseudo_anomalies(once, encoder, config.perturb, np.random.default_rng([seed, _ERRORS]), language)
-        position = np.unique(groups).tolist()
-        errors = [replace(error, source=position[error.source]) for error in errors]
+        errors = make_pseudo_anomalies(documents, encoder, config.perturb, np.random.default_rng([seed, _ERRORS]), language)
         report("make errors", 1.0)
     return TrainingData(documents, errors, language, config, seed=_draw_seed(rng), encoder=encoder)
 
@@ -133,10 +129,7 @@ class _Normal:
     """The first part: views, the references of their scores, and what they say of the documents they did not see."""
 
     documents: list[Encoded]
-    """One of each group of copies."""
     misfit: NDArray[np.bool_]  # (all documents,): which were left out
-    counted_by: IntArray
-    """(documents that are no misfits,): the one of `documents` that counts for each."""
     cross: CrossFit
     references: tuple[TailReference, ...]
     statistics: FloatArray  # (T, statistics), plain, as critics that did not see the documents describe words
@@ -148,23 +141,18 @@ class _Normal:
         return [len(document) for document in self.documents]
 
 
-def _learn_references(
-    lesson: TrainingData, groups: IntArray, rng: np.random.Generator, report: Report, *, is_known: bool
-) -> _Normal:
+def _learn_references(lesson: TrainingData, rng: np.random.Generator, report: Report, *, is_known: bool) -> _Normal:
     """Views, and references of their scores.
 
     Args:
         lesson: what to learn from.
-        groups: of copies among its documents: (documents,).
         rng: for folds and seeds.
         report: told of progress.
         is_known: whether new documents will be copies of these. The views of all documents then judge what they have seen, as
             they will when scoring: where folds leave no spread, the least difference between the two would make a copy unusual.
     """
-    cross, misfit = _fit_views(lesson, groups, rng, report)
-    _, first, counted_by = np.unique(groups[~misfit], return_index=True, return_inverse=True)
-    chosen = [pick(lesson.documents, ~misfit)[index] for index in first.tolist()]
-    cross = replace(cross, folds=cross.folds[first])
+    cross, misfit = _fit_views(lesson, rng, report)
+    chosen = pick(lesson.documents, ~misfit)
     epsilon = lesson.config.calibration.epsilon
     looked = cross.look(chosen, cross.folds, lesson.config.encoder.threads)
     if is_known:
@@ -177,21 +165,19 @@ def _learn_references(
         references = references_of(seen_raw)
         evidence = tail_evidence(seen_raw, references, epsilon)
         unseen = cross.in_sample_evidence(chosen, epsilon)
-    return _Normal(chosen, misfit, counted_by, cross, references, looked.statistics, evidence=evidence, unseen=unseen)
+    return _Normal(chosen, misfit, cross, references, looked.statistics, evidence=evidence, unseen=unseen)
 
 
-def _fit_views(
-    lesson: TrainingData, groups: IntArray, rng: np.random.Generator, report: Report
-) -> tuple[CrossFit, NDArray[np.bool_]]:
+def _fit_views(lesson: TrainingData, rng: np.random.Generator, report: Report) -> tuple[CrossFit, NDArray[np.bool_]]:
     """Views without the documents that do not belong, and which those are: (documents,)."""
     documents, config = lesson.documents, lesson.config
-    cross = CrossFit.fit(lesson, groups, rng, report)
+    cross = CrossFit.fit(lesson, rng, report)
     misfit = np.zeros(len(documents), dtype=bool)
     if config.calibration.leave_out_outliers:
         misfit = misfits(_telling(cross.raw(documents, cross.folds), config), _means(config))
     if not misfit.any():
         return cross, misfit
-    cross = CrossFit.fit(lesson.without(misfit.tolist()), groups[~misfit], rng, report)
+    cross = CrossFit.fit(lesson.without(misfit.tolist()), rng, report)
     folds = rng.integers(config.calibration.folds, size=len(documents))  # those that no view has seen go into any fold
     folds[~misfit] = cross.folds
     raw = _telling(cross.raw(documents, folds), config)
@@ -300,15 +286,6 @@ def _score_unseen(normal: _Normal, config: Config, heads: Heads | None, taught: 
         document_score = document_score.learn(new_traits, lengths, taught.counts, taught.new.folds, config.feed)
     ranked = document_score.evidence(traits, normal.lengths, members=True)
     return _Unseen(document_score, document_score.score(ranked, folds), word_scores)
-
-
-def _in_order(usable: NDArray[np.bool_], normal: _Normal, counted: FloatArray, left_out: Sequence[float]) -> FloatArray:
-    """Scores of all training documents in their order: a copy has that of the one that counts, one without words 0."""
-    of_usable = np.zeros(len(normal.misfit))
-    of_usable[~normal.misfit], of_usable[normal.misfit] = counted[normal.counted_by], left_out
-    scores = np.zeros(len(usable))
-    scores[usable] = of_usable
-    return scores
 
 
 def _telling(raw: Sequence[FloatArray], config: Config) -> list[FloatArray]:

@@ -37,18 +37,10 @@ class CrossFit:
     views: tuple[View, ...]
 
     @classmethod
-    def fit(cls, lesson: TrainingData, groups: IntArray, rng: np.random.Generator, report: Report) -> CrossFit:
-        """Draw the folds and fit all views; documents of one group share a fold, so no copy of a document is left when it is out.
-
-        Args:
-            lesson: what to fit on.
-            groups: of copies among its documents, as `copies` gives them: (documents,).
-            rng: for the draw.
-            report: told of progress.
-        """
+    def fit(cls, lesson: TrainingData, rng: np.random.Generator, report: Report) -> CrossFit:
+        """Draw the folds and fit all views."""
         count = lesson.config.calibration.folds
-        contents, group = np.unique(groups, return_inverse=True)
-        folds = rng.permutation(np.arange(len(contents)) % max(count, 1))[group]
+        folds = rng.permutation(np.arange(len(lesson.documents)) % max(count, 1))
         others = [lesson.without((folds == fold).tolist()) for fold in range(count)]
         fold_views, views = _fit_side_by_side(others, lesson, report)
         return cls(folds, tuple(fold_views), views)
