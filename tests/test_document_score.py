@@ -95,6 +95,36 @@ def test_the_length_alone_is_no_evidence(rng):
     assert 0.02 < (scores[2000:][long] > threshold).mean() < 0.1
 
 
+def test_documents_that_are_equally_long_leave_the_usual_slopes(rng):
+    score = DocumentScore.fit(rng.exponential(1, (400, 5)), [9] * 400, ["tone"])
+    assert trait_names(["tone"]) == [
+        "words: highest",
+        "tone: highest",
+        "words: three highest",
+        "tone: three highest",
+        "words: mean",
+    ]
+    assert score.slopes.tolist() == pytest.approx([0.5, 1.0, 0.5, 1.0, 0.0])
+
+
+def test_documents_of_many_lengths_decide_the_slopes(rng):
+    lengths = rng.integers(2, 200, 2000)
+    traits = 2 + np.outer(np.log(lengths), [0.2, 0.7, 0.1]) + rng.normal(0, 0.3, (2000, 3))
+    assert DocumentScore.fit(traits, lengths.tolist(), ["form"]).slopes.tolist() == pytest.approx([0.2, 0.7, 0.1], abs=0.03)
+
+
+def test_documents_longer_than_all_normal_ones_keep_the_rate(rng):
+    def draw(count, length):
+        evidence = rng.exponential(1, (count * length, 2))
+        return describe(np.sqrt((evidence**2).mean(axis=1)), evidence, [length] * count, ["tone", "critic"])
+
+    score = DocumentScore.fit(draw(1000, 9), [9] * 1000, ["tone", "critic"])
+    usual, longer = (
+        score.score(score.evidence(draw(1000, length), [length] * 1000), np.zeros(1000, dtype=int)) for length in (9, 45)
+    )
+    assert (longer > np.quantile(usual, 0.95)).mean() < 0.15
+
+
 def test_saved_and_restored(rng):
     traits, folds = rng.exponential(1, (40, 8)), rng.integers(0, 8, 40)
     lengths = rng.integers(1, 50, 40).tolist()

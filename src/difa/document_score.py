@@ -1,12 +1,13 @@
 """Evidence of all words of a document -> document score, ranked among normal documents trait by trait.
 
-Anomalies show in a document in different ways: one word stands out, a few do, or all are a little off. So the highest
-evidence, the mean of the three highest and the mean of all are traits, of the fused words and of single views. The highest of
-many words is higher than that of few, so what the length alone explains is taken off each trait: a slope on the logarithm of
-the length, fitted on normal documents. Each trait is then ranked among normal documents, so that all are on one scale. The prior
-score is the root mean square of some of them. It is never below a fixed share of the evidence of the highest word, so that one
-word can make a document, nor below one of the mean rarity of its words, so that foreign text does, nor below one of its rarest
-fault. A feed adds what it teaches about traits, as it does about words (`fuse`):
+Anomalies show in a document in different ways: one word stands out, a few do, or all are a little off. So the highest evidence,
+the mean of the three highest and the mean of all are traits, of the fused words and of single views. The highest of many words
+is higher than that of few, so what the length alone explains is taken off each trait: a slope on the logarithm of the length,
+fitted on normal documents. Where these are equally long they tell little about it, and the slope is near what theory says: the
+highest of T tail evidences is log T on average. Each trait is then ranked among normal documents, so that all are on one scale.
+The prior score is the root mean square of some of them. It is never below a fixed share of the evidence of the highest word, so
+that one word can make a document, nor below one of the mean rarity of its words, so that foreign text does, nor below one of
+its rarest fault. A feed adds what it teaches about traits, as it does about words (`fuse`):
 
     S = prior + w · √(mean of log² R_trait)
 """
@@ -38,6 +39,9 @@ _TOP = 3
 _ONE_WORD = 0.7  # share of the highest word's evidence that a document's score has at least
 _FOREIGN_TEXT = 0.5  # the same for the mean rarity of its words
 _ONE_FAULT = 3.0  # how much less than the evidence of its rarest fault it has at least: much text has small faults
+_USUAL_SLOPE = {MEAN: 0.0, HIGHEST: 1.0, THREE: 1.0}  # of a view's evidence, which is exponential
+_USUAL_SLOPE_OF_WORDS = 0.5  # of fused words, which vary less: .42 to .64 in corpora with many lengths
+_USUAL_WEIGHT = 20.0  # squared log lengths of documents that the usual slope counts for: residuals vary by 1, slopes by .05
 _NOTHING = -1e6  # of a trait that a document does not have: no length makes that unusual
 
 
@@ -62,7 +66,7 @@ class DocumentScore:
             lengths: words of each document.
             views: names of the views.
         """
-        slopes = _slopes(traits, _log_lengths(lengths))
+        slopes = _slopes(traits, _log_lengths(lengths), np.array([_usual_slope(*trait) for trait in _traits(views)]))
         return cls(tuple(views), slopes, tuple(map(TailReference.of, _at_one_word(traits, slopes, lengths).T)))
 
     def learn(
@@ -128,10 +132,17 @@ def _log_lengths(lengths: Sequence[int]) -> FloatArray:
     return np.log(np.maximum(np.asarray(lengths, dtype=np.float64), 1.0))
 
 
-def _slopes(traits: FloatArray, log_lengths: FloatArray) -> FloatArray:
-    """Slopes of lines fitted to the traits by least squares; 0 where all documents are equally long: (traits,)."""
+def _slopes(traits: FloatArray, log_lengths: FloatArray, usual: FloatArray) -> FloatArray:
+    """Slopes of lines fitted to the traits by least squares, drawn towards the usual ones: (traits,)."""
     centred = log_lengths - log_lengths.mean()
-    return np.asarray(centred @ traits / max(float(centred @ centred), 1e-12))
+    return np.asarray((centred @ traits + _USUAL_WEIGHT * usual) / (float(centred @ centred) + _USUAL_WEIGHT))
+
+
+def _usual_slope(name: str, kind: str) -> float:
+    """What a trait gains with the logarithm of the length; faults are so rare that most documents have none, long or short."""
+    if (name, kind) == _FAULT:
+        return 0.0
+    return _USUAL_SLOPE_OF_WORDS if name == WORDS and kind != MEAN else _USUAL_SLOPE[kind]
 
 
 def _at_one_word(traits: FloatArray, slopes: FloatArray, lengths: Sequence[int]) -> FloatArray:
