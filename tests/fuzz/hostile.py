@@ -197,7 +197,16 @@ def _parquet(rng: random.Random) -> bytes:
         kind = rng.choice((pa.timestamp("us"), pa.timestamp("ms", "UTC"), pa.timestamp("us", "No/Zone"), pa.duration("s")))
         columns["when"] = pa.array([rng.randrange(-(2**62), 2**62) for _ in range(count)], pa.int64()).view(kind)
     parquet.write_table(pa.table(columns), buffer)
-    return buffer.getvalue()
+    return _lie(rng, buffer.getvalue()) if rng.random() < 0.3 else buffer.getvalue()
+
+
+def _lie(rng: random.Random, content: bytes) -> bytes:
+    """A Parquet file whose footer says something else of rows, sizes, types and places than is there."""
+    changed = bytearray(content)
+    length = int.from_bytes(content[-8:-4], "little")  # of the footer, which four bytes of length and the format's name follow
+    for _ in range(rng.randint(1, 3)):
+        changed[-8 - rng.randint(1, length)] = rng.choice((0, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+    return bytes(changed)
 
 
 _FILES = {
