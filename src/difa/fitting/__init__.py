@@ -41,11 +41,7 @@ def fit(
     documents: Sequence[Document], config: Config, seed: int, encoder: Encoder, report: Report, new: NewText | None = None
 ) -> Detector:
     """Learn a detector from normal documents, and from new text where there is some."""
-    usable = np.array([bool(document.words) for document in documents], dtype=bool)
-    if usable.sum() < LEAST_DOCUMENTS:
-        raise InputError(
-            f"expected at least {LEAST_DOCUMENTS} normal documents with words, got {usable.sum()}: add more normal text"
-        )
+    usable = _find_usable(documents)
     check_teachable(config, new)
     rng = np.random.default_rng(seed)
     given = pick(documents, usable)
@@ -83,11 +79,11 @@ def fit(
         taught=taught.fusion if taught else None,
         lessons=taught.lessons if taught else None,
     )
-    of_contents, scores = np.zeros(len(encoded)), np.zeros(len(documents))  # of documents without words 0
+    of_contents, of_documents = np.zeros(len(encoded)), np.zeros(len(documents))  # 0 for documents without words
     of_contents[~normal.misfit] = unseen.document_scores
     of_contents[normal.misfit] = [item.document_score for item in detector.score_encoded(pick(encoded, normal.misfit))]
-    scores[usable] = of_contents[content]
-    return replace(detector, training_scores=scores)
+    of_documents[usable] = of_contents[content]
+    return replace(detector, training_scores=of_documents)
 
 
 def check_teachable(config: Config, new: NewText | None) -> None:
@@ -97,6 +93,16 @@ def check_teachable(config: Config, new: NewText | None) -> None:
             "expected the preset full or fast beside a feed or verdicts, got settings of the preset paper, whose gates learn "
             "from pseudo anomalies: leave out the feed, or choose another preset"
         )
+
+
+def _find_usable(documents: Sequence[Document]) -> NDArray[np.bool_]:
+    """Which documents have words; too few are refused: (documents,)."""
+    usable = np.array([bool(document.words) for document in documents], dtype=bool)
+    if usable.sum() < LEAST_DOCUMENTS:
+        raise InputError(
+            f"expected at least {LEAST_DOCUMENTS} normal documents with words, got {usable.sum()}: add more normal text"
+        )
+    return usable
 
 
 def _encode(documents: Sequence[Document], encoder: Encoder, report: Report) -> list[Encoded]:
