@@ -59,7 +59,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "update": change.update,
 }
 for name, function in _COMMANDS.items():
-    app.command(name, epilog=getattr(function, "epilog", score.EXAMPLES))(function)
+    app.command(name, epilog=vars(function)["epilog"])(function)
 report.export.command(epilog=vars(report.label_studio)["epilog"])(report.label_studio)
 app.add_typer(report.export)
 app.add_typer(bench.app)

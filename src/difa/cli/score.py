@@ -15,20 +15,13 @@ import typer
 
 from difa.cli.options import (
     Allow,
-    Cache,
     Fdr,
     Fpr,
-    IdColumn,
-    InputFormat,
     Inputs,
     ModelFolder,
-    Quiet,
-    SkipBad,
-    TextColumn,
-    Threads,
+    ReadingIds,
     allowed_words,
-    columns_of,
-    find_inputs,
+    command,
     say,
     say_empty,
     say_flagged,
@@ -43,31 +36,22 @@ if TYPE_CHECKING:
 
 ENGINES = ("local", "ray")
 
-EXAMPLES = """Examples:
 
-difa score model new.txt
-
-difa score model new.jsonl --out scores.jsonl --fpr 0.05
-
-difa score model reviews.csv --text-column body --out scored.csv
-
-difa score model 'data/*.jsonl.gz' --out scores --shard-size 100000 --resume
-
-difa score model new.jsonl --screen 0.1 --screen-model fast-model --out scores.jsonl
-
-difa score model today.csv --top 30 --out worst.csv
-
-difa score model new.txt --allow product-names.txt --allow "Gigaset E560"
-
-tail -f log.txt | difa score model - > scores.jsonl
-
-difa score model texts/ --engine ray --out scores
-"""
-
-
+@command(
+    "difa score model new.txt",
+    "difa score model new.jsonl --out scores.jsonl --fpr 0.05",
+    "difa score model reviews.csv --text-column body --out scored.csv",
+    "difa score model 'data/*.jsonl.gz' --out scores --shard-size 100000 --resume",
+    "difa score model new.jsonl --screen 0.1 --screen-model fast-model --out scores.jsonl",
+    "difa score model today.csv --top 30 --out worst.csv",
+    'difa score model new.txt --allow product-names.txt --allow "Gigaset E560"',
+    "tail -f log.txt | difa score model - > scores.jsonl",
+    "difa score model texts/ --engine ray --out scores",
+)
 def score(
     model: ModelFolder,
     inputs: Inputs,
+    given: ReadingIds,
     out: Annotated[
         str | None,
         typer.Option(help="File for the results (.jsonl, .csv, .tsv, .parquet), or a folder with --shard-size. Default: stdout."),
@@ -91,13 +75,6 @@ def score(
     fail_if_flagged: Annotated[
         bool, typer.Option("--fail-if-flagged", help="Exit with code 1 if any document is flagged.")
     ] = False,
-    text_column: TextColumn = None,
-    id_column: IdColumn = None,
-    input_format: InputFormat = None,
-    cache: Cache = None,
-    threads: Threads = None,
-    skip_bad: SkipBad = False,
-    quiet: Quiet = False,
     engine: Annotated[
         str, typer.Option(help="`local`, or `ray` for many cores and machines. With ray, --out is a folder of parts.")
     ] = "local",
@@ -113,13 +90,11 @@ def score(
     from difa.cli.progress import stream
     from difa.engines.job import Job
     from difa.errors import ConfigError
-    from difa.estimator import DiFA
 
     words = _words_apart(allow, out, model)
     if (screen is None) != (screen_model is None):
         raise ConfigError("expected both of --screen and --screen-model, or neither, got one")
-    by_ray = _uses_ray(engine, out, {"workers": workers, "address": address}, {"input-format": input_format})
-    columns = columns_of(text_column, id_column, input_format)
+    by_ray = _uses_ray(engine, out, {"workers": workers, "address": address}, {"input-format": given.input_format})
     job = Job(
         model,
         inputs,
@@ -129,25 +104,24 @@ def score(
         allow=words,
         resume=resume,
         force=force,
-        skip_bad=skip_bad,
-        columns=columns,
+        skip_bad=given.skip_bad,
+        columns=given.columns,
         format=format,
         top=top,
         screen=screen_model,
         screen_rate=Job.screen_rate if screen is None else screen,
     )
-    sources = find_inputs(inputs, columns, quiet, skip_bad)
-    fitted = DiFA.load(model, cache=cache, threads=threads)
+    sources, fitted = given.sources(inputs), given.load(model)
     if by_ray:
         from difa.engines.ray.score import score_files
 
-        options: dict[str, Any] = {"workers": workers, "threads": threads, "address": address, "cache": cache}
-        with stream(quiet) as watch:
+        options: dict[str, Any] = {"workers": workers, "threads": given.threads, "address": address, "cache": given.cache}
+        with stream(given.quiet) as watch:
             counts: Counts = score_files(job, str(out), model=fitted, sources=sources, watch=watch, **options)
     else:
         job = replace(job, out=Path(out) if out else None)
-        counts = _score_here(fitted, job, sources, quiet)
-    _tell(fitted, job, counts, out, quiet)
+        counts = _score_here(fitted, job, sources, given.quiet)
+    _tell(fitted, job, counts, out, given.quiet)
     if counts.flagged and fail_if_flagged:
         raise typer.Exit(1)
 
