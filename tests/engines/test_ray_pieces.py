@@ -17,10 +17,9 @@ from difa.engines.ray import folder
 from difa.engines.ray.folder import SUCCESS, OutputFolder, part_name, part_writer, write_notice
 from difa.errors import EngineError, InputError
 from difa.formats import read_documents
-from difa.formats.folders import below
 from difa.formats.packed import packed
 from difa.formats.shape import Shape
-from difa.formats.sources import find_sources
+from difa.formats.sources import below, find_sources
 from difa.formats.tables import Columns
 
 TEXT = "\ufeffWhere is it?\n\nA café\r\n   \nthe last but one, which is rather longer than the others\n\n\nno newline at the end"

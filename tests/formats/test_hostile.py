@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from difa.document import Result, WordScore
 from difa.errors import InputError
-from difa.formats import bounds, folders, read_documents
+from difa.formats import bounds, read_documents, sources
 from difa.formats.bounds import bounded_lines
 from difa.formats.delimited import cut_rows, read_cells
 from difa.formats.labelstudio import task_of
@@ -105,7 +105,7 @@ def test_a_closed_folder_is_named_and_counted(tmp_path, monkeypatch):
             raise PermissionError(13, "Permission denied")
         return scandir(place)
 
-    monkeypatch.setattr(folders.os, "scandir", closed)
+    monkeypatch.setattr(sources.os, "scandir", closed)
     with pytest.raises(InputError, match=r"closed: cannot be read: Permission denied \(skip_bad goes on without it\)"):
         list(read_documents([str(tmp_path)]))
     bad = []

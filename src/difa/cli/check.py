@@ -142,8 +142,8 @@ def _of_paragraph(model: DiFA, place: _Place, words: Sequence[WordScore], allow:
 
 def _find_files(names: Sequence[str]) -> list[Path]:
     """The files, each once, with those in folders that hold prose by their endings and are not hidden."""
-    from difa.formats.folders import files_below
     from difa.formats.prose import SUFFIXES
+    from difa.formats.sources import files_below
 
     paths: dict[Path, None] = {}
     for path in map(Path, names):

@@ -1,4 +1,4 @@
-"""How large a line, a row and a document may be, so that no input can take all memory.
+"""The bytes of a file -> lines: their encoding and ends, and how large a line, a row and a document may be.
 
 Lines are cut off while they are read, whatever a packed file expands to: what comes out has at most one byte more than the
 bound, by which a parser knows that there was more.
@@ -6,6 +6,7 @@ bound, by which a parser knows that there was more.
 
 from __future__ import annotations
 
+import codecs
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from typing import Any, Protocol
 
 from difa.document import Document
 from difa.errors import InputError
-from difa.formats.encoding import has_returns
 
 MOST_BYTES = 64 << 20
 """Bytes of a line, or characters of a table's row: a result of the longest document fits into it."""
@@ -23,6 +23,12 @@ MOST_WORDS = 200_000
 MOST_VALUES = 4_000_000
 """Commas and brackets of JSON that is parsed as a whole: each may become an object of a hundred bytes and more."""
 _BLOCK = 1 << 20
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF32_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+_LEAST = 4  # bytes that tell something
+_SHARE = 0.8  # of every other byte that is zero in UTF-16
+_SHARE_32 = 0.6  # of all bytes that are zero in UTF-32
+_HEAD = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +137,27 @@ def check_document(document: Document) -> Document:
     if len(document.words) > MOST_WORDS:
         raise InputError(f"expected at most {MOST_WORDS:,} words in a document, got {len(document.words):,}: split it")
     return document
+
+
+def encoding_of(head: bytes) -> str:
+    """The encoding of a table by its first bytes."""
+    return "utf-16" if head.startswith(UTF16_MARKS) else "utf-8-sig"
+
+
+def wide_encoding(content: bytes) -> str | None:
+    """`UTF-16` or `UTF-32`, if bytes begin with its mark or have the zeros that Latin letters have in it."""
+    if content.startswith(_UTF32_MARKS):
+        return "UTF-32"
+    if content.startswith(UTF16_MARKS):
+        return "UTF-16"
+    if b"\x00" not in content or len(content) < _LEAST:
+        return None
+    if content.count(0) >= _SHARE_32 * len(content):
+        return "UTF-32"
+    zeros = [content[::2].count(0), content[1::2].count(0)]
+    return "UTF-16" if min(zeros) == 0 and max(zeros) >= _SHARE * (len(content) // 2) else None
+
+
+def has_returns(head: bytes) -> bool:
+    """Whether carriage returns alone end the lines of a file that begins so."""
+    return b"\r" in head[: _HEAD - 1] and b"\n" not in head[:_HEAD]

@@ -16,8 +16,7 @@ from itertools import accumulate
 from typing import Any
 
 from difa.errors import InputError
-from difa.formats.bounds import MOST_BYTES, WHOLE, Reads, Span, skip_line
-from difa.formats.encoding import UTF16_MARKS, encoding_of, wide_encoding
+from difa.formats.bounds import MOST_BYTES, UTF16_MARKS, WHOLE, Reads, Span, encoding_of, skip_line, wide_encoding
 from difa.formats.tables import WORDS, Columns, Table, are_words, choose_columns
 
 _SEPARATORS = ",;\t|"

@@ -9,8 +9,7 @@ from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
-from difa.formats.bounds import check_document, check_line, check_text
-from difa.formats.encoding import wide_encoding
+from difa.formats.bounds import check_document, check_line, check_text, wide_encoding
 from difa.storage.model_folder import unique_keys
 from difa.words import from_text, from_tokens, mark_words
 

@@ -15,8 +15,7 @@ from contextlib import ExitStack
 from functools import lru_cache
 
 from difa.errors import InputError
-from difa.formats.bounds import MOST_BYTES
-from difa.formats.encoding import has_returns
+from difa.formats.bounds import MOST_BYTES, has_returns
 from difa.storage.atomic import scratch_file
 
 FORMATS = ("text", "jsonl", "json", "csv", "tsv", "parquet")

@@ -24,8 +24,8 @@ from difa.engines.output import Layout, alone
 from difa.engines.sinks import Best, cut_shards
 from difa.errors import InputError
 from difa.formats.columns import pack_columns, unpack_columns
-from difa.formats.folders import below, is_address, locate
 from difa.formats.shape import Shape
+from difa.formats.sources import below, is_address, locate
 from difa.formats.table_output import Publisher
 from difa.storage.atomic import fresh_file, hidden_name, scratch_folder, take_place, unfinished
 
