@@ -28,9 +28,10 @@ def faults_of(text, language="en"):
         ("It is the authorâ€™s book.", ("broken encoding", "authorâ € ™s", "author’s")),
         ("We met in a cafÃ© in town.", ("broken encoding", "cafÃ ©", "café")),
         ("He said � and left.", ("broken encoding", "�", None)),
-        ("One line <br> another line.", ("markup", "< br >", None)),
-        ("Salt &amp; pepper are here.", ("markup", "& amp ;", "&")),
-        ("This is **very** important.", ("markup", "** very **", None)),
+        ("One line <br> another line.", ("HTML", "< br >", None)),
+        ("Salt &amp; pepper are here.", ("HTML", "& amp ;", "&")),
+        ("This is **very** important.", ("Markdown", "** very **", None)),
+        ("It is __very important__ to us.", ("Markdown", "__ very important __", None)),
         ("Dear {{first_name}}, welcome.", ("placeholder", "{{ first_name }}", None)),
         ("You have %s new messages.", ("placeholder", "% s", None)),
         ("Sent to ${EMAIL} today.", ("placeholder", "$ { EMAIL }", None)),
@@ -40,12 +41,19 @@ def faults_of(text, language="en"):
         ("This package provides the", ("cut off", "the", None)),
         ("This package provides tools", ("no end", "tools", None)),
         ("It is in in the garden.", ("doubled word", "in in", None)),
-        ("We sell gardenfurniture here.", ("glued words", "gardenfurniture", "garden furniture")),
+        ("I can't can't find it.", ("doubled word", "can't can't", None)),
+        ("We sell gardenfurniture here.", ("unusual compound", "gardenfurniture", "garden furniture")),
+        ("It takesthe name of the file.", ("glued words", "takesthe", "takes the")),
+        ("We have recieved the temporaray password.", ("misspelling", "temporaray", "temporary")),
         ("He was slipp ed in the rain.", ("torn word", "slipp ed", "slipped")),
         ("PLEASE ANSWER ME NOW or never.", ("capitals", "PLEASE ANSWER ME NOW", None)),
         ("The par\u00adcel is here.", ("hidden character", "\u00ad", None)),
         ("Log in to p\u0430ypal now.", ("look-alike letters", "p\u0430ypal", None)),
         ("Das ist nicht mein Haus, das ist deins.", ("another language", "Das ist nicht mein Haus , das ist deins", None)),
+        (
+            "It reads a list of names. Die Ergebnisse werden anschließend in einer Datei gespeichert. Then it stops.",
+            ("another language", "Ergebnisse werden anschließend in einer Datei gespeichert", None),
+        ),
         (f"See {'x' * 60} there.", ("long run", "x" * 60, None)),
     ],
 )
@@ -62,6 +70,8 @@ def test_a_fault_is_found_and_named(text, fault):
         "See https://example.org/a/very/long/path/to/some/page/that/goes/on for more.",
         "NASA and ESA met in Paris (France) [today].",
         "If a < b and b > c, stop. R&D; that is all.",
+        "A semilattice is hashable, and so are its __init__ and its ctypes.",
+        "It supports [ASGI] and preorders; eigenvectors are given, too.",
     ],
 )
 def test_ordinary_text_has_no_faults(text):
@@ -83,10 +93,25 @@ def test_a_fault_counts_as_far_as_it_is_rare():
     assert raw.tolist() == pytest.approx([0, *[np.log(92 / 1.5)] * 3, 0, 0])
     assert common.raw([read("Another <br> text.")])[0].max() < 0.1, "a corpus of HTML has no HTML fault"
     assert common.name_faults(["<", "br", ">"]) == {}
-    assert rare.name_faults(["A", "<", "br", ">"]) == dict.fromkeys([1, 2, 3], "markup")
+    assert rare.name_faults(["A", "<", "br", ">"]) == dict.fromkeys([1, 2, 3], "HTML")
     reasons = rare.explain(read("The authorâ€™s <br>"))
     assert reasons[1][0].plain == "has a broken encoding: probably 'author’s'"
     assert reasons[0][0].weight == 0.0
+
+
+def test_misspellings_are_those_of_the_corpus_language():
+    assert ("misspelling", "bschädigt", "beschädigt") in faults_of("Das Paket ist bschädigt worden.", "de")
+
+
+def test_a_string_of_several_normal_documents_is_a_term():
+    texts = ["The docstring is short.", "A docstring is here.", "The typemap is new.", *["It is plain."] * 47]
+    view = FaultsView.fit([read(text) for text in texts], "en")
+    assert view.terms == {"docstring"}
+    assert view.name_faults(["My", "docstring", "and", "typemap", "."]) == {3: "unusual compound"}
+    assert dict(zip(KINDS, view.counts, strict=False))["unusual compound"] == 1, "the document of a term has no fault"
+    assert FaultsView.fit([read(text) for text in texts], "en", min_documents=3).terms == frozenset()
+    later = view.extended([read("One typemap here."), read("Another typemap there.")])
+    assert later.terms == {"docstring", "typemap"}
 
 
 @pytest.mark.parametrize("preset", ["fast", "full"])

@@ -10,6 +10,7 @@ import string
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 from difa.knowledge.wordlist import word_list
 
@@ -46,6 +47,45 @@ def known_slips(word: str, language: str | None) -> tuple[str, ...]:
 def is_comparable(word: str) -> bool:
     """Whether a word is compared letter by letter."""
     return 3 <= len(word) <= _LONGEST and word.replace("'", "").isalpha()
+
+
+_COMMON = 1e-5  # share of running text from which a word is what an unknown one was probably meant to be
+
+
+@lru_cache(maxsize=1 << 15)
+def likely_slip(word: str, language: str | None) -> str | None:
+    """The common word that an unknown one, in plain form, probably was meant to be; None for its mere inflections."""
+    known = word_list(language)
+    slips_of = {slip: known.exact(slip) for slip in known_slips(word, language)}
+    if not slips_of or is_inflected(word, slips_of):
+        return None
+    best = max(sorted(slips_of), key=lambda slip: slips_of[slip] * slip_chance(word, slip))
+    return best if slips_of[best] >= _COMMON and slip_chance(word, best) > _UNLIKELY else None
+
+
+def is_inflected(word: str, others: Iterable[str]) -> bool:
+    """Whether a word is one of some others with another ending: new forms of words are no slips."""
+    return any(other[:-1] == word or word[:-1] == other or (other[:-1] == word[:-1] and len(word) > 3) for other in others)
+
+
+_UNLIKELY = 0.05  # chance of a slip that hardly anybody makes: a letter before a word is a new word (ctypes)
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_NEAR = frozenset(pair for row in _ROWS for a, b in pairwise(row) for pair in (a + b, b + a))
+_VOWELS = frozenset("aeiouyäöüáéíóúàèìòùâêîôû")
+
+
+def slip_chance(word: str, meant: str) -> float:
+    """How likely a slip is among slips: fingers exchange, double, leave out and add letters, and seldom miss the first."""
+    at = next((at for at, (a, b) in enumerate(zip(word, meant, strict=False)) if a != b), min(len(word), len(meant)))
+    chance = 0.1 if at == 0 else 1.0
+    if len(word) == len(meant):
+        if word[at + 1 : at + 2] == meant[at : at + 1] and word[at] == meant[at + 1 : at + 2]:
+            return chance
+        likely = word[at] + meant[at] in _NEAR or {word[at], meant[at]} <= _VOWELS
+        return chance * (0.5 if likely else 0.15)
+    longer = max(word, meant, key=len)
+    is_double = longer[at : at + 1] in (longer[at - 1 : at], longer[at + 1 : at + 2])
+    return chance * (1.0 if is_double else 0.5 if len(word) < len(meant) else 0.3)
 
 
 class SlipIndex:

@@ -169,7 +169,7 @@ def check_language(language: object) -> str | None:
 
 
 _NEIGHBOURS = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "fi", "tr", "ru", "ar", "zh", "ja", "ko")
-_EVERYDAY = 400  # commonest words of a language
+_EVERYDAY = 3000  # commonest words of a language
 
 
 def everyday_languages(folded: str) -> tuple[str, ...]:

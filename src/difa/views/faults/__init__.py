@@ -1,14 +1,16 @@
 """Faults view: does the word belong to a fault that has a name, such as a broken encoding or an unfilled placeholder?
 
 Rules find the faults (`kinds`). How much one counts is learned: −log of the share of normal documents that have a fault of its
-kind. A corpus of HTML pages has no HTML fault, and where half of the texts end without a full stop, one more is no news.
+kind. A corpus of HTML pages has no HTML fault, and where half of the texts end without a full stop, one more is no news. A string
+that looks like a misspelling or like two words, but stands in several normal documents, is a term of theirs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 
@@ -16,10 +18,13 @@ import numpy as np
 
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.knowledge.word_cache import WordCache
+from difa.knowledge.wordlist import plain
 from difa.views import AddedDocuments, SavedView, TrainingData, ViewKind, Wording
-from difa.views.faults.kinds import GATES, KINDS, Found, Text
+from difa.views.faults.kinds import GATES, KINDS, OF_STRINGS, Found, Text
+from difa.views.stored_words import pack, unpack
 
 _RAREST = math.log(1000)  # a kind that one document in a thousand has counts like one that none has
+_LEAST = 2  # documents that make a string a term
 _NO_FAULT = ReasonKind("no fault", "no fault that has a name")
 _RANKS = {"no end": 60}  # in a sentence: what else is odd about the last word comes first
 _REASONS = {
@@ -34,21 +39,33 @@ class FaultsView:
 
     language: str | None
     counts: IntArray
+    terms: frozenset[str] = frozenset()
+    """Strings of several normal documents that are no faults."""
+    least: int = _LEAST
+    """Documents that make a string a term."""
 
     name = "faults"
 
     @classmethod
-    def fit(cls, documents: Sequence[Encoded], language: str | None) -> FaultsView:
-        """Count the documents that have faults."""
-        return cls(language, np.zeros(len(KINDS) + 1, dtype=np.int64)).extended(documents)
+    def fit(cls, documents: Sequence[Encoded], language: str | None, min_documents: int = 1) -> FaultsView:
+        """Count the documents that have faults; strings that fewer than `min_documents` have are not kept."""
+        none = np.zeros(len(KINDS) + 1, dtype=np.int64)
+        return cls(language, none, least=max(min_documents, _LEAST)).extended(documents)
 
     def extended(self, documents: Sequence[Encoded]) -> FaultsView:
         """The same with further documents."""
+        found = list(self._find([document.words for document in documents]))
+        strings = [
+            {_string(document.words, fault) for kind in _OF_STRINGS for fault in of_document.get(kind, ())}
+            for document, of_document in zip(documents, found, strict=True)
+        ]
+        having = Counter(chain.from_iterable(strings))
+        terms = self.terms | {string for string, count in having.items() if count >= self.least}
         counts = self.counts.copy()
         counts[-1] += len(documents)
-        for found in self._find([document.words for document in documents]):
-            counts[list(found)] += 1
-        return FaultsView(self.language, counts)
+        for document, of_document in zip(documents, found, strict=True):
+            counts[list(_without(of_document, document.words, terms))] += 1
+        return replace(self, counts=counts, terms=terms)
 
     def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """The rarity of the rarest fault that a word belongs to, 0 without one."""
@@ -83,7 +100,7 @@ class FaultsView:
         return named
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
-        return {"counts": self.counts}
+        return {"counts": self.counts, "least": np.array([self.least]), **pack(sorted(self.terms))}
 
     def graph(self) -> bytes | None:
         return None
@@ -107,12 +124,26 @@ class FaultsView:
         for words, kinds in zip(documents, fulfilled, strict=True):
             text = Text(words, self.language)
             found = {kind: list(_RULES[kind](text)) for kind in np.flatnonzero(kinds).tolist()}
-            yield {kind: faults for kind, faults in found.items() if faults}
+            yield _without(found, words, self.terms)
+
+
+def _without(found: Mapping[int, list[Found]], words: Sequence[str], terms: Collection[str]) -> dict[int, list[Found]]:
+    """Faults without strings that are terms; only kinds that there are."""
+    kept = {
+        kind: [fault for fault in faults if kind not in _OF_STRINGS or _string(words, fault) not in terms]
+        for kind, faults in found.items()
+    }
+    return {kind: faults for kind, faults in kept.items() if faults}
+
+
+def _string(words: Sequence[str], fault: Found) -> str:
+    return plain(words[fault.first])
 
 
 _NAMED = 0.05
 """Share of normal documents up to which a kind is named as a fault."""
 _RULES = [rule for rule, _ in KINDS.values()]
+_OF_STRINGS = frozenset(at for at, kind in enumerate(KINDS) if kind in OF_STRINGS)
 _NEEDED = np.array([GATES[kind][1] if kind in GATES else 0 for kind in KINDS])
 
 
@@ -127,7 +158,8 @@ def _restore(saved: SavedView) -> FaultsView:
     counts = saved.tensors["counts"]
     if counts.shape != (len(KINDS) + 1,) or (counts < 0).any() or (counts[:-1] > counts[-1]).any():
         raise ValueError(f"expected counts of {len(KINDS)} kinds of faults and of all documents")
-    return FaultsView(saved.language, counts.astype(np.int64))
+    terms = frozenset(unpack(saved.tensors["bytes"], saved.tensors["lengths"]))
+    return FaultsView(saved.language, counts.astype(np.int64), terms, max(int(saved.tensors["least"].item()), _LEAST))
 
 
 def _extend(view: FaultsView, added: AddedDocuments) -> FaultsView:
@@ -135,7 +167,7 @@ def _extend(view: FaultsView, added: AddedDocuments) -> FaultsView:
 
 
 def _fit(data: TrainingData) -> FaultsView:
-    return FaultsView.fit(data.documents, data.language)
+    return FaultsView.fit(data.documents, data.language, data.config.privacy.least_documents)
 
 
 VIEW = ViewKind(
@@ -143,5 +175,5 @@ VIEW = ViewKind(
     _restore,
     _extend,
     knowledge=("words",),
-    wording=Wording("faults such as broken encodings, markup or placeholders", "belongs to a fault", "it has a fault", 1),
+    wording=Wording("faults such as broken encodings, HTML or placeholders", "belongs to a fault", "it has a fault", 1),
 )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import eq
 
-from difa.knowledge.spelling import is_comparable, run_together
+from difa.knowledge.spelling import is_comparable, likely_slip, run_together
 from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
 
 
@@ -105,13 +105,13 @@ _TAGS = """
 """
 _TAG = re.compile(rf"< ?/? ?(?:{'|'.join(_TAGS.split())})(?: [^<>]{{0,200}}=[^<>]{{0,200}})? ?/? ?>", re.IGNORECASE)
 _ENTITY = re.compile(r"& ?(#(?: ?\d){2,6}|# ?x ?[0-9a-f]{2,6}|[a-z]{2,8}) ?;", re.IGNORECASE)
-_MARKDOWN = re.compile(
-    r"\*\* ?\w[^*]{0,80}? ?\*\*|(?<!\w)__ ?\w[^_]{0,80}? ?__(?!\w)|\[ ?[^\[\]]{1,80} ?\] ?\( ?https?://|```|^#{1,6} "
+_MARKDOWN = re.compile(  # __init__ is a name, __two words__ are not
+    r"\*\* ?\w[^*]{0,80}? ?\*\*|(?<!\w)__ ?\w+ \w[^_]{0,80}? ?__(?!\w)|\[ ?[^\[\]]{1,80} ?\] ?\( ?https?://|```|^#{1,6} "
 )
 
 
-def _markup(text: Text) -> Iterator[Found]:
-    """Tags and entities of HTML, and signs of Markdown."""
+def _html(text: Text) -> Iterator[Found]:
+    """Tags and entities of HTML."""
     if "<" in text.joined:
         yield from (found for _, found in text.matches(_TAG))
     if "&" in text.joined:
@@ -119,6 +119,10 @@ def _markup(text: Text) -> Iterator[Found]:
             entity = f"&{match[1].replace(' ', '')};"
             if (meant := html.unescape(entity)) != entity:
                 yield Found(found.first, found.end, meant if meant.strip() else None)
+
+
+def _markdown(text: Text) -> Iterator[Found]:
+    """Signs of Markdown."""
     if any(sign in text.joined for sign in ("**", "__", "](", "] (", "```", "#")):
         yield from (found for _, found in text.matches(_MARKDOWN))
 
@@ -126,7 +130,7 @@ def _markup(text: Text) -> Iterator[Found]:
 _PLACEHOLDER = re.compile(
     r"\{\{ ?[^{}]{0,60}? ?\}\}|\$ ?\{ ?[\w. ]{1,40}\}|\{ ?[A-Za-z_]\w{0,30} ?\}|\{ ?\d? ?\}|%% ?\w{1,30} ?%%"
     r"|(?<![\w%])% ?(?:\( ?\w{1,30} ?\) ?)?[sdifr](?!\w)"
-    r"|\[ ?(?:[A-Z]{2}[A-Z _-]{0,40}|(?i:insert|your|name|date|company|enter)[\w _'-]{0,40}) ?\]"
+    r"|\[ ?(?:[A-Z]{2,20}(?:[ _-]{1,3}[A-Z]{2,20}){1,4}|(?i:insert|your|name|date|company|enter)[\w _'-]{0,40}) ?\]"
     r"|< ?(?:INSERT|YOUR|ENTER|NAME)[\w _-]{0,40} ?>"
     r"|(?<!\w)(?:TODO|FIXME|TBD|XXX|CHANGEME|PLACEHOLDER)(?!\w)"
 )
@@ -183,6 +187,7 @@ def _cut_off(text: Text) -> Iterator[Found]:
 _REPEATED_LIST = """
     that had is was her you very really no so blah ha bye die der das sie nous vous
 """
+_JOINT = re.compile("['’-]")
 _MAY_STAND_TWICE = frozenset(_REPEATED_LIST.split())
 
 
@@ -191,36 +196,83 @@ def _doubled_word(text: Text) -> Iterator[Found]:
     folded = list(map(str.lower, text.words))
     for at in [at for at, is_same in enumerate(map(eq, folded, folded[1:]), 1) if is_same]:
         word = folded[at]
-        if not word.isalpha() or len(word) == 1 or word in _MAY_STAND_TWICE:
+        if not _JOINT.sub("", word).isalpha() or len(word) == 1 or word in _MAY_STAND_TWICE:
             continue
         if word not in folded[max(0, at - 3) : at - 1]:  # three times and more are a refrain
             yield Found(at - 1, at + 1)
 
 
 _COMMON = 2e-6  # share of running text of each part of words that were run together, and of one that was torn apart
+_EVERYDAY = 1e-3  # and of the commonest words of all
 _RARE = 3e-9  # share up to which a word is unknown
 _TORN = 1e-7  # share that one part of a torn word has at most
 
 
+_PREFIXES_LIST = """
+    ab ad aero agro air all ambi an ante anti arch astro audio auto back bi bio by circum co contra counter crypto cyber de
+    deca demi di dis down eco electro em en epi ex extra fore geo hemi hetero homo hydro hyper il im in infra inter intra
+    intro ir iso kilo macro mal mega meso meta micro mid mini mis mono multi nano neo neuro non off omni on out over para per
+    peri photo poly post pre pro proto pseudo psycho quasi radio re retro self semi socio step sub super supra sur syn techno
+    tele thermo tri turbo ultra un under uni up vice video
+    auf aus be bei durch ein ent er fort ge gegen hinter mit nach neben nicht ober um unter ur ver vor weg wider zer zu zurück
+"""
+_SUFFIXES_LIST = """
+    ability able age al an ance ant arch ary ate craft dom ed ee en ence ent er ers ery es ess est et ette eer fold ful fully
+    gram graph graphy hood ible ic ics ie in ing ings ion ish ism ist istic ite ity ive ize less lessly let like ling log logy
+    ly man manship mate men ment meter ness off on or ory ous out over person phobia phone proof scape ship side some ster
+    th tion tor up ure ward wards ware way ways wise woman women worthy y
+    bar chen heit keit lein lich los sam schaft ung voll weise
+"""
+_PREFIXES, _SUFFIXES = frozenset(_PREFIXES_LIST.split()), frozenset(_SUFFIXES_LIST.split())
+
+
 def _glued_words(text: Text) -> Iterator[Found]:
-    """An unknown word that is two common ones, written without the space between them."""
+    """An unknown word that is two common ones, one of them among the commonest of all, without the space between them."""
+    return _two_in_one(text, is_everyday=True)
+
+
+def _compound(text: Text) -> Iterator[Found]:
+    """An unknown word that is two common ones, neither of which is among the commonest: perhaps a term."""
+    return _two_in_one(text, is_everyday=False)
+
+
+def _two_in_one(text: Text, *, is_everyday: bool) -> Iterator[Found]:
     for at, word in enumerate(text.words) if text.known else ():
-        if pair := _glued_parts(word, text.language):
-            yield Found(at, at + 1, pair)
+        if (pair := _glued_parts(word, text.language, is_everyday=is_everyday)) is not None:
+            yield Found(at, at + 1, " ".join(pair))
 
 
-def _glued_parts(word: str, language: str | None) -> str | None:
-    return _glued(plain(word), language) if len(word) >= 7 and word[1:].islower() and word.isalpha() else None
+def _glued_parts(word: str, language: str | None, *, is_everyday: bool) -> tuple[str, str] | None:
+    pair = _glued(plain(word), language) if len(word) >= 6 and word[1:].islower() and word.isalpha() else None
+    is_pair = pair is not None and (max(map(word_list(language).exact, pair)) >= _EVERYDAY) == is_everyday
+    return pair if is_pair else None
 
 
 @lru_cache(maxsize=1 << 14)
-def _glued(folded: str, language: str | None) -> str | None:
+def _glued(folded: str, language: str | None) -> tuple[str, str] | None:
     known = word_list(language)
     pair = None if known.exact(folded) > _RARE else run_together(folded, known.exact)
     if pair is None or (shortest := min(map(len, pair))) < 2:
         return None
+    if pair[0] in _PREFIXES or pair[1] in _SUFFIXES:  # "semilattice" and "hashable" are words, if new ones
+        return None
     # The shorter a part, the more common it must be: nearly every unknown word has some short word at its end.
-    return " ".join(pair) if min(map(known.exact, pair)) >= _COMMON * 10.0 ** max(0, 4 - shortest) else None
+    return pair if min(map(known.exact, pair)) >= _COMMON * 10.0 ** max(0, 4 - shortest) else None
+
+
+def _misspelling(text: Text) -> Iterator[Found]:
+    """A word that no list has, one slip away from a common one; a capital within the text may begin a name."""
+    for at, word in enumerate(text.words) if text.known else ():
+        if (meant := _slip_of(word, text.language)) and (at == 0 or word.islower()):
+            yield Found(at, at + 1, meant)
+
+
+def _slip_of(word: str, language: str | None) -> str | None:
+    if len(word) < 5 or not word.isalpha() or not word[1:].islower():
+        return None
+    folded = plain(word)
+    is_known = word_list(language).exact(folded) > 0 or _glued(folded, language)
+    return None if is_known else likely_slip(folded, language)
 
 
 def _torn_word(text: Text) -> Iterator[Found]:
@@ -281,12 +333,13 @@ def _script(character: str) -> str:
 
 
 _PASSAGE = 8  # words in a row that decide whether a passage is in another language, and of a shorter text at least five
-_FOREIGN_SHARE = 0.5  # of them must be everyday words of one other language
-_SEEN_HERE = 1e-5  # and rarer than this in the corpus' own language
+_FOREIGN_SHARE = 0.5  # of them must be strange, and as many of the strange ones common words of one other language
+_SEEN_HERE = 1e-5  # words rarer than this in the corpus' own language are strange
+_LEAST_FOREIGN = 3  # common words of one other language that make a passage
 
 
 def _other_language(text: Text) -> Iterator[Found]:
-    """Words in a row of which many are everyday words of one other language, and rare in the corpus' own."""
+    """Words in a row of which many are common words of one other language, and rare in the corpus' own."""
     if not text.known:
         return
     places = [at for at, word in enumerate(text.words) if word.isalpha()]
@@ -296,21 +349,22 @@ def _other_language(text: Text) -> Iterator[Found]:
     for first in range(len(places) - size + 1) if size >= 5 else ():
         window = range(first, first + size)
         strange = [at for at in window if rare[at]]
-        if len(strange) >= _FOREIGN_SHARE * size and _share_a_language([text.words[places[at]] for at in strange], size):
+        if len(strange) >= _FOREIGN_SHARE * size and _share_a_language([text.words[places[at]] for at in strange]):
             foreign[first : first + size] = [at in strange or foreign[at] or not rare[at] for at in window]
     run: list[int] = []
     for at, is_foreign in enumerate([*foreign, False]):
         if is_foreign:
-            run.append(places[at])
+            run.append(at)
         elif run:
-            yield Found(run[0], run[-1] + 1)
+            strange = [places[place] for place in run if rare[place]]  # its edges are words that are strange here
+            yield Found(strange[0], strange[-1] + 1)
             run = []
 
 
-def _share_a_language(words: Sequence[str], size: int) -> bool:
-    """Whether one language has most of these among its everyday words."""
+def _share_a_language(words: Sequence[str]) -> bool:
+    """Whether one language has most of these among its common words."""
     votes = Counter(language for word in words for language in everyday_languages(plain(word)))
-    return bool(votes) and max(votes.values()) >= _FOREIGN_SHARE * size
+    return max(votes.values(), default=0) >= max(_LEAST_FOREIGN, _FOREIGN_SHARE * len(words))
 
 
 _LONG_RUN = 40
@@ -329,13 +383,16 @@ def _long_run(text: Text) -> Iterator[Found]:
 
 KINDS: Mapping[str, tuple[Callable[[Text], Iterator[Found]], str]] = {
     "broken encoding": (_broken_encoding, "has a broken encoding"),
-    "markup": (_markup, "is markup"),
+    "HTML": (_html, "is HTML"),
+    "Markdown": (_markdown, "is Markdown"),
     "placeholder": (_placeholder, "is a placeholder"),
     "filler text": (_filler, "is filler text"),
     "cut off": (_cut_off, "is where the text breaks off"),
     "no end": (_no_end, "is where the text ends without a mark"),
     "doubled word": (_doubled_word, "stands twice"),
+    "misspelling": (_misspelling, "looks misspelt"),
     "glued words": (_glued_words, "is two words written as one"),
+    "unusual compound": (_compound, "may be two words written as one"),
     "torn word": (_torn_word, "is a word torn apart"),
     "capitals": (_capitals, "is part of a passage in capitals"),
     "hidden character": (_hidden_character, "has a hidden character"),
@@ -347,19 +404,24 @@ KINDS: Mapping[str, tuple[Callable[[Text], Iterator[Found]], str]] = {
 
 GATES: Mapping[str, tuple[Callable[[str, str | None], bool], int]] = {
     "broken encoding": (lambda word, _: not word.isascii(), 1),
-    "markup": (lambda word, _: not frozenset("<&*_]`#").isdisjoint(word), 1),
+    "HTML": (lambda word, _: "<" in word or "&" in word, 1),
+    "Markdown": (lambda word, _: not frozenset("*_]`#").isdisjoint(word), 1),
     "placeholder": (lambda word, _: not frozenset("{%[<").isdisjoint(word) or bool(_SHOUTED.search(word)), 1),
     "filler text": (lambda word, _: word.lower() in _LOREM, 3),
-    "glued words": (lambda word, language: bool(language and _glued_parts(word, language)), 1),
+    "misspelling": (lambda word, language: bool(language and _slip_of(word, language)), 1),
+    "glued words": (lambda word, language: bool(language and _glued_parts(word, language, is_everyday=True)), 1),
+    "unusual compound": (lambda word, language: bool(language and _glued_parts(word, language, is_everyday=False)), 1),
     "torn word": (lambda word, language: plain(word).isalpha() and word_list(language).exact(plain(word)) <= _TORN, 1),
     "capitals": (lambda word, _: _is_shouted(word), _SHOUTED_WORDS),
     "hidden character": (lambda word, _: not (word.isascii() and word.isprintable()), 1),
     "look-alike letters": (lambda word, _: not word.isascii(), 1),
-    "another language": (lambda word, language: _may_be_foreign(word, word_list(language)), 3),
+    "another language": (lambda word, language: _may_be_foreign(word, word_list(language)), _LEAST_FOREIGN),
     "long run": (lambda word, _: len(word) >= _LONG_RUN, 1),
 }
 """By kind, what a word must be like, in a corpus of a language, and how many such words a document must have for the rule to find
 anything: rules are asked only then. Words are looked at once. A kind that is not here is asked about every document."""
+OF_STRINGS = ("misspelling", "glued words", "unusual compound")
+"""Kinds that are judged by the word alone: what several normal documents have is a term of theirs, and no fault."""
 
 
 def _may_be_foreign(word: str, known: WordList) -> bool:
