@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -35,21 +35,12 @@ Scores = Annotated[list[str], typer.Argument(help="What `difa score` wrote: .jso
 ModelFolder = Annotated[Path, typer.Argument(help="A model folder, as `difa fit --out` writes it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bars and no summary on stderr.")]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip lines that cannot be read, and list them on stderr.")]
 Fpr = Annotated[
     float | None, typer.Option(help="Flag at most this share of normal documents (and words). Default: the model's own rate.")
 ]
 Fdr = Annotated[
     float | None,
     typer.Option(help="Instead of --fpr: at most this share of the flagged documents is normal (Benjamini–Hochberg)."),
-]
-TextColumn = Annotated[str | None, typer.Option(help="Column of a table with the text. Default: the one obvious candidate.")]
-IdColumn = Annotated[str | None, typer.Option(help="Column of a table with the ids. Default: `id`, if there is one.")]
-InputFormat = Annotated[
-    str | None,
-    typer.Option(
-        help="Format of stdin: text, jsonl, json, csv, tsv or parquet. Default: csv if a column is named, else text or jsonl."
-    ),
 ]
 Allow = Annotated[
     list[str] | None,
@@ -67,29 +58,44 @@ Threads = Annotated[int | None, typer.Option(help="Number of threads. Default: a
 class Reading:
     """Options of commands that read documents and work with a model."""
 
-    text_column: TextColumn = None
-    input_format: InputFormat = None
+    text_column: Annotated[
+        str | None, typer.Option(help="Column of a table with the text. Default: the one obvious candidate.")
+    ] = None
+    input_format: Annotated[
+        str | None,
+        typer.Option(
+            help="Format of stdin: text, jsonl, json, csv, tsv or parquet. Default: csv if a column is named, else text or jsonl."
+        ),
+    ] = None
     cache: Cache = None
     threads: Threads = None
-    skip_bad: SkipBad = False
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip lines that cannot be read, and list them on stderr.")] = False
     quiet: Quiet = False
 
     @property
     def columns(self) -> Columns:
         """The columns that were named, and what standard input holds."""
-        return columns_of(self.text_column, getattr(self, "id_column", None), self.input_format)
+        from difa.formats.tables import Columns
 
-    def sources(self, inputs: Sequence[str]) -> list[Source]:
-        """The files behind the inputs."""
-        return find_inputs(inputs, self.columns, self.quiet, self.skip_bad)
+        return Columns(self.text_column, getattr(self, "id_column", None), self.input_format)
+
+    def sources(self, inputs: Sequence[str], columns: Columns | None = None) -> list[Source]:
+        """The files behind the inputs; a text column that was guessed is named."""
+        from difa.formats.sources import find_sources
+
+        sources = find_sources(inputs, columns or self.columns, self.skip_bad)
+        for source in sources:
+            if source.table is not None and source.table.is_guess:
+                column = repr(source.table.text)
+                say(f"difa: {source.label}: text is read from the column {column} (--text-column names another)", self.quiet)
+        return sources
 
     def other_sources(self, inputs: Sequence[str]) -> list[Source]:
         """The files behind inputs beside the main ones: the columns that were named are meant only for tables among them."""
         from difa.formats.packed import suffix_of
 
-        has_none = all(suffix_of(Path(name)) in (".jsonl", ".json", ".txt") for name in inputs)
-        columns = columns_of(None, None, self.input_format) if has_none else self.columns
-        return find_inputs(inputs, columns, self.quiet, self.skip_bad)
+        has_tables = any(suffix_of(Path(name)) not in (".jsonl", ".json", ".txt") for name in inputs)
+        return self.sources(inputs, self.columns if has_tables else replace(self.columns, text=None, id=None))
 
     def read(
         self, sources: Iterable[Source], wanted: Callable[[Source, Document], bool] = lambda source, document: True
@@ -136,7 +142,7 @@ class Reading:
 class ReadingIds(Reading):
     """The same for commands to which ids matter."""
 
-    id_column: IdColumn = None
+    id_column: Annotated[str | None, typer.Option(help="Column of a table with the ids. Default: `id`, if there is one.")] = None
 
 
 def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -217,24 +223,6 @@ def print_json(record: Any) -> None:
     typer.echo(json.dumps(record, ensure_ascii=False, indent=2))
 
 
-def find_inputs(inputs: Sequence[str], columns: Columns, quiet: bool = False, skip_bad: bool = False) -> list[Source]:
-    """The files behind the inputs; a text column that was guessed is named."""
-    from difa.formats.sources import find_sources
-
-    sources = find_sources(inputs, columns, skip_bad)
-    for source in sources:
-        if source.table is not None and source.table.is_guess:
-            say(f"difa: {source.label}: text is read from the column {source.table.text!r} (--text-column names another)", quiet)
-    return sources
-
-
-def columns_of(text: str | None, id: str | None, stdin: str | None = None) -> Columns:
-    """The columns that were named, and what standard input holds."""
-    from difa.formats.tables import Columns
-
-    return Columns(text, id, stdin)
-
-
 def say_skipped(count: int) -> None:
     """How many bad lines were left out, if any were."""
     if count:
@@ -245,16 +233,3 @@ def say_left_out(count: int, why: str, quiet: bool) -> None:
     """How many documents were left out for a reason, if any were."""
     if count:
         say(f"difa: {count} {'document' if count == 1 else 'documents'} left out: {why}", quiet)
-
-
-def say_flagged(flagged: int, documents: int, top: int | None) -> str:
-    """How many documents are flagged, and how many are given."""
-    given = f", the {min(top, documents)} most unusual given" if top is not None else ""
-    return f"{flagged} of {documents} documents flagged{given}"
-
-
-def say_empty(count: int, quiet: bool) -> None:
-    """How many documents have no text, if any do."""
-    if count:
-        what = "1 document has" if count == 1 else f"{count} documents have"
-        say(f"difa: {what} no text: score 0, not flagged", quiet)

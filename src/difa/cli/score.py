@@ -13,20 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import (
-    Allow,
-    Fdr,
-    Fpr,
-    Inputs,
-    ModelFolder,
-    ReadingIds,
-    allowed_words,
-    command,
-    say,
-    say_empty,
-    say_flagged,
-    say_skipped,
-)
+from difa.cli.options import Allow, Fdr, Fpr, Inputs, ModelFolder, ReadingIds, allowed_words, command, say, say_skipped
 
 if TYPE_CHECKING:
     from difa.document import Scored
@@ -169,9 +156,12 @@ def _tell(fitted: DiFA, job: Job, counts: Counts, out: str | None, quiet: bool) 
     from difa.engines.sinks import why_nothing
 
     say_skipped(counts.skipped)
-    say_empty(counts.empty, quiet)
-    said = say_flagged(counts.flagged, counts.documents, job.top)
-    say(said + (f", written to {out}" if out else ""), quiet)
+    if counts.empty:
+        what = "1 document has" if counts.empty == 1 else f"{counts.empty} documents have"
+        say(f"difa: {what} no text: score 0, not flagged", quiet)
+    given = f", the {min(job.top, counts.documents)} most unusual given" if job.top is not None else ""
+    written = f", written to {out}" if out else ""
+    say(f"{counts.flagged} of {counts.documents} documents flagged{given}{written}", quiet)
     rule = fitted.rule(job.fpr, job.fdr, warn=False)
     if rule.name == "fdr" and counts.documents and not counts.flagged:
         say(f"difa: {why_nothing(counts.documents, fitted.detector_.document_reference, rule.rate)}", quiet)
