@@ -4,11 +4,11 @@ import asyncio
 import time
 
 from difa.runtime.parallel import check_cancelled
-from difa.serve.models import FairQueue, Job, Lane
+from difa.serve.models import FairQueue, Lane, Queued
 
 
 def items(owner, *costs):
-    return [Job(f"{owner}{i}", cost, owner=owner) for i, cost in enumerate(costs)]
+    return [Queued(f"{owner}{i}", cost, owner=owner) for i, cost in enumerate(costs)]
 
 
 def names(taken):
@@ -50,7 +50,7 @@ def test_items_that_arrive_together_share_a_batch():
     async def run():
         doubling, batches = lane(lambda jobs: [job.document * 2 for job in jobs])
         doubling.start()
-        together = [Job(i, 1, owner=object()) for i in range(3)]
+        together = [Queued(i, 1, owner=object()) for i in range(3)]
         for item in together:
             doubling.submit(item)
         outcomes = await asyncio.gather(*(item.outcome for item in together))
@@ -66,7 +66,7 @@ def test_who_asked_alone_does_not_wait_the_next_time():
         patient.start()
         for wait in (0.05, 1000.0):
             patient._wait = wait
-            alone = Job(1, 1, owner=object())
+            alone = Queued(1, 1, owner=object())
             patient.submit(alone)
             await alone.outcome
         await patient.stop()
@@ -79,7 +79,7 @@ def test_a_full_batch_does_not_wait():
     async def run():
         doubling, batches = lane(lambda jobs: [job.document for job in jobs], wait=1000.0)
         doubling.start()
-        full = [Job(i, 5, owner=object()) for i in range(2)]
+        full = [Queued(i, 5, owner=object()) for i in range(2)]
         for item in full:
             doubling.submit(item)
         await asyncio.gather(*(item.outcome for item in full))
@@ -93,11 +93,11 @@ def test_an_error_reaches_only_its_item_and_the_lane_goes_on():
     async def run():
         careful, _ = lane(lambda jobs: [ValueError("odd") if job.document % 2 else job.document for job in jobs])
         careful.start()
-        mixed = [Job(i, 1, owner=object()) for i in range(3)]
+        mixed = [Queued(i, 1, owner=object()) for i in range(3)]
         for item in mixed:
             careful.submit(item)
         outcomes = await asyncio.gather(*(item.outcome for item in mixed), return_exceptions=True)
-        later = Job(8, 1, owner=object())
+        later = Queued(8, 1, owner=object())
         careful.submit(later)
         outcomes.append(await later.outcome)
         running = careful.is_running
@@ -110,7 +110,7 @@ def test_an_error_reaches_only_its_item_and_the_lane_goes_on():
 def test_stopping_gives_up_what_waits():
     async def run():
         never, _ = lane(lambda jobs: [job.document for job in jobs], wait=1000.0)
-        item = Job(1, 1, owner=object())
+        item = Queued(1, 1, owner=object())
         never.submit(item)
         await never.stop()
         return item.outcome.cancelled(), len(never.waiting)
@@ -133,7 +133,7 @@ def test_work_ends_at_its_next_step_when_everybody_has_gone():
 
         endless, batches = lane(work, wait=0.0)
         endless.start()
-        first, second = Job(1, 1, owner="a"), Job(2, 1, owner="b")
+        first, second = Queued(1, 1, owner="a"), Queued(2, 1, owner="b")
         for item in (first, second):
             endless.submit(item)
         while not begun:
@@ -142,7 +142,7 @@ def test_work_ends_at_its_next_step_when_everybody_has_gone():
         await asyncio.sleep(0.01)
         assert not ended, "somebody still waits"
         second.outcome.cancel()
-        last = Job(3, 1, owner="c")
+        last = Queued(3, 1, owner="c")
         endless.submit(last)
         while len(ended) < 1:
             await asyncio.sleep(0.001)

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from difa.errors import ConfigError
-from difa.serve.body import SMALL, Allowance, Reading, Refusal
-from difa.serve.models import Job, learn_pace
+from difa.serve.body import SMALL, Allowance, Allowances, Refusal
+from difa.serve.models import Queued, learn_pace
 from difa.serve.settings import Settings
 from tests import HANG
 from tests.serve.conftest import running, wait_until
@@ -72,7 +72,7 @@ def test_a_single_odd_batch_cannot_make_the_service_refuse(fast_model):
             lane.pace = learn_pace(lane.pace, 1, 60.0)
         assert client.service.refusal() is None
         lane.pace = 1000.0
-        lane.running = [Job(None, 1000, owner=1)]
+        lane.running = [Queued(None, 1000, owner=1)]
         assert client.service.refusal().headers["Retry-After"] == "60", "by then all is answered or dropped"
         lane.running = []
 
@@ -92,7 +92,7 @@ def test_an_allowance_is_shared_and_given_back():
     [("0", True), (str(SMALL), True), (str(SMALL + 1), False), (None, False), ("-1", False), ("9" * 5000, False)],
 )
 def test_small_bodies_have_an_allowance_of_their_own(length, is_small):
-    reading = Reading(100)
+    reading = Allowances(100)
     assert reading.of(length) is (reading.small if is_small else reading.large)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from difa.corpus.allow import AllowList
 from difa.formats.write import to_json_line
-from difa.serve.models import Counters, Job, ServedModel
+from difa.serve.models import Counters, Queued, ServedModel
 from difa.serve.settings import Settings
 from difa.words import from_text
 
@@ -85,7 +85,11 @@ def test_allowed_words_play_no_part_in_capitals_or_not(client, model):
 def test_a_batch_of_requests_with_different_words_allowed(model):
     served = ServedModel("m", model, Settings(), Counters())
     document = from_text(TEXTS[0])
-    queries = [Job(document, 9), Job(document, 9, allow=AllowList.of(["xkcdqwrtplk"])), Job(document, 9)]
+    queries = [
+        Queued(document, 9),
+        Queued(document, 9, allow=AllowList.of(["xkcdqwrtplk"])),
+        Queued(document, 9),
+    ]
     plain, allowed, again = served._work(queries)
     assert plain == again == model.score_unflagged([document])[0]
     assert allowed == model.score_unflagged([document], allow=["xkcdqwrtplk"])[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import ModelFolder, Quiet, Reading, allowed_words, command, escaped, say, say_left_out
+from difa.cli.options import ModelFolder, Quiet, ReadOptions, allowed_words, command, escaped, say, say_left_out
 
 if TYPE_CHECKING:
     from difa.document import Document
@@ -33,7 +33,7 @@ def update(
         list[str],
         typer.Option(help="New normal documents: any input of `difa fit`, or a Label Studio export; can be repeated."),
     ],
-    given: Reading,
+    given: ReadOptions,
     out: Annotated[Path | None, typer.Option(help="Folder for the updated model. Default: replace the model itself.")] = None,
 ) -> None:
     """Add normal documents to a model, without a new fit: they, and others like them, score lower from then on."""

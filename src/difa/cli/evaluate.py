@@ -14,7 +14,7 @@ from difa.cli.options import (
     Inputs,
     Json,
     ModelFolder,
-    ReadingIds,
+    ReadIdsOptions,
     allowed_words,
     command,
     print_json,
@@ -32,7 +32,7 @@ _OPEN = "without labels (skipped, not annotated, or called anomalous without mar
 def evaluate(
     model: ModelFolder,
     labelled: Inputs,
-    given: ReadingIds,
+    given: ReadIdsOptions,
     json: Json = False,
     fpr: Fpr = None,
     fdr: Fdr = None,
@@ -53,7 +53,7 @@ def evaluate(
     typer.echo(f"flagged: {figures.recall:.0%} of anomalous documents, {figures.false_alarm_rate:.1%} of normal ones")
 
 
-def _read_labelled(sources: Sequence[Source], given: ReadingIds) -> list[Document]:
+def _read_labelled(sources: Sequence[Source], given: ReadIdsOptions) -> list[Document]:
     """All documents that can be evaluated; tasks of an export without labels are left out and counted."""
     from difa.decide.evaluate import check_labels
     from difa.errors import InputError
@@ -81,7 +81,7 @@ def threshold(
     budget: Annotated[
         str, typer.Option(help="Documents to review, such as 30/2000; 30 alone means 30 of all documents in the inputs.")
     ],
-    given: ReadingIds,
+    given: ReadIdsOptions,
     set_: Annotated[bool, typer.Option("--set", help="Also store the rate in the model, as `difa set` does.")] = False,
     json: Json = False,
 ) -> None:

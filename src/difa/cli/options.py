@@ -1,7 +1,7 @@
 """Options that several commands share, each declared once, and what is done with them: documents are read, words allowed.
 
-A command takes a group of options as one parameter, such as `given: Reading`. `command` makes options of the group's fields, and
-keeps the examples for `--help`.
+A command takes a group of options as one parameter, such as `given: ReadOptions`. `command` makes options of the group's fields,
+and keeps the examples for `--help`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Threads = Annotated[int | None, typer.Option(help="Number of threads. Default: a
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """Options of commands that read documents and work with a model."""
 
     text_column: Annotated[
@@ -139,7 +139,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class ReadingIds(Reading):
+class ReadIdsOptions(ReadOptions):
     """The same for commands to which ids matter."""
 
     id_column: Annotated[str | None, typer.Option(help="Column of a table with the ids. Default: `id`, if there is one.")] = None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import Allow, Fdr, Fpr, Inputs, ModelFolder, ReadingIds, allowed_words, command, say, say_skipped
+from difa.cli.options import Allow, Fdr, Fpr, Inputs, ModelFolder, ReadIdsOptions, allowed_words, command, say, say_skipped
 
 if TYPE_CHECKING:
     from difa.document import Scored
@@ -38,7 +38,7 @@ ENGINES = ("local", "ray")
 def score(
     model: ModelFolder,
     inputs: Inputs,
-    given: ReadingIds,
+    given: ReadIdsOptions,
     out: Annotated[
         str | None,
         typer.Option(help="File for the results (.jsonl, .csv, .tsv, .parquet), or a folder with --shard-size. Default: stdout."),

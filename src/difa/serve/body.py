@@ -74,7 +74,7 @@ class Allowance:
             self.held -= 1
 
 
-class Reading:
+class Allowances:
     """The allowances of a service. Small bodies have their own, so that large ones that never end do not lock them out."""
 
     def __init__(self, limit: int) -> None:

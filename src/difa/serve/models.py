@@ -104,8 +104,8 @@ def cost_of(document: Document) -> int:
 
 
 @dataclass(eq=False)
-class Job:
-    """A document to score: what it costs, whether its reasons are wanted, which words are normal, and whose it is."""
+class Queued:
+    """A document in a queue: what it costs, whether its reasons are wanted, which words are normal, and whose it is."""
 
     document: Document
     cost: int
@@ -126,26 +126,26 @@ class FairQueue:
 
     def __init__(self) -> None:
         self.cost = 0
-        self.by_owner: OrderedDict[object, deque[Job]] = OrderedDict()
+        self.by_owner: OrderedDict[object, deque[Queued]] = OrderedDict()
 
     def __len__(self) -> int:
         return sum(map(len, self.by_owner.values()))
 
-    def add(self, job: Job) -> None:
+    def add(self, job: Queued) -> None:
         """Put a job behind the others of its owner."""
         self.by_owner.setdefault(job.owner, deque()).append(job)
         self.cost += job.cost
 
-    def discard(self, job: Job) -> None:
+    def discard(self, job: Queued) -> None:
         """Take a job out, if it is still there."""
         jobs = self.by_owner.get(job.owner, deque())
         if job in jobs:
             jobs.remove(job)
             self._forget(job)
 
-    def take(self, budget: int, most: int) -> list[Job]:
+    def take(self, budget: int, most: int) -> list[Queued]:
         """The next jobs in turn: at most `most`, and no more than `budget` together unless the first alone is."""
-        taken: list[Job] = []
+        taken: list[Queued] = []
         spent = 0
         while self.by_owner and len(taken) < most:
             owner, jobs = next(iter(self.by_owner.items()))
@@ -157,7 +157,7 @@ class FairQueue:
             self._forget(taken[-1])
         return taken
 
-    def _forget(self, job: Job) -> None:
+    def _forget(self, job: Queued) -> None:
         self.cost -= job.cost
         if not self.by_owner[job.owner]:
             del self.by_owner[job.owner]
@@ -185,7 +185,7 @@ class Lane:
     def __init__(
         self,
         name: str,
-        work: Callable[[Sequence[Job]], Outcomes],
+        work: Callable[[Sequence[Queued]], Outcomes],
         *,
         budget: int,
         most: int,
@@ -194,7 +194,7 @@ class Lane:
         observe: Callable[[str, int, int, float], None],
     ) -> None:
         self.name, self.pace, self.waiting = name, pace, FairQueue()
-        self.running: list[Job] = []
+        self.running: list[Queued] = []
         self._work, self._budget, self._most, self._wait, self._observe = work, budget, most, wait, observe
         self._had_company, self._is_stopping = True, False
         self._arrived, self._enough = asyncio.Event(), asyncio.Event()
@@ -230,7 +230,7 @@ class Lane:
         """How long the work that is there will take, by the pace of recent batches."""
         return self.pace * (self.waiting.cost + sum(job.cost for job in self.running))
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: Queued) -> None:
         """Queue a job; cancelling its outcome takes it out again, as long as it has not begun."""
         job.outcome = asyncio.get_running_loop().create_future()
         job.outcome.add_done_callback(lambda outcome: self.waiting.discard(job) if outcome.cancelled() else None)
@@ -264,7 +264,7 @@ class Lane:
                 else:
                     job.outcome.set_result(outcome)
 
-    def _work_while_wanted(self, jobs: Sequence[Job]) -> Outcomes | None:
+    def _work_while_wanted(self, jobs: Sequence[Queued]) -> Outcomes | None:
         """The outcomes, or None where everybody who asked has gone."""
         try:
             with cancellable(lambda: not self._is_stopping and any(job.is_wanted for job in jobs)):
@@ -327,7 +327,7 @@ class ServedModel:
         return bool(self.lanes) and all(lane.is_running for lane in self.lanes.values())
 
     @contextmanager
-    def submitted(self, jobs: Sequence[Job]) -> Iterator[None]:
+    def submitted(self, jobs: Sequence[Queued]) -> Iterator[None]:
         """Queue the jobs of one request, all of them or, where the queue is full, none; they count until the block ends."""
         owner, cost = object(), sum(job.cost for job in jobs)
         lanes = ["long" if job.cost > self.settings.long_words else "reasons" if job.reasons else "short" for job in jobs]
@@ -352,7 +352,7 @@ class ServedModel:
                 return Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
         return None
 
-    def _work(self, jobs: Sequence[Job]) -> Outcomes:
+    def _work(self, jobs: Sequence[Queued]) -> Outcomes:
         """Results without flags: batches mix requests of different rates, and each request flags its own."""
         if not any(job.reasons for job in jobs):
             try:
@@ -364,7 +364,7 @@ class ServedModel:
                 _log.warning("a batch of %d documents failed (%s): each is scored by itself", len(jobs), type(error).__name__)
         return [self._alone(job) for job in jobs]
 
-    def _score(self, jobs: Sequence[Job]) -> list[Result]:
+    def _score(self, jobs: Sequence[Queued]) -> list[Result]:
         """All at once where they allow the same words, as most do."""
         places: dict[AllowList, list[int]] = {}
         for at, job in enumerate(jobs):
@@ -375,7 +375,7 @@ class ServedModel:
             scored.update(zip(members, self.model.score_unflagged(documents, allow=allow.entries), strict=True))
         return [scored[at] for at in range(len(jobs))]
 
-    def _alone(self, job: Job) -> Result | Explanation | Exception:
+    def _alone(self, job: Queued) -> Result | Explanation | Exception:
         try:
             if job.reasons:
                 return self.model.explain_unflagged(job.document, allow=job.allow.entries)

@@ -28,9 +28,9 @@ from difa.errors import DifaError, InputError
 from difa.formats.lines import kind_of, parse_record
 from difa.formats.tables import Columns
 from difa.report.sentences import document_sentence, unusual_words, word_sentence
-from difa.serve.body import Allowance, JsonRequest, Reading, Refusal, off_loop, read_table, while_there
+from difa.serve.body import Allowance, Allowances, JsonRequest, Refusal, off_loop, read_table, while_there
 from difa.serve.files import append_verdicts
-from difa.serve.models import Counters, Job, ServedModel, cost_of
+from difa.serve.models import Counters, Queued, ServedModel, cost_of
 from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Kept, ScoreRequest, Verdict
 from difa.serve.settings import Settings
 from difa.words import from_text, from_tokens
@@ -64,7 +64,7 @@ class Service:
     def __init__(self, models: Mapping[str, ServedModel], settings: Settings, counters: Counters) -> None:
         self.models, self.settings, self.counters = dict(models), settings, counters
         self.is_draining = False
-        self.reading = Reading(settings.reading)
+        self.reading = Allowances(settings.reading)
         self._files, self._verdicts = Allowance(_FILES), Allowance(_VERDICTS)
 
     @property
@@ -100,10 +100,10 @@ class Service:
             raise refusal
         jobs = await off_loop(request.held, jobs_of, asked, self.settings)
         request.give_back()
-        queued = [job for job in jobs if isinstance(job, Job)]
+        queued = [job for job in jobs if isinstance(job, Queued)]
         with model.submitted(queued):
             await _wait(request, queued, self.settings.timeout)
-            outcomes = [_outcome(job) if isinstance(job, Job) else job for job in jobs]
+            outcomes = [_outcome(job) if isinstance(job, Queued) else job for job in jobs]
             words = sum(len(_result(outcome).words) for outcome in outcomes if not isinstance(outcome, Failure))
             self.counters.words.labels(model.name).inc(words)
             rule = model.model.rule(asked.fpr, asked.fdr, warn=False)
@@ -149,7 +149,7 @@ class Service:
         return JSONResponse({"models": known, "limits": limits, "takes_verdicts": settings.verdicts is not None})
 
 
-def jobs_of(request: ScoreRequest, settings: Settings) -> list[Job | Failure]:
+def jobs_of(request: ScoreRequest, settings: Settings) -> list[Queued | Failure]:
     """The request's documents in order, with a `Failure` in the place of each that cannot be scored."""
     alone = request.text if request.text is not None else request.tokens
     documents = [alone] if alone is not None else request.texts or ()
@@ -160,13 +160,13 @@ def jobs_of(request: ScoreRequest, settings: Settings) -> list[Job | Failure]:
         allow = AllowList.of(request.allow)
     except InputError as error:
         raise Refusal(422, str(error)) from None
-    jobs: list[Job | Failure] = []
+    jobs: list[Queued | Failure] = []
     cost = 0
     for document in documents:
         job = _job(document, settings, request.return_reasons, allow)
         if isinstance(job, Failure) and alone is not None:
             raise Refusal(job.status, job.line)
-        cost += job.cost if isinstance(job, Job) else 0
+        cost += job.cost if isinstance(job, Queued) else 0
         if cost > settings.queue_words:  # found out on the way: all of them together may be more than fits into memory
             line = f"expected at most {settings.queue_words} words {_COUNTED} in a request, got more: send several lists"
             raise Refusal(413, line)
@@ -174,7 +174,7 @@ def jobs_of(request: ScoreRequest, settings: Settings) -> list[Job | Failure]:
     return jobs
 
 
-def _job(item: Any, settings: Settings, reasons: bool, allow: AllowList) -> Job | Failure:
+def _job(item: Any, settings: Settings, reasons: bool, allow: AllowList) -> Queued | Failure:
     given = item.get("id") if isinstance(item, dict) else None
     document_id = str(given) if isinstance(given, (str, int)) and _is_unicode(str(given)) else None
     try:
@@ -183,7 +183,7 @@ def _job(item: Any, settings: Settings, reasons: bool, allow: AllowList) -> Job 
         document = _parse(item)
         if (cost := cost_of(document)) > settings.max_words:
             return _too_large(f"words {_COUNTED}", settings.max_words, cost, document_id)
-        return Job(replace(document, id=document_id), cost, reasons, allow)
+        return Queued(replace(document, id=document_id), cost, reasons, allow)
     except InputError as error:
         return Failure(str(error), document_id)
 
@@ -289,7 +289,7 @@ def _keeps_no_verdicts() -> Refusal:
     return Refusal(404, "this service keeps no verdicts: it was started without a file for them", {"Connection": "close"})
 
 
-async def _wait(request: Request, jobs: Sequence[Job], timeout: float) -> None:
+async def _wait(request: Request, jobs: Sequence[Queued], timeout: float) -> None:
     """Until all jobs are done; what has not begun is withdrawn when the time is up or the client has gone."""
     done = asyncio.gather(*(job.outcome for job in jobs), return_exceptions=True)
     late = f"expected to be done within {timeout:g} s, but the work is not: send less at a time, or try again later"
@@ -306,7 +306,7 @@ def _result(outcome: Result | Explanation) -> Result:
     return outcome.result if isinstance(outcome, Explanation) else outcome
 
 
-def _outcome(job: Job) -> Outcome:
+def _outcome(job: Queued) -> Outcome:
     if job.outcome.cancelled():
         raise _shutting_down()
     error = job.outcome.exception()
