@@ -10,7 +10,7 @@ import pytest
 
 from difa.errors import InputError
 from difa.storage import atomic
-from difa.storage.atomic import fresh_file, fresh_folder, fresh_text, locked, restore
+from difa.storage.atomic import fresh_file, fresh_folder, fresh_text, kept, locked, restore
 
 
 def test_text_appears_only_when_complete(tmp_path):
@@ -146,3 +146,17 @@ def test_a_lock_is_no_way_to_another_file(tmp_path):
     with pytest.raises(OSError, match="symbolic links"), locked(tmp_path / "lock"):
         pass
     assert (tmp_path / "mine").read_text() == "years of work"
+
+
+def test_what_is_kept_is_made_once_and_again_if_it_is_damaged(tmp_path, monkeypatch):
+    monkeypatch.setenv("DIFA_CACHE", str(tmp_path / "new"))
+    made = []
+
+    def number():
+        return kept("one", lambda: made.append(1) or b"12", int)
+
+    assert (number(), number(), len(made)) == (12, 12, 1)
+    (tmp_path / "new" / "one").write_bytes(b"no number")
+    assert (number(), number(), len(made)) == (12, 12, 2)
+    monkeypatch.setenv("DIFA_CACHE", str(tmp_path / "new" / "one"))  # a file: nothing can be kept there
+    assert (number(), len(made)) == (12, 3)

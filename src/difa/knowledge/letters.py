@@ -23,6 +23,11 @@ def runs_of(word: str, size: int) -> list[str]:
     return [spelled[at : at + size] for at in range(size == 1, len(spelled) - size + 1)]
 
 
+def count_runs(words: Sequence[str], order: int) -> dict[str, int]:
+    """How often each run of up to `order` letters occurs in all words."""
+    return {run: count for size in range(1, order + 1) for run, count in _count_runs(words, size).items()}
+
+
 def _count_runs(words: Sequence[str], size: int) -> Counter[str]:
     """How often each of `runs_of` all words occurs: all runs of one long string are counted, then those across words left out."""
     spelled = _BETWEEN.join(f"{_START}{word}{_END}" for word in words)

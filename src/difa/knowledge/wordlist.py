@@ -11,7 +11,7 @@ import gzip
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from itertools import chain, islice, repeat
 from pathlib import Path
@@ -21,6 +21,8 @@ import numpy as np
 
 from difa.document import FloatArray
 from difa.errors import ConfigError, MissingExtraError
+from difa.knowledge import version_of
+from difa.storage.atomic import kept
 
 _MIN_COVER = 0.5  # share of a corpus' words that a language must know to be its language
 _CLEAR_COVER = 0.85  # share at which no other language needs to be looked at
@@ -179,8 +181,13 @@ def everyday_languages(folded: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _everyday() -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    # Kept ready to use: reading the lists of all these languages takes longer than all else that scoring loads.
+    return kept(f"everyday-{version_of('words')}-v1.msgpack", _find_everyday, partial(msgpack.unpackb, use_list=False))
+
+
+def _find_everyday() -> bytes:
+    found: dict[str, list[str]] = {}
     for language in _NEIGHBOURS:
         for word in common_words(language, _EVERYDAY):
-            found[word] = (*found.get(word, ()), language)
-    return found
+            found.setdefault(word, []).append(language)
+    return bytes(msgpack.packb(found))

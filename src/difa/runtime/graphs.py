@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 from difa.document import FloatArray, IntArray
@@ -109,13 +108,6 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
                 break
             return value, at
     raise ValueError("a number of more than 64 bits")
-
-
-def cache_folder() -> Path:
-    """Where exported graphs are kept: DIFA_CACHE, or `difa` in the user's cache folder."""
-    if chosen := os.environ.get("DIFA_CACHE"):
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "difa"
 
 
 @contextmanager

@@ -19,13 +19,14 @@ import sys
 import tempfile
 import uuid
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO, TextIO, TypeVar
 
 from difa.errors import InputError
 
+T = TypeVar("T")
 _OLD = "old"  # where an older folder lies for a moment, if the system cannot exchange two in one step
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 
@@ -71,6 +72,33 @@ def fresh_file(path: Path, partial: Path | None = None) -> Iterator[Path]:
         with suppress(OSError):  # what went wrong matters more than what stays behind
             partial.unlink(missing_ok=True)
         raise
+
+
+def cache_folder() -> Path:
+    """Where exported graphs and the like are kept: DIFA_CACHE, or `difa` in the user's cache folder."""
+    if chosen := os.environ.get("DIFA_CACHE"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "difa"
+
+
+def kept(name: str, make: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
+    """What a file of the cache folder says; the file is made if it is missing or damaged.
+
+    Args:
+        name: the file's name, which says all that its content depends on.
+        make: its content.
+        read: reads the content; a `ValueError` or `EOFError` means that it is damaged.
+    """
+    path = cache_folder() / name
+    try:
+        return read(path.read_bytes())
+    except (OSError, ValueError, EOFError):
+        content = make()
+    with suppress(OSError):  # a cache that cannot be written only costs the next process some time
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with fresh_file(path) as partial:
+            partial.write_bytes(content)
+    return read(content)
 
 
 @contextmanager

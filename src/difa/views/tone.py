@@ -23,8 +23,7 @@ from difa.knowledge import ENGLISH
 from difa.knowledge.tone import hidden_insult, rated_words, spaced_insults, valences
 from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import plain, word_list
-from difa.runtime.graphs import cache_folder
-from difa.storage.atomic import fresh_file
+from difa.storage.atomic import kept
 from difa.views import SILENT, AddedDocuments, SavedView, TrainingData, View, ViewKind, Wording
 from difa.views.stored_words import pack, unpack_values
 from difa.words import from_tokens
@@ -41,7 +40,7 @@ _KNOWN = 1e-7  # rarer words of the lexicon are left out
 _NEUTRAL = 12_000  # common words, of which every fifth that the lexicon does not have counts as neutral
 _SHRINKAGE = 1000.0
 _QUANTILES = np.linspace(0, 1, 1001)
-_VERSION = 2
+_VERSION = 3
 _SOUNDS = ReasonKind("sounds", "sounds more {side} than {share:.1%} of normal words", "sounds unusually {side}", 22)
 
 
@@ -110,23 +109,14 @@ class ToneView:
 def learn_directions(encoder: Encoder) -> FloatArray:
     """The directions of complaint and praise in an encoder's space: (d + 1, 2); kept in the cache folder."""
     spec = encoder.spec
-    path = cache_folder() / f"tone-{spec.fingerprint[:16]}-layer{spec.layer}-v{_VERSION}.npy"
-    try:
-        kept = np.load(path, allow_pickle=False)
-        if kept.shape == (spec.dimension + 1, 2):
-            return np.asarray(kept)
-    except (OSError, ValueError, EOFError):
-        pass  # not kept yet, or not whole: learned anew
-    rated = _examples()
-    vectors = np.stack([item.vectors[1] for item in encoder.encode([from_tokens([_PHRASE, word]) for word in rated])])
-    directions = _ridge(vectors.astype(np.float64), np.array(list(rated.values())))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with fresh_file(path) as partial, partial.open("wb") as file:
-            np.save(file, directions, allow_pickle=False)
-    except OSError:
-        pass  # a cache that cannot be written only costs the next fit some seconds
-    return directions
+
+    def learn() -> bytes:
+        rated = _examples()
+        vectors = np.stack([item.vectors[1] for item in encoder.encode([from_tokens([_PHRASE, word]) for word in rated])])
+        return _ridge(vectors.astype(np.float64), np.array(list(rated.values()))).tobytes()
+
+    name = f"tone-{spec.fingerprint[:16]}-layer{spec.layer}-v{_VERSION}"
+    return kept(name, learn, lambda content: np.frombuffer(content).reshape(spec.dimension + 1, 2))
 
 
 def _examples() -> dict[str, tuple[float, float]]:

@@ -12,15 +12,17 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import eq
 
+import msgpack
 import numpy as np
 
 from difa.document import BoolArray, Encoded, FloatArray, IntArray, all_words
-from difa.knowledge import ENGLISH
-from difa.knowledge.letters import Letters, fold
+from difa.knowledge import ENGLISH, version_of
+from difa.knowledge.letters import Letters, count_runs, fold
 from difa.knowledge.spelling import FLOOR, SlipIndex, known_slips, log_known, run_together
 from difa.knowledge.trigrams import FEATURES, trigrams
 from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import WordList, plain, plain_words, word_list
+from difa.storage.atomic import kept
 from difa.views.critic.counts import EDGE, CorpusCounts, DocumentCounts, OwnCounts, Pairs, nats_beside, shape_of
 from difa.views.language import CORPUS_SHARE
 from difa.views.stored_words import readable
@@ -64,6 +66,7 @@ OF_STRING = ("general", "length", "letters", "oddest letter", "letters only", "p
 CASES = ("lower case", "capital", "capitals", "digits", "marks", "mixed")
 _LONGEST = 25  # letters beyond which a word is just long
 _LETTERS_OF = 20_000  # words of the language whose letters are learned
+_RUN = 4  # letters of the longest run
 _OF_WORD = ("number", "shape", *OF_STRING, *CASES)
 """What a word says of itself: its number in the vocabulary, how often its shape was counted; its frequency in the language, and
 what its string is like."""
@@ -110,7 +113,9 @@ def _cases(word: str) -> tuple[bool, ...]:
 def spelling_of(language: str | None) -> Spelling:
     """That of a language, shared by all that ask."""
     known = word_list(language)
-    return Spelling(known, Letters(known.common(_LETTERS_OF), 4))
+    name = f"letters-{language}-{version_of('words')}-v1.msgpack"  # counting them takes longer than reading the list
+    runs = kept(name, lambda: msgpack.packb(count_runs(known.common(_LETTERS_OF), _RUN)), msgpack.unpackb)
+    return Spelling(known, Letters((), _RUN, runs))
 
 
 class Statistics:
@@ -128,7 +133,7 @@ class Statistics:
         readable_words = readable(words)
         self._index = SlipIndex(word for word in readable_words if not self._known.exact(word))
         self._english = language == ENGLISH
-        spelling = spelling_of(language) if self._known else Spelling(self._known, Letters(sorted(readable_words), 4))
+        spelling = spelling_of(language) if self._known else Spelling(self._known, Letters(sorted(readable_words), _RUN))
         self._strings = spelling.strings
         self._of_word = WordCache(self._describe_word, 2)
         self._meant = WordCache(self._describe_meant, 2)

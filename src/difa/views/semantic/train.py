@@ -27,10 +27,10 @@ from torch import Tensor, nn
 from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray
 from difa.errors import EncoderError
-from difa.runtime.graphs import cache_folder, export_graph
+from difa.runtime.graphs import export_graph
 from difa.runtime.parallel import one_torch_thread
 from difa.runtime.windows import plan_windows
-from difa.storage.atomic import fresh_file
+from difa.storage.atomic import kept
 
 _FAR = -1e4  # added to the attention scores of padding
 
@@ -337,19 +337,11 @@ def architecture(width: int, config: SemanticConfig) -> bytes:
     """
     shape = {"width": width, "torch": torch.__version__, "version": 2, **asdict(config)}
     key = hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
-    path = cache_folder() / f"semantic-{key}.onnx"
-    try:
-        return path.read_bytes()
-    except OSError:
-        pass  # not kept yet: exported below
-    inputs = {"vectors": torch.zeros(2, 9, width), "mask": torch.ones(2, 9, dtype=torch.int64)}
-    with torch.random.fork_rng(devices=[]):
-        network = SemanticNetwork(torch.zeros(width), 1.0, config).eval()
-    graph = export_graph(network, inputs, ["reconstruction", "discrepancy"], config.window, optimize=False)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with fresh_file(path) as partial:
-            partial.write_bytes(graph)
-    except OSError:
-        pass  # a cache that cannot be written only costs the next process its export
-    return graph
+
+    def export() -> bytes:
+        inputs = {"vectors": torch.zeros(2, 9, width), "mask": torch.ones(2, 9, dtype=torch.int64)}
+        with torch.random.fork_rng(devices=[]):
+            network = SemanticNetwork(torch.zeros(width), 1.0, config).eval()
+        return export_graph(network, inputs, ["reconstruction", "discrepancy"], config.window, optimize=False)
+
+    return kept(f"semantic-{key}.onnx", export, bytes)
