@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -12,8 +13,29 @@ _SPARE_LETTERS = 50  # letters that the words may not have shown yet
 _MEMO = 1 << 16  # runs of letters whose surprise is remembered
 
 
+# Web and mail addresses that look like most: no numbers for a host, no port, no password, no rare signs.
+_PLAIN_ADDRESS = re.compile(
+    r"(?:https?://|www\.)(?!\d+\.\d)[\w-]+(?:\.[\w-]+)+(?P<path>/[\w./~+%#=-]*)?(?P<query>\?[\w./~+%#=&-]*)?"
+    r"|(?P<mail>[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)"
+)
+
+
+def plain_address(word: str) -> str:
+    """The shape of a web or mail address that looks like most; empty for any other word.
+
+    Which page or person it leads to is no news: addresses are judged by their shape.
+    """
+    if "." not in word or (match := _PLAIN_ADDRESS.fullmatch(word)) is None:
+        return ""
+    if match["mail"]:
+        return "a@a.a"
+    return "http://a.a" + ("/a" if len(match["path"] or "") > 1 else "") + ("?a" if match["query"] else "")
+
+
 def fold(word: str) -> str:
-    """The word as counts know it: lower case, every digit a zero."""
+    """The word as counts know it: lower case, every digit a zero, an address as its shape."""
+    if shape := plain_address(word):
+        return shape
     return word.lower() if word.isalpha() else "".join("0" if character.isdigit() else character for character in word.lower())
 
 

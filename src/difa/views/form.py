@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from difa.config import FormConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words, split_by
+from difa.knowledge.letters import plain_address
 from difa.knowledge.word_cache import WordCache
 from difa.views import ViewKind, Wording
 
@@ -283,10 +284,11 @@ def _invert(correlation: FloatArray, shrinkage: float) -> FloatArray:
 def describe(documents: Sequence[Encoded], config: FormConfig) -> FloatArray:
     """The descriptors of all words: (T, 16), or (T, 10) without vectors; NaN where an entry does not exist."""
     statistics = _SURFACES.of(all_words(documents))
-    surface = statistics[:, : len(SURFACE)]
+    surface = statistics[:, : len(SURFACE)].copy()
     if config.letters == "changes":
-        surface = surface.copy()
-        surface[:, _LETTERS] = statistics[:, -1]
+        surface[:, _LETTERS] = statistics[:, -2]
+    else:
+        surface[statistics[:, -1] > 0] = np.nan  # a plain address is long and full of marks by nature
     if not any(document.vectors.shape[1] for document in documents):
         return surface
     return np.concatenate([surface, describe_context([document.vectors for document in documents], config.window)], axis=1)
@@ -321,7 +323,7 @@ def _kind_of_character(character: str) -> tuple[bool, bool, bool, bool]:
     return character.isalpha(), character.isupper(), character.isdigit(), character.isspace()
 
 
-_SURFACES = WordCache(describe_surface, len(SURFACE) + 1)
+_SURFACES = WordCache(lambda word: (*describe_surface(word), bool(plain_address(word))), len(SURFACE) + 2)
 
 
 def _longest(flags: object) -> int:

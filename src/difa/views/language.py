@@ -3,8 +3,9 @@
 Three things add up to the raw evidence. How rare the word is: −log(.9·c(w)/N + .1·f(w)), for c of N corpus words and the share f
 of the language's running text that it makes up (at least 1e−9). How strangely it is spelled: half its surprise per square root
 of its length, under a model of the letters of the corpus' distinct words, which decides among words unknown to both. And
-in how many pieces the encoder's tokenizer breaks it, beyond the first. Case is folded and every digit is the same digit: a new
-number is no news where numbers are common. Where no list covers the corpus, only the corpus counts.
+in how many pieces the encoder's tokenizer breaks it, beyond the first. Case is folded, every digit is the same digit, and an
+address is its shape: a new number or address is no news where such are common. Where no list covers the corpus, only the corpus
+counts.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 
 from difa.config import LanguageConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words, split_by
-from difa.knowledge.letters import Letters, fold
+from difa.knowledge.letters import Letters, fold, plain_address
 from difa.knowledge.spelling import FLOOR
 from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import word_list
@@ -69,7 +70,7 @@ class LanguageView:
         self._counts: dict[str, int] = dict(zip(words, counts.tolist(), strict=True))
         self._total = sum(self._counts.values())
         self._letters = Letters(readable(words), config.order, self._runs)
-        self._surprises = WordCache(lambda word: (self.surprise(word),), 1)
+        self._surprises = WordCache(lambda word: (self.surprise(word), not plain_address(word)), 2)
 
     @classmethod
     def fit(
@@ -106,8 +107,8 @@ class LanguageView:
         """Rarity, strange spelling, and pieces beyond the first."""
         if not documents:
             return []
-        surprises = self._surprises.of(all_words(documents))[:, 0]
-        extra = np.concatenate([document.pieces for document in documents]) - 1
+        surprises, breaks = self._surprises.of(all_words(documents)).T
+        extra = (np.concatenate([document.pieces for document in documents]) - 1) * breaks  # the pieces of an address say nothing
         return split_by(map(len, documents), surprises + self.config.piece_weight * extra)
 
     def surprise(self, word: str) -> float:
@@ -156,6 +157,7 @@ class LanguageView:
     def _reasons(self, word: str, pieces: int) -> list[Reason]:
         folded = fold(word)
         count = self._count(folded)
+        pieces = 1 if plain_address(word) else pieces
         extra = self.config.piece_weight * (pieces - 1)
         total = max(self.surprise(word) + extra, 1e-12)
         frequency = self._known.frequency(word) if self._known else None

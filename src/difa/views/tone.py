@@ -20,6 +20,7 @@ import numpy as np
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words, split_by
 from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
+from difa.knowledge.letters import plain_address
 from difa.knowledge.tone import hidden_insult, rated_words, spaced_insults, valences
 from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import plain, word_list
@@ -141,6 +142,7 @@ def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
 def _measure(document: Encoded, directions: FloatArray) -> FloatArray:
     """Words along both directions, a hidden insult at least as the lexicon rates it: (T, 2)."""
     values = np.asarray(document.vectors.astype(np.float64) @ directions[:-1] + directions[-1])
+    values[[at for at, word in enumerate(document.words) if plain_address(word)]] = 0.0  # of which vectors know nothing
     hidden = {at: complaint for at, word in enumerate(document.words) if (complaint := hidden_insult(word))}
     for at, complaint in (hidden | spaced_insults(document.words)).items():
         values[at, 0] = max(values[at, 0], complaint)
