@@ -79,3 +79,12 @@ def test_scoring_gives_p_values_and_suggestions_that_depend_on_no_rate(model):
     explained = model.explain_unflagged(text)
     assert [explained.result] == ranked
     assert model.explain(text, fpr=0.5).result == model.score([text], fpr=0.5)[0]
+
+
+def test_a_result_is_shown_in_one_line():
+    word = WordScore("wpd\nx", 0, 5, 3.0, 0.001, True)
+    shown = repr(Result("wpd\nx " + "long " * 100, 2.5, 0.01234, True, (word,)))
+    assert shown.startswith("Result('wpd\\nx long")
+    assert shown.endswith("…', score=2.5, p_value=0.012, is_anomaly=True, flagged=['wpd\\nx'])")
+    assert "\n" not in shown
+    assert len(shown) < 200

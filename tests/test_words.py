@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from difa.errors import InputError
-from difa.words import as_document, from_text, from_tokens, split_words
+from difa.words import as_document, as_documents, from_text, from_tokens, split_words
 
 
 def words(text):
@@ -73,3 +73,15 @@ def test_other_things_are_refused():
 def test_a_text_of_dots_takes_time_in_proportion():
     text = "a." * 100_000  # a pattern that looks ahead for an @ from every word would take minutes
     assert len(split_words(text)) == 200_000
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_missing_value_is_named(missing):
+    with pytest.raises(InputError, match="as document 1, got a missing value: fill or drop such values"):
+        list(as_documents(["a text", missing]))
+
+
+def test_a_missing_value_of_pandas_is_named():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(InputError, match="as document 1, got a missing value"):
+        list(as_documents(pandas.Series(["a text", None], dtype="string")))

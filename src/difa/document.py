@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]
+_SHOWN = 60  # characters of the text in the one line that stands for a result
 _NAMED = 5  # words that a summary names at most
 
 
@@ -121,6 +122,14 @@ class Result:
             scored, at = self._place
             made = scored.words(at) if name == "words" else scored.traits_of(at)
             return vars(self).setdefault(name, made)
+
+    def __repr__(self) -> str:
+        """One line: what is asked of a result most often."""
+        text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…"
+        odd = [word.text for word in self.words if word.is_anomaly]
+        return (
+            f"Result({text!r}, score={self.score:.3g}, p_value={self.p_value:.2g}, is_anomaly={self.is_anomaly}, flagged={odd!r})"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Its own fields, and not the columns that it is a view of."""

@@ -46,6 +46,13 @@ _UPDATING = 3  # the same for the sample of an update
 _FEEDING = 4  # the same for the sample of a feed
 
 
+class _NoNumber(list[Result]):
+    """Results for one who also gives `y`, as scikit-learn's scorers do: its error about them becomes one line that helps."""
+
+    def __str__(self) -> str:
+        return 'a list of results; name a scorer, such as scoring="roc_auc", which ranks by decision_function'
+
+
 class DiFA:
     """Detector of anomalous words and documents, learned from normal documents alone.
 

@@ -7,6 +7,7 @@ written without spaces. Every character that is not white space belongs to exact
 
 from __future__ import annotations
 
+import math
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -87,6 +88,11 @@ def as_document(item: object, position: int = 0) -> Document:
         return from_text(item)
     if isinstance(item, Sequence) and all(isinstance(token, str) for token in item):
         return from_tokens(item)
+    if item is None or (isinstance(item, float) and math.isnan(item)) or type(item).__name__ in ("NAType", "NaTType"):
+        raise InputError(
+            f"expected a text as document {position}, got a missing value: fill or drop such values, or score the table by "
+            "score_frame, which counts them"
+        )
     hint = ': score rows by score_frame(rows, text="…")' if isinstance(item, Mapping) else ""
     raise InputError(f"expected a string or a list of words as document {position}, got {type(item).__name__}{hint}")
 

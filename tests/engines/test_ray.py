@@ -185,7 +185,7 @@ def test_a_run_whose_driver_died_goes_on(cluster, folder, texts, expected, tmp_p
     assert not list(temporary.iterdir())
     again = difa(*arguments, "--resume")
     assert again.returncode == 0
-    assert again.stderr == done.stderr.splitlines(keepends=True)[-1]
+    assert again.stderr.splitlines() == done.stderr.splitlines()[-2:]
 
 
 def test_a_table_keeps_its_columns(cluster, folder, corpus, tmp_path):

@@ -77,3 +77,11 @@ def test_pipeline_and_search(quick, corpus):
     assert search.best_params_["difa__fpr"] in (0.02, 0.3)
     assert len(search.best_estimator_.predict(texts[:5])) == 5
     assert search.best_estimator_.score(TEXTS)[0].text == TEXTS[0]
+
+
+def test_a_search_without_a_scorer_fails_with_a_line_that_names_one(quick, corpus):
+    from sklearn.model_selection import cross_val_score
+
+    with pytest.raises(ValueError, match="a list of results; name a scorer") as failed:
+        cross_val_score(quick(fpr=0.05), corpus[:60], [0] * 59 + [1], cv=PredefinedSplit([-1] * 40 + [0] * 20))
+    assert len(str(failed.value)) < 300

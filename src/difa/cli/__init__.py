@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -65,6 +68,7 @@ app.add_typer(report.export)
 app.add_typer(bench.app)
 
 
+_INTERRUPTED = 128 + 2  # what a shell says of a command that SIGINT ended
 _PIPE_CLOSED = 128 + 13  # what a shell says of a command that SIGPIPE ended; 1 would mean an alarm
 
 
@@ -79,12 +83,17 @@ def main() -> None:
     warnings.showwarning = lambda message, *rest, **more: say(f"difa: warning: {message}")
     try:
         try:
-            app()
+            with _interruptible():
+                app()
         finally:
             sys.stdout.flush()  # not later, when nobody can say what went wrong
     except DifaError as error:
         say(f"difa: {_as_options(' '.join(str(error).split()))}")
         sys.exit(2)
+    except _Interrupted:
+        resumes = "; the same command with --resume goes on with what it had done" if "score" in sys.argv[1:2] else ""
+        say(f"difa: interrupted: files and folders are as they were, or complete{resumes}")
+        sys.exit(_INTERRUPTED)
     except (BrokenPipeError, SystemExit) as end:
         if not isinstance(end, BrokenPipeError) and not isinstance(end.__context__, BrokenPipeError):  # typer makes 1 of it
             raise
@@ -94,6 +103,28 @@ def main() -> None:
         _close_stdout()
         say(f"difa: {error.filename or 'standard output'}: {error.strerror or 'closed'}")
         sys.exit(2)
+
+
+class _Interrupted(BaseException):
+    """Ctrl-C: unlike `KeyboardInterrupt` it reaches `main`, which says what is safe."""
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Raise `_Interrupted` on Ctrl-C, where Python would raise `KeyboardInterrupt`."""
+
+    def stop(*given: object) -> None:
+        raise _Interrupted
+
+    known = signal.getsignal(signal.SIGINT)
+    if known is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, known)
 
 
 def _fill_closed() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import Allow, ModelFolder, Quiet, allowed_words, command, say
+from difa.cli.options import Allow, ModelFolder, Quiet, allowed_words, command, say, say_next
 from difa.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def check(
     within = len({found.path for found in findings})
     say(f"difa: {len(findings)} found in {within} of {len(paths)} files, at {per_thousand:g} in 1,000 normal words", quiet)
     if findings:
-        say(f"difa: if a word is right, difa allow {model} WORD keeps it from being found again", quiet)
+        say_next(f"if a word is right, difa allow {model} WORD keeps it from being found again", quiet)
         raise typer.Exit(1)
 
 

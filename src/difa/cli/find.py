@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from difa.cli.fit import FitOptions
-from difa.cli.options import Allow, Force, Fpr, Json, ModelFolder, allowed_words, command, print_json, read_text, say
+from difa.cli.options import (
+    Allow,
+    Force,
+    Fpr,
+    Json,
+    ModelFolder,
+    allowed_words,
+    command,
+    print_json,
+    read_text,
+    say,
+    say_next,
+    to_stdout,
+)
 
 if TYPE_CHECKING:
     from difa.document import Document, Result
@@ -29,7 +43,7 @@ def find(
     normal: Annotated[str, typer.Argument(help="Normal documents: a file, a folder or a pattern, in any format of `difa fit`.")],
     new: Annotated[str, typer.Argument(help="New documents, likewise; - is stdin.")],
     given: FitOptions,
-    out: Annotated[Path | None, typer.Option(help="File for all results: .jsonl, .csv, .tsv or .parquet.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for all results: .jsonl, .csv, .tsv or .parquet; - is stdout.")] = None,
     report: Annotated[Path | None, typer.Option(help="HTML file to send to a colleague.")] = None,
     keep: Annotated[
         Path | None, typer.Option(help="Folder to keep the model in, for `difa score` and the other commands.")
@@ -49,11 +63,11 @@ def find(
     from difa.storage.persist import check_place
 
     known, sources = given.other_sources([normal]), given.other_sources([new])
-    for written in filter(None, (out, report)):
+    for written in (place for place in (out, report) if place is not None and str(place) != "-"):
         check_output(written, [source.path for source in (*known, *sources) if not source.is_stdin], force)
     if keep is not None:
         check_place(keep)
-    form = format_of(out, format) if out is not None else "jsonl"
+    form = format_of(None if str(out) == "-" else out, format)
     documents = list(given.read(sources))
     if not any(document.words for document in documents):
         raise InputError(f"{new}: expected new documents with words, got none: check the file")
@@ -64,7 +78,8 @@ def find(
         model.save(keep)
     results = given.score(model, documents)
     chosen = sorted(range(len(results)), key=lambda at: (results[at].p_value, -results[at].score))[: top or len(results)]
-    _show(model, documents, results, chosen[: top or _SHOWN])
+    if str(out) != "-":
+        _show(model, documents, results, chosen[: top or _SHOWN])
     if out is not None:
         _write(out, form, sources, [results[at] for at in chosen] if top else results)
     if report is not None:
@@ -72,6 +87,8 @@ def find(
     for place, what in ((out, "results"), (report, "report"), (keep, "model")):
         if place is not None:
             say(f"{what} written to {place}", given.quiet)
+    more = f"difa allow {keep} WORD if a word is right" if keep else "--report page.html shows more, --keep model keeps the model"
+    say_next(f"{more}; difa fit --verdicts REVIEWED teaches what you decide", given.quiet)
 
 
 def _show(model: DiFA, documents: Sequence[Document], results: Sequence[Result], chosen: Sequence[int]) -> None:
@@ -97,7 +114,8 @@ def _write(out: Path, form: str, sources: Sequence[Source], results: Sequence[Re
     from difa.formats.table_output import write_results
 
     try:
-        write_results(out, form, Shape.of_sources(sources), columns_of(results))
+        with to_stdout(out) as place:
+            write_results(cast(Path, place), form, Shape.of_sources(sources), columns_of(results))
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror or error}") from None
 
@@ -110,11 +128,11 @@ def _write_report(report: Path, model: DiFA, results: Sequence[Result], inputs: 
     lessons = model.detector_.lessons
     learned = lessons.sentences() if lessons else []
     with fresh_text(report) as file:
-        file.write(report_html(summarise(results, (), most), "What does not belong", inputs, learned))
+        file.write(report_html(summarise(results, (), most, model.fpr), "What does not belong", inputs, learned))
 
 
 @command(
-    'difa explain model "My parcel was banana to the wrong address"',
+    'difa explain model "My parcel was delivered to the wrnog address"',
     'difa explain model "Is the wpdlkrt bench in stock?" --details',
     'echo "some text" | difa explain model - --json',
 )
@@ -143,3 +161,6 @@ def explain(
         print_json(explanation_record(explained))
     else:
         Console(highlight=False).print(explanation(explained, most, details))
+        flagged = next((word.text for word in explained.result.words if word.is_anomaly), "")
+        right = f"difa allow {model} {shlex.quote(flagged)} if the word is right" if flagged else "--fpr 0.1 looks more closely"
+        say_next(f"{right}; --details shows the evidence")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import Inputs, ReadOptions, command, say
+from difa.cli.options import Inputs, ReadOptions, command, say, say_next
 
 if TYPE_CHECKING:
     from difa.detector import Detector
@@ -118,6 +118,9 @@ def fit(
         say(f"{copies} of the documents are copies or near-copies of others: one of each counts in the rate", given.quiet)
     if lessons := model.detector_.lessons:
         say(f"learned from {lessons.extent}. {' '.join(lessons.sentences())}".strip(), given.quiet)
+    say_next(
+        f'difa score {out} NEW --out scores.jsonl finds what does not belong; difa explain {out} "TEXT" says why', given.quiet
+    )
 
 
 def preset_of(encoder: str | None) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import Force, Fpr, Inputs, Json, ModelFolder, ReadIdsOptions, command, print_json
+from difa.cli.options import Force, Fpr, Inputs, Json, ModelFolder, ReadIdsOptions, command, print_json, say_next
 
 if TYPE_CHECKING:
     from difa.formats.sources import Source
@@ -63,6 +63,9 @@ def monitor(
     if state is not None:
         write_state(state, watcher.state)
     _show(reports, empty, watcher, json)
+    calm = "the same with the next batch" if state else "--state FILE keeps the evidence for the next run"
+    alarmed = f"difa score {model} INPUT --top 30 shows what is new; difa update {model} INPUT if it is normal"
+    say_next(alarmed if watcher.state.is_alarm else calm, given.quiet)
     raise typer.Exit(1 if watcher.state.is_alarm else 0)
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -211,6 +213,26 @@ def say(message: str, quiet: bool = False) -> None:
     """A line for the person at the terminal, on stderr; what could steer the terminal is escaped."""
     if not quiet:
         print(escaped(message), file=sys.stderr)
+
+
+def say_next(advice: str, quiet: bool = False) -> None:
+    """What to do next: the last line of a command."""
+    say(f"next: {advice}", quiet)
+
+
+@contextmanager
+def to_stdout(out: Path | None, direct: bool = False) -> Iterator[Path | None]:
+    """Where a command writes; what has no file is made aside and printed when it is complete, unless it is written directly."""
+    from difa.storage.atomic import scratch_folder
+
+    if (out is not None and str(out) != "-") or direct:
+        yield out
+        return
+    with scratch_folder() as folder:
+        yield folder / "printed"
+        with (folder / "printed").open("rb") as content:
+            shutil.copyfileobj(content, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
 
 
 def escaped(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Progress bars on stderr; silent when asked, or where there is no terminal."""
+"""Progress on stderr: bars on a terminal, a line now and then in a log, nothing when asked to be quiet."""
 
 from __future__ import annotations
 
@@ -11,6 +11,23 @@ from difa.cli.options import say
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+
+_EVERY = 10.0  # seconds between two lines of a log
+
+
+class _Log:
+    """A line now and then, where there is no terminal to draw a bar on."""
+
+    def __init__(self, progress: Progress, quiet: bool) -> None:
+        self._silent, self._started = quiet or progress.console.is_terminal, time.monotonic()
+        self._last = self._started
+
+    def note(self, what: str) -> None:
+        now = time.monotonic()
+        if not self._silent and now - self._last >= _EVERY:
+            self._last = now
+            say(f"difa: {what}, {now - self._started:.0f} s")
 
 
 def _bar(*columns: Any, quiet: bool, **options: Any) -> Progress:
@@ -28,6 +45,7 @@ def stages(quiet: bool) -> Iterator[Callable[[str, float], None]]:
     """A bar per stage, for work that reports (stage, share done); also where there is no terminal, once it has ended."""
     columns = ("{task.description:<22}", "BarColumn", "{task.percentage:>3.0f}%", "TimeElapsedColumn")
     progress = _bar(*columns, quiet=quiet, disable=quiet)
+    log = _Log(progress, quiet)
     tasks: dict[str, TaskID] = {}
 
     def report(stage: str, share: float) -> None:
@@ -35,6 +53,7 @@ def stages(quiet: bool) -> Iterator[Callable[[str, float], None]]:
         if stage not in tasks:
             tasks[stage] = progress.add_task(stage, total=1.0)
         progress.update(tasks[stage], completed=share)
+        log.note(f"{stage} {100 * share:.0f} %")
 
     try:
         yield report
@@ -47,15 +66,21 @@ def stages(quiet: bool) -> Iterator[Callable[[str, float], None]]:
 def counter(what: str, total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
     """A bar that counts, with the time left where the end is known."""
     with _bar(what, "BarColumn", "MofNCompleteColumn", "TimeRemainingColumn", quiet=quiet, transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda count: progress.advance(task, count)
+        task, log = progress.add_task(what, total=total), _Log(progress, quiet)
+
+        def advance(count: int) -> None:
+            progress.advance(task, count)
+            log.note(f"{what} {progress.tasks[0].completed:.0f}" + (f" of {total}" if total else ""))
+
+        yield advance
 
 
 class Stream:
     """A bar by bytes read, with documents done, their speed and the time left; without the last where no end is known."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, log: _Log) -> None:
         self._progress, self._documents, self._task = progress, 0, progress.add_task("", start=False, documents=0, speed="")
+        self._log = log
 
     def begin(self, total: int | None) -> None:
         self._progress.update(self._task, total=total)
@@ -66,6 +91,7 @@ class Stream:
         self._documents += documents
         speed = f"{self._documents / max(time.monotonic() - self._started, 1e-3):.0f}/s"
         self._progress.update(self._task, completed=read, documents=self._documents, speed=speed)
+        self._log.note(f"{self._documents} documents scored, {speed}")
 
     def skip(self, complaint: str) -> None:
         # Named even when quiet, since something was left out.
@@ -77,7 +103,7 @@ def stream(quiet: bool) -> Iterator[Stream]:
     """A bar for documents that are read while they are scored."""
     numbers = "{task.fields[documents]} documents {task.fields[speed]}"
     with _bar("score", "BarColumn", numbers, "TimeRemainingColumn", quiet=quiet, transient=True) as progress:
-        yield Stream(progress)
+        yield Stream(progress, _Log(progress, quiet))
 
 
 @contextmanager

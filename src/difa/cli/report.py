@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from difa.cli.options import Force, Quiet, Scores, command, say
+from difa.cli.options import Force, Quiet, Scores, command, say, say_next, to_stdout
 
 if TYPE_CHECKING:
     from difa.document import Result
@@ -22,28 +22,40 @@ export = typer.Typer(name="export", help="Export scores for other tools.", no_ar
 )
 def report(
     scores: Scores,
-    out: Annotated[Path, typer.Option(help="HTML file to write.")],
+    out: Annotated[Path, typer.Option(help="HTML file to write, or - for stdout.")],
     by: Annotated[
         list[str] | None,
         typer.Option(help="Show the share flagged by `file`, `day` or a column of the input; can be repeated."),
     ] = None,
     title: Annotated[str, typer.Option(help="Title of the report.")] = "What stands out",
+    fpr: Annotated[
+        float | None, typer.Option(help="Flag at most this share of normal documents. Default: the flags that the scores have.")
+    ] = None,
     most: Annotated[int, typer.Option(help="Number of unusual documents to show.", min=1)] = 30,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Write a report on scored documents: one HTML file to send to others."""
+    from difa.calibrate import check_rate
+    from difa.decide import Rule, flag
     from difa.formats.replaceable import check_output
     from difa.formats.results import read_results, result_files
     from difa.report.html import report_html
     from difa.report.summary import summarise
     from difa.storage.atomic import fresh_text
 
-    check_output(out, result_files(scores), force)
-    summary = summarise(read_results(scores), by or (), most)
-    with fresh_text(out) as file:
+    if str(out) != "-":
+        check_output(out, result_files(scores), force)
+    results = read_results(scores)
+    if fpr is not None:
+        rule = Rule("fpr", check_rate("fpr", fpr))
+        results = (flag([result], rule)[0] for result in results)
+    summary = summarise(results, by or (), most, fpr)
+    with to_stdout(out) as place, fresh_text(cast(Path, place)) as file:
         file.write(report_html(summary, title, scores))
-    say(f"{summary.all.flagged} of {summary.all.documents} documents flagged, written to {out}", quiet)
+    said = f"{summary.all.flagged} of {summary.all.documents} documents flagged"
+    say(said + ("" if str(out) == "-" else f", written to {out}"), quiet)
+    say_next("difa allow MODEL WORD if a word is right; difa fit NORMAL --verdicts REVIEWED teaches what you decide", quiet)
 
 
 @command(

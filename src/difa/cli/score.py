@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import Allow, Fdr, Fpr, Inputs, ModelFolder, ReadIdsOptions, allowed_words, command, say, say_skipped
+from difa.cli.options import (
+    Allow,
+    Fdr,
+    Fpr,
+    Inputs,
+    ModelFolder,
+    ReadIdsOptions,
+    allowed_words,
+    command,
+    say,
+    say_next,
+    say_skipped,
+    to_stdout,
+)
 
 if TYPE_CHECKING:
     from difa.document import Scored
@@ -41,7 +52,9 @@ def score(
     given: ReadIdsOptions,
     out: Annotated[
         str | None,
-        typer.Option(help="File for the results (.jsonl, .csv, .tsv, .parquet), or a folder with --shard-size. Default: stdout."),
+        typer.Option(
+            help="File for the results (.jsonl, .csv, .tsv, .parquet); a folder with --shard-size. Default, and -: stdout."
+        ),
     ] = None,
     shard_size: Annotated[
         int | None, typer.Option(help="Write files of this many documents into the folder given by --out.")
@@ -78,6 +91,7 @@ def score(
     from difa.engines.job import Job
     from difa.errors import ConfigError
 
+    out = None if out == "-" else out
     words = _words_apart(allow, out, model)
     if (screen is None) != (screen_model is None):
         raise ConfigError("expected both of --screen and --screen-model, or neither, got one")
@@ -109,6 +123,8 @@ def score(
         job = replace(job, out=Path(out) if out else None)
         counts = _score_here(fitted, job, sources, given.quiet)
     _tell(fitted, job, counts, out, given.quiet)
+    shown = f"difa report {out} --out report.html shows them; " if out and not out.endswith((".csv", ".tsv")) else ""
+    say_next(f'{shown}difa explain {model} "TEXT" says why a text is flagged', given.quiet)
     if counts.flagged and fail_if_flagged:
         raise typer.Exit(1)
 
@@ -147,7 +163,7 @@ def _score_here(fitted: DiFA, job: Job, sources: list[Source], quiet: bool) -> C
     file = job.out / "part" if job.out is not None and job.shard_size else job.out  # a folder may be called anything
     is_lines = format_of(file, job.format) == "jsonl"
     on_terminal = job.out is None and is_lines and sys.stdout.isatty()
-    with stream(quiet or on_terminal) as watch, _to_stdout(job.out, is_lines) as written:
+    with stream(quiet or on_terminal) as watch, to_stdout(job.out, direct=is_lines) as written:
         return score_inputs(fitted, replace(job, out=written), watch, _show if on_terminal else _print, sources)
 
 
@@ -165,21 +181,6 @@ def _tell(fitted: DiFA, job: Job, counts: Counts, out: str | None, quiet: bool) 
     rule = fitted.rule(job.fpr, job.fdr, warn=False)
     if rule.name == "fdr" and counts.documents and not counts.flagged:
         say(f"difa: {why_nothing(counts.documents, fitted.detector_.document_reference, rule.rate)}", quiet)
-
-
-@contextmanager
-def _to_stdout(out: Path | None, is_lines: bool) -> Iterator[Path | None]:
-    """Where the results go; a table without a file is made aside, and printed when it is complete."""
-    from difa.storage.atomic import scratch_folder
-
-    if out is not None or is_lines:
-        yield out
-        return
-    with scratch_folder() as folder:
-        yield folder / "table"
-        with (folder / "table").open("rb") as content:
-            shutil.copyfileobj(content, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
 
 
 def _print(scored: Scored) -> None:

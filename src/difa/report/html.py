@@ -47,7 +47,7 @@ _VIEWS_SHOWN = 6  # words whose evidence is tabled
 _WORDS = 15
 _GROUPS = 40
 _NAME = 60  # characters of an id or a group
-_WIDTH, _HEIGHT, _LEFT, _BELOW, _ABOVE = 720, 230, 46, 34, 18  # of the histogram
+_WIDTH, _HEIGHT, _LEFT, _BELOW, _ABOVE = 720, 238, 46, 34, 26  # of the histogram
 
 
 def shaded_text(result: Result) -> str:
@@ -110,8 +110,8 @@ def report_html(summary: Summary, title: str, sources: Sequence[str] = (), learn
         _tiles(summary),
         _learned(learned),
         _histogram(summary),
-        *(_by(name, groups) for name, groups in summary.groups.items()),
         _worst(summary.worst, names),
+        *(_by(name, groups) for name, groups in summary.groups.items()),
         _words(summary),
         _views(summary),
         f"<footer>Made by DiFA {safe(__version__)}. The rarer a word is among normal words, the deeper its shade; flagged words "
@@ -161,8 +161,10 @@ def _section(title: str, note: str, content: str) -> str:
 
 
 def _histogram(summary: Summary) -> str:
-    limit = summary.highest_flagged_p
+    limit = summary.rate or summary.highest_flagged_p
     flagged = f" Flagged are documents up to p = {limit:.2g}." if summary.all.flagged else " Nothing is flagged."
+    if summary.rate is not None:
+        flagged = f" Flagged are documents up to the false-alarm rate of {_percent(summary.rate)} that was asked for."
     note = (
         "Documents by p-value: how many normal documents are as unusual. Text like your normal text fills every step alike, up "
         f"to the dashed line; what differs stands out as a high bar at the left.{flagged}"
@@ -196,7 +198,7 @@ def _p_histogram(counts: Sequence[int], flagged_up_to: float) -> str:
         f"<svg viewBox='0 0 {_WIDTH} {_HEIGHT}' role='img' aria-label='Histogram of document p-values'>"
         f"<line class='axis' x1='{_LEFT}' x2='{_WIDTH}' y1='{floor + 0.5}' y2='{floor + 0.5}'/>{bars}"
         f"<line class='expected' x1='{_LEFT}' x2='{_WIDTH}' y1='{line:.1f}' y2='{line:.1f}'/>"
-        f"<text x='{_WIDTH}' y='{line - 6:.1f}' text-anchor='end'>normal text: {expected:,.0f} in each step</text>"
+        f"<text x='{_WIDTH}' y='16' text-anchor='end'>dashed: normal text, {expected:,.0f} in each step</text>"
         f"<text x='{_LEFT - 8}' y='{floor - height + 4:.1f}' text-anchor='end'>{top:,.0f}</text>"
         f"<text x='{_LEFT - 8}' y='{floor + 4}' text-anchor='end'>0</text>{marks}</svg>"
     )

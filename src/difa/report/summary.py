@@ -66,6 +66,8 @@ class UnusualDocument:
 class Summary:
     """What a report says."""
 
+    rate: float | None = None
+    """The false-alarm rate that was asked for, where it is known."""
     all: Group = field(default_factory=Group)
     words: int = 0
     flagged_words: int = 0
@@ -85,15 +87,16 @@ class Summary:
         return sorted(chosen, key=lambda word: (-word.documents, word.text))[:most]
 
 
-def summarise(results: Iterable[Result], by: Sequence[str] = (), most: int = 30) -> Summary:
+def summarise(results: Iterable[Result], by: Sequence[str] = (), most: int = 30, rate: float | None = None) -> Summary:
     """Read all results.
 
     Args:
         results: what was scored.
         by: columns by whose values the share flagged is given; `file` and `day` are understood without such a column.
         most: worst documents to keep.
+        rate: the false-alarm rate that was asked for, where it is known.
     """
-    summary, worst = Summary(), _MostUnusual(most)
+    summary, worst = Summary(rate), _MostUnusual(most)
     grouped: dict[str, dict[str, Group]] = {name: defaultdict(Group) for name in by}
     columns: dict[str, None] = {}
     for result in results:
