@@ -240,6 +240,25 @@ def test_what_needs_all_documents_is_a_second_pass(cluster, folder, texts, tmp_p
     assert {path.name.partition("-")[0] for path in (tmp_path / "out").iterdir()} == {"part", "_SUCCESS"}
 
 
+@pytest.mark.parametrize(
+    ("name", "options"), [("a.jsonl.gz", ()), ("b.csv", ()), ("c.tsv", ("--top", 5)), ("d.jsonl", ("--fdr", 0.3))]
+)
+def test_one_file_is_what_the_local_engine_writes(cluster, folder, texts, tmp_path, name, options):
+    for place in ("local", "ray"):
+        (tmp_path / place).mkdir()
+    assert here("score", folder, texts, *options, "--out", tmp_path / "local" / name).returncode == 0
+    out = tmp_path / "ray" / name
+    arguments = ("score", folder, texts, *options, "--engine", "ray", "--address", cluster[0], "--out", out)
+    run = difa(*arguments)
+    assert run.returncode == 0, run.stderr
+    assert out.read_bytes() == (tmp_path / "local" / name).read_bytes()
+    assert [path.name for path in (tmp_path / "ray").iterdir()] == [name]
+    out.write_text("mine")
+    refused = difa(*arguments)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "expected a new file, or one that difa wrote" in refused.stderr
+
+
 MANY_PIECES = """
 import sys
 from pathlib import Path

@@ -76,14 +76,15 @@ def score(
         bool, typer.Option("--fail-if-flagged", help="Exit with code 1 if any document is flagged.")
     ] = False,
     engine: Annotated[
-        str, typer.Option(help="`local`, or `ray` for many cores and machines. With ray, --out is a folder of parts.")
+        str,
+        typer.Option(help="`local`, or `ray` for many cores and machines. With ray, --out is a file or a folder of parts."),
     ] = "local",
     workers: Annotated[
         int | None, typer.Option(help="With --engine ray: number of worker processes. Default: one per core.")
     ] = None,
     address: Annotated[str | None, typer.Option(help="With --engine ray: a running cluster, `auto` or host:port.")] = None,
     format: Annotated[
-        str | None, typer.Option(help="jsonl, csv, tsv or parquet. Default: by the ending of --out; jsonl with --engine ray.")
+        str | None, typer.Option(help="jsonl, csv, tsv or parquet. Default: by the ending of --out, jsonl without one.")
     ] = None,
 ) -> None:
     """Score every word and every document."""
@@ -140,7 +141,7 @@ def _uses_ray(engine: str, out: str | None, only_ray: Mapping[str, object], only
             other = "the local engine" if engine == "ray" else "--engine ray"
             raise ConfigError(f"--{name} cannot be used with --engine {engine}; use {other}")
     if engine == "ray" and not out:
-        raise ConfigError("--engine ray writes a folder of parts, expected its name: give --out FOLDER")
+        raise ConfigError("--engine ray writes a folder of parts, or a file, expected its name: give --out FOLDER")
     return engine == "ray"
 
 

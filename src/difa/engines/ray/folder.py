@@ -1,4 +1,4 @@
-"""A folder of parts, at a local path or at an address such as `s3://bucket/folder`.
+"""A folder of parts, at a local path or at an address such as `s3://bucket/folder`, or one file that they are joined to.
 
 A local folder is filled under a hidden name beside its location and renamed when it is whole. Object storage knows no
 renaming: parts are written in place, and the file `_SUCCESS` last. A part's name follows from its piece, so a piece that is
@@ -8,6 +8,7 @@ scored twice, since a worker died, still gives one part.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,7 +28,7 @@ from difa.formats.columns import pack_columns, unpack_columns
 from difa.formats.shape import Shape
 from difa.formats.sources import below, is_address, locate
 from difa.formats.table_output import Publisher
-from difa.storage.atomic import fresh_file, hidden_name, scratch_folder, take_place, unfinished
+from difa.storage.atomic import behind_link, fresh_file, hidden_name, scratch_folder, sync_folder, take_place, unfinished
 
 SUCCESS = "_SUCCESS"
 COLUMNS = "columns"
@@ -49,10 +50,17 @@ class OutputFolder:
     """How large the pieces of the run are that this one goes on with."""
     summary: dict[str, Any] | None = None
     """What the run did that was finished here before."""
+    is_file: bool = False
+    """Whether the parts are joined to one file."""
 
     @classmethod
     def prepare(
-        cls, location: str, asked: dict[str, Any] | None = None, resume: bool = False, force: bool = False
+        cls,
+        location: str,
+        asked: dict[str, Any] | None = None,
+        resume: bool = False,
+        force: bool = False,
+        is_file: bool = False,
     ) -> OutputFolder:
         """Refuse a location that is taken or cannot be written, before any work is done.
 
@@ -61,8 +69,9 @@ class OutputFolder:
             asked: what decides the results, by name.
             resume: go on with what an earlier run left.
             force: replace what an earlier run left.
+            is_file: join the parts to one file.
         """
-        output = cls(location, location, asked or {})
+        output = cls(location, location, asked or {}, is_file=is_file)
         system, path = locate(location)
         if not is_address(location):
             output.staging = str(Path(path).with_name(f"{hidden_name(Path(path).name)}.part"))
@@ -81,7 +90,7 @@ class OutputFolder:
             return
         begun = _read_json(system, f"{locate(self.staging)[1]}/{_ASKED}")
         is_ours = force if done is not None else begun is not None and self.staging == self.location
-        if _is_taken(system, path) and not is_ours:
+        if not self.is_file and _is_taken(system, path) and not is_ours:
             raise InputError(f"{self.location}: expected a new or an empty folder for the results, found files: choose another")
         if begun is not None and not (resume or force):
             raise InputError(f"{self.location}: an interrupted run left its parts there: resume goes on, force starts anew")
@@ -128,6 +137,29 @@ class OutputFolder:
             take_place(Path(path), final, old)
             for left in (Path(path), old):  # an empty folder, or results that were to be replaced
                 shutil.rmtree(left, ignore_errors=True)
+
+    def join(self, pieces: int, publish: Publisher, results: Iterable[Scored] | None) -> None:
+        """Make one file of the parts, and give it its name.
+
+        Args:
+            pieces: how many parts there are.
+            publish: writes the file.
+            results: what belongs into it; all lines of the parts as they are by default.
+        """
+        part = Path(self.staging) / "joined"
+        with part.open("wb") as joined:
+            if results is None:
+                for index in range(pieces):
+                    with (Path(self.staging) / part_name(index, "jsonl")).open("rb") as content:
+                        shutil.copyfileobj(content, joined)
+            else:
+                joined.writelines(map(publish.block, results))
+            joined.flush()
+            os.fsync(joined.fileno())
+        final = behind_link(Path(self.location))
+        publish(part, final)
+        sync_folder(final.parent)
+        shutil.rmtree(self.staging, ignore_errors=True)
 
     def abandon(self) -> int:
         """Remove what was written, unless parts are complete; returns how many are."""
@@ -187,41 +219,41 @@ def part_writer(folder: str, index: int, format: str, shape: Shape | None = None
         publish.convert(part, Path(name), stream)
 
 
-def needs_second_pass(job: Job, rule: Rule) -> bool:
-    """Whether parts can be written only when all documents are scored."""
-    return rule.name == "fdr" or job.top is not None or job.shard_size is not None
+class SecondPass:
+    """The columns of all pieces once more: with the flags that need all of them, in the parts that were asked for.
 
+    What is read is counted in `flagged`.
+    """
 
-def write_again(folder: str, pieces: int, job: Job, rule: Rule, format: str, shape: Shape | None) -> int:
-    """The second pass: write the parts that were asked for from the columns of all pieces, and count what is flagged."""
-    cutoff = Cutoff.of(chain.from_iterable(_read(folder, index) for index in range(pieces)), rule)
-    flagged = 0
+    def __init__(self, folder: str, pieces: int, rule: Rule) -> None:
+        self._folder, self._pieces, self.flagged = folder, pieces, 0
+        self._cutoff = Cutoff.of(chain.from_iterable(_read(folder, index) for index in range(pieces)), rule)
 
-    def counted(indices: Iterable[int]) -> Iterator[Scored]:
-        nonlocal flagged
-        for scored in map(cutoff.flag, chain.from_iterable(_read(folder, index) for index in indices)):
-            flagged += int(scored.document_flags.sum())
+    def parts(self, job: Job) -> Iterator[tuple[int, Iterable[Scored]]]:
+        """Each part's number and what belongs into it, in order."""
+        pieces = range(self._pieces)
+        if job.top is not None:
+            best = Best(job.top)
+            for scored in self._flagged(pieces):
+                best.add(scored)
+            yield 0, best.documents()
+        elif job.shard_size is None:
+            yield from ((index, self._flagged([index])) for index in pieces)
+        else:
+            numbered = groupby(cut_shards(self._flagged(pieces), job.shard_size), itemgetter(0))
+            yield from ((shard, (scored for _, scored in group)) for shard, group in numbered)
+
+    def write(self, job: Job, format: str, shape: Shape | None) -> None:
+        """Write the parts."""
+        for index, results in self.parts(job):
+            with part_writer(self._folder, index, format, shape) as write:
+                for scored in results:
+                    write(scored)
+
+    def _flagged(self, indices: Iterable[int]) -> Iterator[Scored]:
+        for scored in map(self._cutoff.flag, chain.from_iterable(_read(self._folder, index) for index in indices)):
+            self.flagged += int(scored.document_flags.sum())
             yield scored
-
-    for index, results in _parts(counted, pieces, job):
-        with part_writer(folder, index, format, shape) as write:
-            for scored in results:
-                write(scored)
-    return flagged
-
-
-def _parts(read: Callable[[Iterable[int]], Iterator[Scored]], pieces: int, job: Job) -> Iterator[tuple[int, Iterable[Scored]]]:
-    """Each part's number and what belongs into it, in order."""
-    if job.top is not None:
-        best = Best(job.top)
-        for scored in read(range(pieces)):
-            best.add(scored)
-        yield 0, best.documents()
-    elif job.shard_size is None:
-        yield from ((index, read([index])) for index in range(pieces))
-    else:
-        numbered = groupby(cut_shards(read(range(pieces)), job.shard_size), itemgetter(0))
-        yield from ((shard, (scored for _, scored in group)) for shard, group in numbered)
 
 
 def _read(folder: str, index: int) -> Iterator[Scored]:

@@ -28,19 +28,20 @@ from difa.engines.ray.cluster import check_installed, cluster, run_pool, start_a
 from difa.engines.ray.folder import (
     COLUMNS,
     OutputFolder,
+    SecondPass,
     alone_in,
-    needs_second_pass,
     part_name,
     part_writer,
-    write_again,
     write_notice,
 )
 from difa.errors import ConfigError, DifaError, EngineError, InputError
 from difa.estimator import DiFA
 from difa.formats.bounds import Span
+from difa.formats.packed import suffix_of
+from difa.formats.replaceable import check_output
 from difa.formats.shape import Shape
-from difa.formats.sources import Source, find_sources
-from difa.formats.table_output import FORMATS
+from difa.formats.sources import Source, find_sources, is_address
+from difa.formats.table_output import FORMATS, Publisher, format_of
 from difa.runtime.parallel import chunk_documents
 from difa.storage.atomic import scratch_folder
 
@@ -128,11 +129,11 @@ def score_files(
     cache: Path | None = None,
     piece_bytes: int | None = None,
 ) -> RayCounts:
-    """Score all documents of the inputs into the folder `out`, which appears when it is complete.
+    """Score all documents of the inputs into `out`, which appears when it is complete.
 
     Args:
         job: what to score and how. The files of its models travel to the workers; every worker must be able to read the inputs.
-        out: a new folder, as a path or an address that every worker can write.
+        out: a new folder of parts, as a path or an address that every worker can write; or a file, by its ending.
         model: the model in the job's folder, if it was loaded before.
         sources: the files behind the job's inputs, if they were looked up before.
         watch: told how it goes.
@@ -143,14 +144,17 @@ def score_files(
         piece_bytes: bytes of input per piece; by default from the input's size.
     """
     check_installed()
-    form = _check_choices(job.format, workers, threads)
+    form = _check_choices(job, out, workers, threads)
     rule = check_job(job, model or DiFA.load(job.model, threads=1))  # mistakes show before a cluster is asked
     sources = find_sources(job.inputs, job.columns, job.skip_bad) if sources is None else sources
     if any(source.is_stdin for source in sources):
         raise InputError("expected files for the Ray engine, got - (standard input): write it to a file, or use the local engine")
-    files, options = ModelFiles.read(job), _options(job, rule, sources, form, threads or 1, cache)
+    is_file = _is_file(job, out)
+    if is_file:
+        check_output(Path(out), [source.path for source in sources], job.force)
+    files, options = ModelFiles.read(job), _options(job, rule, sources, form, is_file, threads, cache)
     with alone_in(out):
-        output = OutputFolder.prepare(out, asked_of(job, rule, sources), job.resume, job.force)
+        output = OutputFolder.prepare(out, asked_of(job, rule, sources), job.resume, job.force, is_file)
         if output.summary is not None:
             return RayCounts(**output.summary)
         with _kept(output), cluster(address, workers, options.threads, files.size) as (ray, count):
@@ -159,22 +163,44 @@ def score_files(
             output.begin(size)
             options = replace(options, folder=output.staging, pieces=tuple(pieces))
             counts = _run(ray, count, output, files, options, watch or Silent())
-            if needs_second_pass(job, rule):
-                counts.flagged = write_again(output.staging, len(pieces), job, rule, form, options.shape)
-                counts.parts = output.count_parts()
-            output.finish(asdict(counts))
+            _finish(output, counts, job, rule, form, options)
             return counts
 
 
-def _options(job: Job, rule: Rule, sources: Sequence[Source], format: str, threads: int, cache: Path | None) -> WorkerOptions:
+def _finish(output: OutputFolder, counts: RayCounts, job: Job, rule: Rule, format: str, options: WorkerOptions) -> None:
+    """Make what was asked for of the workers' parts."""
+    pieces = len(options.pieces)
+    again = SecondPass(output.staging, pieces, rule) if options.format == COLUMNS else None
+    if output.is_file:
+        results = chain.from_iterable(part for _, part in again.parts(job)) if again else None
+        output.join(pieces, Publisher(format, options.shape or Shape(())), results)
+        counts.parts = 1
+    elif again:
+        again.write(job, format, options.shape)
+        counts.parts = output.count_parts()
+    if again:
+        counts.flagged = again.flagged
+    if not output.is_file:
+        output.finish(asdict(counts))
+
+
+def _is_file(job: Job, out: str) -> bool:
+    """Whether the results go into one file, by its ending."""
+    return not is_address(out) and not job.shard_size and suffix_of(out).removeprefix(".") in FORMATS
+
+
+def _options(
+    job: Job, rule: Rule, sources: Sequence[Source], format: str, is_file: bool, threads: int | None, cache: Path | None
+) -> WorkerOptions:
+    needs_all = rule.name == "fdr" or job.top is not None or job.shard_size is not None
     return WorkerOptions(
         folder="",
-        format=COLUMNS if needs_second_pass(job, rule) else format,
+        format=COLUMNS if needs_all or (is_file and format != "jsonl") else format,
         rule=None if rule.name == "fdr" else rule,
         allow=AllowList.of(job.allow).entries,
         cache=None if cache is None else str(cache),
         screen_rate=job.screen_rate if job.screen else None,
-        threads=threads,
+        threads=threads or 1,
         skip_bad=job.skip_bad,
         shape=Shape.of_sources(sources),
     )
@@ -305,14 +331,13 @@ def measure_ray(model: Path, documents: Sequence[str], workers: int) -> float:
         return score_files(Job(model, [str(source)]), f"{folder}/out", workers=workers).seconds
 
 
-def _check_choices(format: str | None, workers: int | None, threads: int | None) -> str:
-    """The format of the parts."""
+def _check_choices(job: Job, out: str, workers: int | None, threads: int | None) -> str:
+    """The format of the results."""
     check_threads(threads)
-    if format is not None and format not in FORMATS:
-        raise ConfigError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
+    form = format_of(Path(out if _is_file(job, out) else "part"), job.format)
     if workers is not None and workers < 1:
         raise ConfigError(f"workers: expected a whole number of at least 1, got {workers}")
-    return format or "jsonl"
+    return form
 
 
 def _count(ray: Any, spans: Sequence[tuple[Source, Span]]) -> list[int]:
