@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,7 +44,6 @@ class Method:
     """What the authors of TokenCore tried; empty where there is nothing to choose."""
     needs_vectors: bool = True
     """False for methods that look at the strings alone."""
-    family: str = "vectors"
     packages: tuple[str, ...] = ()
     """Packages whose version is part of the outcome."""
     note: str = ""
@@ -60,23 +60,11 @@ def _pyod(kind: str) -> Callable[[MethodSettings, int], Baseline]:
     return make
 
 
-def _ecod(settings: MethodSettings, seed: int) -> Baseline:
-    from difa.baselines.ecod import Ecod
+def _own(module: str, name: str) -> Callable[[MethodSettings, int], Baseline]:
+    """A class of this package, loaded when it is made."""
 
-    return Ecod(**settings)
-
-
-def _tokencore(settings: MethodSettings, seed: int) -> Baseline:
-    from difa.baselines.tokencore import TokenCore
-
-    return TokenCore(**settings)
-
-
-def _trivial(name: str) -> Callable[[MethodSettings, int], Baseline]:
     def make(settings: MethodSettings, seed: int) -> Baseline:
-        from difa.baselines import trivial
-
-        baseline: Baseline = getattr(trivial, name)(**settings)
+        baseline: Baseline = getattr(import_module(f"difa.baselines.{module}"), name)(**settings)
         return baseline
 
     return make
@@ -98,15 +86,15 @@ METHODS: dict[str, Method] = {
     for method in (
         Method("lof", "LOF", _pyod("lof"), _each("n_neighbors", _NEIGHBOURS), packages=_LEARNED),
         Method("iforest", "iForest", _pyod("iforest"), _each("max_samples", _SAMPLES, n_estimators=200), packages=_LEARNED),
-        Method("ecod", "ECOD", _ecod),
+        Method("ecod", "ECOD", _own("ecod", "Ecod")),
         Method("deepsvdd", "DeepSVDD", _pyod("deepsvdd"), _each("hidden_neurons", _HIDDEN), packages=_LEARNED, note=_CAPPED),
         Method("ae", "AE", _pyod("ae"), _each("hidden_neuron_list", _HIDDEN), packages=_LEARNED),
         Method("lunar", "LUNAR", _pyod("lunar"), _each("n_neighbours", _NEIGHBOURS), packages=_LEARNED, note=_CAPPED),
-        Method("tokencore", "TokenCore", _tokencore),
-        Method("length", "word length", _trivial("WordLength"), needs_vectors=False, family="trivial"),
-        Method("unigram", "unigram rarity", _trivial("UnigramRarity"), needs_vectors=False, family="trivial"),
-        Method("trigram", "character trigrams", _trivial("CharacterTrigrams"), needs_vectors=False, family="trivial"),
-        Method("doclength", "document length", _trivial("DocumentLength"), needs_vectors=False, family="trivial"),
+        Method("tokencore", "TokenCore", _own("tokencore", "TokenCore")),
+        Method("length", "word length", _own("trivial", "WordLength"), needs_vectors=False),
+        Method("unigram", "unigram rarity", _own("trivial", "UnigramRarity"), needs_vectors=False),
+        Method("trigram", "character trigrams", _own("trivial", "CharacterTrigrams"), needs_vectors=False),
+        Method("doclength", "document length", _own("trivial", "DocumentLength"), needs_vectors=False),
     )
 }
 
