@@ -10,7 +10,7 @@ import pytest
 from difa.bench import ablation, analyses
 from difa.bench.ablation import LEFT_OUT, TAUGHT, make_pseudo_test
 from difa.bench.data import is_anomalous, split
-from difa.bench.methods import code_of, fingerprint_of, merge_stages
+from difa.bench.methods import GivenVectors, code_of, fingerprint_of, merge_stages
 from difa.bench.report import write_report
 from difa.bench.run import Store, open_run
 from difa.bench.table import run_table
@@ -120,7 +120,7 @@ def test_noise_reaches_the_training_documents_only(start):
     halves = split(run.sets[0].documents, 42)
     plain = run.bench.encode(halves.training)
     noisy = analyses.add_noise(plain, 0.5, 42)
-    reader = analyses.NoisyEncoder(run.bench.encoder, {document.words: document for document in noisy})
+    reader = GivenVectors(run.bench.encoder, {document.words: document for document in noisy})
     for document, before, given in zip(noisy, plain, reader.encode(halves.training), strict=True):
         assert given is document
         assert given.words == before.words

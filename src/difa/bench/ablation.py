@@ -26,6 +26,7 @@ from difa.baselines import METHODS
 from difa.bench.data import DataSet, Split, split
 from difa.bench.methods import (
     DIFA,
+    GivenVectors,
     Workbench,
     label_of,
     merge_stages,
@@ -50,30 +51,13 @@ from difa.bench.tables import (
     unique,
 )
 from difa.config import ERROR_KINDS, FULL_VIEWS, Config, EncoderConfig, PerturbConfig
-from difa.document import Document, Encoded, FloatArray
-from difa.encoders import EncoderSpec, Progress
+from difa.document import Document, FloatArray
 from difa.encoders.convert import find
 from difa.errors import ConfigError
 from difa.estimator import DiFA
 from difa.knowledge.wordlist import find_language
 from difa.perturb import make_pseudo_anomalies
 from difa.words import from_tokens
-
-
-@dataclass(frozen=True)
-class GivenVectors:
-    """An encoder that knows its documents already, by their id."""
-
-    spec: EncoderSpec
-    known: Mapping[str | None, Encoded]
-
-    def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
-        """The vectors that were given."""
-        return [self.known[document.id] for document in documents]
-
-    def vocabulary(self) -> list[str]:
-        """None: nothing new is made from it."""
-        return []
 
 
 @dataclass(frozen=True)
@@ -115,7 +99,7 @@ def make_pseudo_test(
     test = [*normal, *changed]
     known = dict(zip((document.id for document in test), [*vectors, *(pseudo.document for pseudo in pseudos)], strict=True))
     kinds = ("",) * len(normal) + tuple(pseudo.kind for pseudo in pseudos)
-    return PseudoTest(Split(fitted, test), kinds, GivenVectors(bench.encoder.spec, known))
+    return PseudoTest(Split(fitted, test), kinds, GivenVectors(bench.encoder, known, key=lambda document: document.id))
 
 
 def _fit_and_score(model: DiFA, halves: Split, made: PseudoTest | None) -> Scores:

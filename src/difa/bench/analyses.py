@@ -24,7 +24,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from difa.bench.data import Split, draw, is_anomalous, words_of
 from difa.bench.methods import (
     DIFA,
     FED,
+    GivenVectors,
     Workbench,
     check_methods,
     has_encoder,
@@ -51,7 +52,6 @@ from difa.bench.plots import cost_of, draw_contamination, draw_efficiency, draw_
 from difa.bench.run import Run, Study, Trial, write_text
 from difa.bench.tables import ENTRIES, by_column, grouped, markdown, plural, short, unique
 from difa.document import Document, Encoded, Result
-from difa.encoders import Encoder, EncoderSpec, Progress
 from difa.errors import ConfigError, DifaError
 from difa.report.html import WORD_STYLE, safe, shaded_text
 from difa.runtime.parallel import core_count
@@ -210,7 +210,7 @@ def _with_noise(trial: Trial, share: float) -> Scores:
     halves, bench, seed = trial.halves, trial.bench, trial.seed
     noisy = add_noise(bench.encode(halves.training), share, seed)
     if trial.method in DIFA:
-        reader = NoisyEncoder(bench.encoder, {document.words: document for document in noisy})
+        reader = GivenVectors(bench.encoder, {document.words: document for document in noisy})
         return run_difa(trial.method, halves, seed, bench, encoder=reader)
     return score_baseline(trial.method, {}, noisy, bench.encode(halves.test), seed)
 
@@ -225,28 +225,6 @@ def add_noise(documents: Sequence[Encoded], share: float, seed: int) -> list[Enc
         noise = rng.normal(size=document.vectors.shape) * spread * hit[:, None]
         noisy.append(replace(document, vectors=(document.vectors + noise).astype(np.float32)))
     return noisy
-
-
-@dataclass(frozen=True)
-class NoisyEncoder:
-    """An encoder that gives the training documents the vectors it was told, and any other document its own."""
-
-    inner: Encoder
-    known: Mapping[tuple[str, ...], Encoded]
-
-    @property
-    def spec(self) -> EncoderSpec:
-        return self.inner.spec
-
-    def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
-        """Vectors, noisy where they were made so."""
-        keys = [tuple(words_of(document)) for document in documents]
-        fresh = iter(self.inner.encode([d for d, key in zip(documents, keys, strict=True) if key not in self.known], progress))
-        return [self.known[key] if key in self.known else next(fresh) for key in keys]
-
-    def vocabulary(self) -> list[str]:
-        """The inner encoder's words."""
-        return self.inner.vocabulary()
 
 
 def with_anomalies(halves: Split, share: float, seed: int) -> Split:

@@ -289,7 +289,8 @@ def _draw_later(axes: Any, frame: Frame, colours: Mapping[str, str]) -> None:
 def _draw_verdicts(axes: Any, frame: Frame, colours: Mapping[str, str]) -> None:
     if not len(frame):
         return
-    _draw_lines(axes, frame, {"document ap": ("documents", "-"), "word ap": ("words", _DASHED)}, colours)
+    _draw_lines(axes, frame, {"document ap": ("documents", "-")}, colours)
+    _draw_lines(axes, frame, {"word ap": ("words", _DASHED)}, colours)
     axes.set_xticks(unique(frame.value))
     _finish(axes, "reviewed documents; figures of the others", "average precision")
 

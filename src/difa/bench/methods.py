@@ -30,7 +30,7 @@ from difa.bench.data import Split, checksum, without_labels, words_of
 from difa.bench.metrics import RATE, Scores, pool_max, pool_mean
 from difa.config import NO_ENCODER, Config, EncoderConfig, Preset
 from difa.document import Document, Encoded, FloatArray, Result
-from difa.encoders import Encoder, NoEncoder, load_encoder
+from difa.encoders import Encoder, EncoderSpec, NoEncoder, Progress, load_encoder
 from difa.encoders.convert import find
 from difa.errors import ConfigError, MissingExtraError
 from difa.estimator import DiFA
@@ -118,6 +118,30 @@ class Workbench:
         known = method(name)
         key = self.encoder_key if known.needs_vectors else "none"
         return fingerprint_of(("baselines", "encoders", *_JUDGING), known.packages, encoder=key)
+
+
+@dataclass(frozen=True)
+class GivenVectors:
+    """An encoder that hands out vectors that it was given, and reads any other document with the inner encoder."""
+
+    inner: Encoder
+    known: Mapping[Any, Encoded]
+    key: Callable[[Document], Any] = lambda document: tuple(words_of(document))
+    """What documents are known by."""
+
+    @property
+    def spec(self) -> EncoderSpec:
+        return self.inner.spec
+
+    def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
+        """Vectors, given ones where there are any."""
+        others = [document for document in documents if self.key(document) not in self.known]
+        fresh = iter(self.inner.encode(others, progress) if others else ())
+        return [self.known[key] if (key := self.key(document)) in self.known else next(fresh) for document in documents]
+
+    def vocabulary(self) -> list[str]:
+        """The inner encoder's words."""
+        return self.inner.vocabulary()
 
 
 def has_encoder(preset: str) -> bool:

@@ -104,10 +104,10 @@ def _compute(trial: Trial, settings: Record) -> Record:
         if part != "whole":
             return found
         pairs = [list(zip(*kind, strict=True)) for kind in ((normal, results), (anomalous, odd))]
-        return found | _look_further(trial, settings["other"], model, pairs)
+        return found | _compute_further(trial, settings["other"], model, pairs)
 
 
-def _look_further(trial: Trial, other: str | None, model: DiFA, pairs: Sequence[list[Pair]]) -> Record:
+def _compute_further(trial: Trial, other: str | None, model: DiFA, pairs: Sequence[list[Pair]]) -> Record:
     """Mixtures of normal and anomalous documents, text that is unlike the normal one, and the monitor."""
     rng, (normal, anomalous) = np.random.default_rng(trial.seed), pairs
     unlike = {"longer": join([document for document, _ in normal], LONGER), "seen": draw(trial.halves.training, _MOST, rng)}

@@ -16,9 +16,8 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -103,8 +102,8 @@ def _compute(trial: Trial, settings: Record) -> Record:
             "encoder": partial(encoder.encode, documents),
             "matrix": matrix_limit(encoder, options.encoder, subwords, threads),
             "peer": peer(halves, documents, trial.bench, trial.seed),
-            "fast": partial(score_file, fast, folder / "fast", folder / "swarm.jsonl", folder / "fast.jsonl"),
-            "counting": partial(count_words, folder / "swarm.jsonl"),
+            "fast": partial(score_file, fast, folder / "fast", folder / "repeated.jsonl", folder / "fast.jsonl"),
+            "counting": partial(count_words, folder / "repeated.jsonl"),
         }
         commands = _commands(folder, vary(documents, 4 * len(documents), trial.seed), varied, trial.run)
         measured = _rounds(settings["rounds"], {part: work for part, work in clocked.items() if work}, commands)
@@ -151,7 +150,7 @@ def _rounds(rounds: int, clocked: dict[str, Workload], commands: dict[str, list[
 def _commands(folder: Path, documents: list[list[str]], varied: list[list[str]], run: Run) -> dict[str, list[str]]:
     """What runs as processes of their own; the files that they and other parts score are written on the way."""
     encoder = find(EncoderConfig(name=run.options.encoder, layer=run.options.layer)).folder
-    sources = {"once": documents[: len(documents) // 4], "four": documents, "one": documents[:1], "swarm": varied}
+    sources = {"once": documents[: len(documents) // 4], "four": documents, "one": documents[:1], "repeated": varied}
     files = {name: _write(folder / f"{name}.jsonl", each) for name, each in sources.items()}
     return {
         "command": _score_command(folder, files["once"], run),
@@ -160,7 +159,7 @@ def _commands(folder: Path, documents: list[list[str]], varied: list[list[str]],
         "help": [sys.executable, "-m", "difa", "--help"],
         **{part: [sys.executable, "-c", code, str(encoder)] for part, code in _IMPORTS.items()},
         "fast one line": _score_command(folder, files["one"], run, "fast"),
-        "fast command": _score_command(folder, files["swarm"], run, "fast"),
+        "fast command": _score_command(folder, files["repeated"], run, "fast"),
     }
 
 
@@ -195,53 +194,39 @@ def score_file(model: DiFA, folder: Path, source: Path, path: Path) -> None:
         score_inputs(model, Job(folder, [str(source)], out=path), Silent())
 
 
-class _Timer:
-    """Seconds by name, of what was done within `time`."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
-
-    @contextmanager
-    def time(self, name: str) -> Iterator[None]:
-        started = time.perf_counter()
-        yield
-        self.seconds[name] += time.perf_counter() - started
-
-
 class _Timed:
-    """An encoder or a view, one method of which is timed; everything else is the thing's own."""
+    """An encoder or a view, one method of which adds its time to some seconds; everything else is the thing's own."""
 
-    def __init__(self, timed: Any, method: str, name: str, timer: _Timer) -> None:
-        self._timed, self._method, self._name, self._timer = timed, method, name, timer
+    def __init__(self, timed: Any, method: str, name: str, seconds: dict[str, float]) -> None:
+        self._timed, self._method, self._name_of_time, self._seconds = timed, method, name, seconds
 
     def __getattr__(self, attribute: str) -> Any:
-        own = getattr(self._timed, attribute)
-        return self._work if attribute == self._method else own
+        return self._work if attribute == self._method else getattr(self._timed, attribute)
 
     def _work(self, *arguments: Any) -> Any:
-        with self._timer.time(self._name):
-            return getattr(self._timed, self._method)(*arguments)
+        started = time.perf_counter()
+        done = getattr(self._timed, self._method)(*arguments)
+        self._seconds[self._name_of_time] += time.perf_counter() - started
+        return done
 
 
 def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dict[str, float]:
     """Seconds of each stage, one after the other: the detector scores with an encoder and views that are timed."""
-    timer, fitted = _Timer(), model.detector_
+    seconds: dict[str, float] = defaultdict(float)
+    fitted = model.detector_
     # With one thread nothing overlaps; the encoder and the views keep the threads that they were made with.
-    timed = replace(
+    timed: Any = replace(
         fitted,
-        encoder=_Timed(fitted.encoder, "encode", "encoder", timer),
-        views=tuple(_Timed(view, "raw", f"{view.name} view", timer) for view in fitted.views),
+        encoder=_Timed(fitted.encoder, "encode", "encoder", seconds),
+        views=tuple(_Timed(view, "raw", f"{view.name} view", seconds) for view in fitted.views),
         threads=1,
     )
-    with timer.time(_REST):
-        timed.score(documents)
-    timer.seconds[_REST] -= sum(seconds for name, seconds in timer.seconds.items() if name != _REST)
+    whole = clock(lambda: timed.score(documents))
+    seconds[_REST] = whole - sum(seconds.values())
     with quiet_rates():
         results = model.score(documents[:200])
-    with timer.time("JSON"):
-        path.write_bytes(b"".join(map(json_lines, columns_of(results))))
-    timer.seconds["JSON"] *= len(documents) / len(results)
-    return dict(timer.seconds)
+    written = clock(lambda: path.write_bytes(b"".join(map(json_lines, columns_of(results)))))
+    return {**seconds, "JSON": written * len(documents) / len(results)}
 
 
 def matrix_limit(encoder: Encoder, name: str, subwords: int, threads: int) -> Workload:

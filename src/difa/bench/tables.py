@@ -177,14 +177,11 @@ def by_level(frame: Frame, sets: Sequence[str], beside: bool) -> list[str]:
 
 
 def by_column(records: Records, column: str, head_of: Callable[[Any], str]) -> list[str]:
-    """A table of methods by the values of a figure's entry or of a setting."""
-    frame = figures_frame(records, column) if column != "part" else figures_frame(records).astype({"part": int})
-    table = pivot(frame, ["method"], column, sorted(unique(frame[column])))
-    return markdown(table.assign(method=table["method"].map(label_of)).rename(columns=lambda name: _head(name, head_of)))
-
-
-def _head(name: Any, head_of: Callable[[Any], str]) -> str:
-    return name if isinstance(name, str) else head_of(name)
+    """A table of methods by the values of a setting, or by the parts of the figures, which are then numbers."""
+    frame = figures_frame(records).astype({"part": int}) if column == "part" else figures_frame(records, column)
+    values = sorted(unique(frame[column]))
+    table = pivot(frame, ["method"], column, values).rename(columns={value: head_of(value) for value in values})
+    return markdown(table.assign(method=table["method"].map(label_of)))
 
 
 def markdown(rows: Iterable[Mapping[Any, Any]] | Frame) -> list[str]:
