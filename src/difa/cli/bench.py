@@ -287,7 +287,8 @@ def promises(
     context: typer.Context,
     preset: PresetName = "fast",
     only: Annotated[
-        str, typer.Option(help="Parts to measure, separated by commas: whole, small, spoilt, feed. Empty: all.")
+        str,
+        typer.Option(help="Parts to measure, separated by commas: whole, small, copies, templates, spoilt, feed. Empty: all."),
     ] = "",
 ) -> None:
     """Measure whether false-alarm and false-discovery rates hold, and when they do not."""
