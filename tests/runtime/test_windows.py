@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difa.runtime.windows import plan_windows, pool_subwords
+from difa.runtime.windows import batch_by_length, padded_length, plan_windows, pool_subwords
 
 
 @given(st.integers(0, 3000), st.integers(2, 300))
@@ -31,3 +31,9 @@ def test_max_pooling_by_hand():
 @pytest.mark.parametrize("capacity", [7, 8])
 def test_one_window_where_it_fits(capacity):
     assert len(plan_windows(7, capacity)) == 1
+
+
+def test_batches_hold_sequences_of_one_padded_length():
+    padded = [padded_length(length, 10) for length in (3, 9, 4, 1, 5, 30)]
+    assert padded == [4, 10, 4, 4, 8, 10]
+    assert batch_by_length(padded, 8) == [(4, [0, 2]), (4, [3]), (10, [1]), (10, [5]), (8, [4])]

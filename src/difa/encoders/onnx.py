@@ -6,7 +6,6 @@ document has the same vectors, bit for bit, alone or in any batch.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -16,12 +15,11 @@ from difa.document import Document, Encoded, FloatArray, IntArray
 from difa.encoders import LONGEST_WORD, EncoderSpec, Progress
 from difa.runtime.graphs import GraphRunner
 from difa.runtime.parallel import bound_tokenizer
-from difa.runtime.windows import Window, plan_windows, pool_subwords
+from difa.runtime.windows import Window, batch_by_length, padded_length, plan_windows, pool_subwords
 
 if TYPE_CHECKING:
     from difa.encoders.convert import ExportedEncoder
 
-_PAD_TO = 4  # padded lengths are multiples of this: few distinct lengths, few wasted positions
 _CHUNK = 1024  # documents tokenised, run and pooled together
 _MIN_TOKENS = 256  # smaller batches than this are not split to occupy more threads
 
@@ -110,17 +108,8 @@ class OnnxEncoder:
 
     def _run(self, sequences: list[list[int]]) -> Iterator[tuple[int, FloatArray]]:
         """The position of each sequence and its states (L, d), in whatever order they are computed."""
-        by_length: dict[int, list[int]] = defaultdict(list)
-        for index, sequence in enumerate(sequences):
-            by_length[min(-(-len(sequence) // _PAD_TO) * _PAD_TO, self.spec.max_length)].append(index)
-        share = sum(length * len(members) for length, members in by_length.items()) // self._runner.threads
-        most = min(self._batch_tokens, max(_MIN_TOKENS, share))
-        batches = [
-            (length, members[start : start + size])
-            for length, members in by_length.items()
-            for size in [max(1, most // length)]
-            for start in range(0, len(members), size)
-        ]
+        padded = [padded_length(len(sequence), self.spec.max_length) for sequence in sequences]
+        batches = batch_by_length(padded, min(self._batch_tokens, max(_MIN_TOKENS, sum(padded) // self._runner.threads)))
 
         def run(batch: tuple[int, list[int]]) -> FloatArray:
             length, members = batch

@@ -1,4 +1,4 @@
-"""Long sequences -> overlapping windows, and subword states -> word vectors.
+"""Long sequences -> overlapping windows -> batches of one length, and subword states -> word vectors.
 
 Each position is taken from the window in which it stands farthest from a cut, so that it has seen its neighbourhood on
 both sides; the ends of the document itself are no cuts. Used for subwords by the encoders and for words by the views.
@@ -6,12 +6,16 @@ both sides; the ends of the document itself are no cuts. Used for subwords by th
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from difa.document import FloatArray, IntArray
+
+_PAD_TO = 4  # padded lengths are multiples of this: few distinct lengths, few wasted positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,29 @@ def plan_windows(length: int, capacity: int) -> list[Window]:
     cuts = [(left + capacity + right) // 2 for left, right in pairwise(starts)]
     keeps = zip([0, *cuts], [*cuts, length], strict=True)
     return [Window(start, start + capacity, low, high) for start, (low, high) in zip(starts, keeps, strict=True)]
+
+
+def padded_length(length: int, longest: int) -> int:
+    """The length that a sequence is padded to. It depends on the sequence alone, so batch-mates change nothing, bit for bit."""
+    return min(-(-length // _PAD_TO) * _PAD_TO, longest)
+
+
+def batch_by_length(padded: Sequence[int], most: int) -> list[tuple[int, list[int]]]:
+    """Batches of sequences of one padded length: that length, and the positions of the sequences.
+
+    Args:
+        padded: the padded length of each sequence.
+        most: positions of a batch at most, unless one sequence has more.
+    """
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for at, length in enumerate(padded):
+        by_length[length].append(at)
+    return [
+        (length, members[start : start + size])
+        for length, members in by_length.items()
+        for size in [max(1, most // length)]
+        for start in range(0, len(members), size)
+    ]
 
 
 def pool_subwords(hidden: FloatArray, owners: IntArray, words: int) -> FloatArray:

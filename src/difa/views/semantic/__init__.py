@@ -7,7 +7,6 @@ trained network on ONNX Runtime.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -16,17 +15,14 @@ from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.errors import MissingExtraError
 from difa.runtime.graphs import GraphRunner
-from difa.runtime.windows import Window, plan_windows
+from difa.runtime.windows import batch_by_length, padded_length, plan_windows
 from difa.views import TrainingData, View, ViewKind, Wording
 
 _BATCH_WORDS = 1024
-_PAD_TO = 4
 _KINDS = (
     ReasonKind("hard to rebuild", "its vector is hard to rebuild from normal text"),
     ReasonKind("disagreement", "teacher and student disagree on it"),
 )
-
-DocumentWindow = tuple[int, Window]  # of which document, and where
 
 
 class SemanticView:
@@ -65,31 +61,22 @@ class SemanticView:
     def _terms(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """Reconstruction error and discrepancy per document: (2, T)."""
         terms: list[FloatArray] = [np.zeros((2, len(document))) for document in documents]
-        # As for the text encoder: a piece's padded length depends on the piece alone, so batch-mates change nothing.
-        by_length: dict[int, list[DocumentWindow]] = defaultdict(list)
-        for index, document in enumerate(documents):
-            for window in plan_windows(len(document), self.config.window):
-                padded = -(-(window.end - window.start) // _PAD_TO) * _PAD_TO
-                by_length[min(padded, self.config.window)].append((index, window))
-        batches = [
-            (length, pieces[start : start + size])
-            for length, pieces in by_length.items()
-            for size in [max(1, _BATCH_WORDS // length)]
-            for start in range(0, len(pieces), size)
-        ]
+        longest = self.config.window
+        pieces = [(index, window) for index, item in enumerate(documents) for window in plan_windows(len(item), longest)]
+        batches = batch_by_length([padded_length(window.end - window.start, longest) for _, window in pieces], _BATCH_WORDS)
 
-        def run(batch: tuple[int, list[DocumentWindow]]) -> list[FloatArray]:
-            length, pieces = batch
-            vectors = np.zeros((len(pieces), length, documents[0].vectors.shape[1]), np.float32)
-            mask = np.zeros((len(pieces), length), np.int64)
-            for row, (index, window) in enumerate(pieces):
+        def run(batch: tuple[int, list[int]]) -> list[FloatArray]:
+            length, members = batch
+            vectors = np.zeros((len(members), length, documents[0].vectors.shape[1]), np.float32)
+            mask = np.zeros((len(members), length), np.int64)
+            for row, (index, window) in enumerate(pieces[at] for at in members):
                 count = window.end - window.start
                 vectors[row, :count] = documents[index].vectors[window.start : window.end]
                 mask[row, :count] = 1
             return self._runner.run(vectors=vectors, mask=mask)
 
-        for (_, pieces), outputs in zip(batches, self._runner.each(run, batches), strict=True):
-            for row, (index, window) in enumerate(pieces):
+        for (_, members), outputs in zip(batches, self._runner.each(run, batches), strict=True):
+            for row, (index, window) in enumerate(pieces[at] for at in members):
                 kept = slice(window.keep_start, window.keep_end)
                 read = slice(window.keep_start - window.start, window.keep_end - window.start)
                 terms[index][0, kept], terms[index][1, kept] = outputs[0][row, read], outputs[1][row, read]
