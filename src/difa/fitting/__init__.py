@@ -49,11 +49,11 @@ def fit(
     templates = made_of_templates(groups)
     first, content = np.unique(np.arange(len(given)) if templates else groups, return_inverse=True)
     encoded = _encode([given[index] for index in first.tolist()], encoder, report)
-    lesson = _prepare_lesson(encoded, config, seed, encoder, rng, report)
+    data = _training_data(encoded, config, seed, encoder, rng, report)
 
-    normal = _learn_references(lesson, rng, report, is_known=templates)
-    heads = _learn_heads(normal, lesson, rng, report) if config.fusion.rule == "gates" else None
-    taught = _learn_from(new, normal, lesson, report) if new is not None and new.documents else None
+    normal = _learn_references(data, rng, report, is_known=templates)
+    heads = _learn_heads(normal, data, rng, report) if config.fusion.rule == "gates" else None
+    taught = _learn_from(new, normal, data, report) if new is not None and new.documents else None
     unseen = _score_unseen(normal, config, heads, taught)
 
     left_out = normal.misfit[content]
@@ -62,7 +62,7 @@ def fit(
         config=config,
         seed=seed,
         encoder=encoder,
-        language=lesson.language,
+        language=data.language,
         views=normal.cross.views,
         references=normal.references,
         heads=heads,
@@ -117,7 +117,7 @@ def _encode(documents: Sequence[Document], encoder: Encoder, report: Report) -> 
     return encoder.encode(documents, progress)
 
 
-def _prepare_lesson(
+def _training_data(
     documents: list[Encoded], config: Config, seed: int, encoder: Encoder, rng: np.random.Generator, report: Report
 ) -> TrainingData:
     """What views are fitted on, with errors in the documents where a view learns from them."""
@@ -147,23 +147,23 @@ class _Normal:
         return [len(document) for document in self.documents]
 
 
-def _learn_references(lesson: TrainingData, rng: np.random.Generator, report: Report, *, is_known: bool) -> _Normal:
+def _learn_references(data: TrainingData, rng: np.random.Generator, report: Report, *, is_known: bool) -> _Normal:
     """Views, and references of their scores.
 
     Args:
-        lesson: what to learn from.
+        data: what to learn from.
         rng: for folds and seeds.
         report: told of progress.
         is_known: whether new documents will be copies of these. The views of all documents then judge what they have seen, as
             they will when scoring: where folds leave no spread, the least difference between the two would make a copy unusual.
     """
-    cross, misfit = _fit_views(lesson, rng, report)
-    chosen = pick(lesson.documents, ~misfit)
-    epsilon = lesson.config.calibration.epsilon
-    looked = cross.look(chosen, cross.folds, lesson.config.encoder.threads)
+    cross, misfit = _fit_views(data, rng, report)
+    chosen = pick(data.documents, ~misfit)
+    epsilon = data.config.calibration.epsilon
+    looked = cross.look(chosen, cross.folds, data.config.encoder.threads)
     if is_known:
         looked = replace(looked, raw=np.maximum(looked.raw, np.concatenate(raw_evidence(cross.views, chosen))))
-    if lesson.config.calibration.reference == "unseen":
+    if data.config.calibration.reference == "unseen":
         references = references_of(looked.raw)
         evidence = unseen = tail_evidence(looked.raw, references, epsilon)
     else:
@@ -174,16 +174,16 @@ def _learn_references(lesson: TrainingData, rng: np.random.Generator, report: Re
     return _Normal(chosen, misfit, cross, references, looked.statistics, evidence=evidence, unseen=unseen)
 
 
-def _fit_views(lesson: TrainingData, rng: np.random.Generator, report: Report) -> tuple[CrossFit, NDArray[np.bool_]]:
+def _fit_views(data: TrainingData, rng: np.random.Generator, report: Report) -> tuple[CrossFit, NDArray[np.bool_]]:
     """Views without the documents that do not belong, and which those are: (documents,)."""
-    documents, config = lesson.documents, lesson.config
-    cross = CrossFit.fit(lesson, rng, report)
+    documents, config = data.documents, data.config
+    cross = CrossFit.fit(data, rng, report)
     misfit = np.zeros(len(documents), dtype=bool)
     if config.calibration.leave_out_outliers:
         misfit = misfits(_telling(cross.raw(documents, cross.folds), config), _means(config))
     if not misfit.any():
         return cross, misfit
-    cross = CrossFit.fit(lesson.without(misfit.tolist()), rng, report)
+    cross = CrossFit.fit(data.without(misfit.tolist()), rng, report)
     folds = rng.integers(config.calibration.folds, size=len(documents))  # those that no view has seen go into any fold
     folds[~misfit] = cross.folds
     raw = _telling(cross.raw(documents, folds), config)
@@ -192,11 +192,11 @@ def _fit_views(lesson: TrainingData, rng: np.random.Generator, report: Report) -
     return replace(cross, folds=folds[~left_out]), left_out
 
 
-def _learn_heads(normal: _Normal, lesson: TrainingData, rng: np.random.Generator, report: Report) -> Heads:
+def _learn_heads(normal: _Normal, data: TrainingData, rng: np.random.Generator, report: Report) -> Heads:
     """The paper's gates and mixture, on pseudo anomalies, by views that did not see their source or, as in the paper, did."""
-    config = lesson.config
+    config = data.config
     report("make pseudo anomalies", 0.0)
-    pseudos = make_pseudo_anomalies(normal.documents, lesson.encoder, config.perturb, rng)
+    pseudos = make_pseudo_anomalies(normal.documents, data.encoder, config.perturb, rng)
     changed, sources = [pseudo.document for pseudo in pseudos], [pseudo.source for pseudo in pseudos]
     if config.calibration.reference == "unseen":
         raw = normal.cross.raw(changed, normal.cross.folds[sources])
@@ -225,14 +225,14 @@ class _Taught:
     counts: FloatArray  # (new documents,), for how many documents of the feed each counts
 
 
-def _learn_from(text: NewText, normal: _Normal, lesson: TrainingData, report: Report) -> _Taught:
+def _learn_from(text: NewText, normal: _Normal, data: TrainingData, report: Report) -> _Taught:
     """Learn from the feed and from verdicts, judged as calibration documents are: by views that did not see them.
 
     Views of all documents would say a little else of new text than those of the folds say of normal text, and all of that
-    would be taken for a lesson.
+    would be taken for something new.
     """
-    config = lesson.config
-    encoded = _encode(text.documents, lesson.encoder, lambda stage, share: report("encode the feed", share))
+    config = data.config
+    encoded = _encode(text.documents, data.encoder, lambda stage, share: report("encode the feed", share))
     report("learn from the feed", 0.0)
     folds, view_folds = config.feed.folds, config.calibration.folds
     by_views = np.array([view_fold_of(item.words, folds, view_folds) for item in encoded])
@@ -247,7 +247,7 @@ def _learn_from(text: NewText, normal: _Normal, lesson: TrainingData, report: Re
     of_feed = Side(encoded[: text.feed], fusion.columns(evidence, new.inputs)[: sum(map(len, encoded[: text.feed]))])
     of_normal = Side(normal.documents, fusion.columns(normal.unseen, known.inputs))
     names, least = (*config.views.names, *fusion.names), config.privacy.least_documents
-    findings = find_lessons(of_normal, of_feed, names, least, lesson.language)
+    findings = find_lessons(of_normal, of_feed, names, least, data.language)
     lessons = Lessons(
         documents=text.feed,
         words=len(of_feed.evidence),

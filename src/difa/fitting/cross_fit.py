@@ -37,12 +37,12 @@ class CrossFit:
     views: tuple[View, ...]
 
     @classmethod
-    def fit(cls, lesson: TrainingData, rng: np.random.Generator, report: Report) -> CrossFit:
+    def fit(cls, data: TrainingData, rng: np.random.Generator, report: Report) -> CrossFit:
         """Draw the folds and fit all views."""
-        count = lesson.config.calibration.folds
-        folds = rng.permutation(np.arange(len(lesson.documents)) % max(count, 1))
-        others = [lesson.without((folds == fold).tolist()) for fold in range(count)]
-        fold_views, views = _fit_side_by_side(others, lesson, report)
+        count = data.config.calibration.folds
+        folds = rng.permutation(np.arange(len(data.documents)) % max(count, 1))
+        others = [data.without((folds == fold).tolist()) for fold in range(count)]
+        fold_views, views = _fit_side_by_side(others, data, report)
         return cls(folds, tuple(fold_views), views)
 
     @property
@@ -90,18 +90,18 @@ def _fit_side_by_side(
     names = whole.config.views.names
     joins = {name: join for name in names if (join := view_kind(name).join)}
 
-    def fit_views(lesson: TrainingData, progress: Callable[[float], None]) -> dict[str, View]:
-        heard = replace(lesson, progress=progress)
-        views = {name: fit_view(name, heard) for name in names if lesson is not whole or name not in joins}
+    def fit_views(data: TrainingData, progress: Callable[[float], None]) -> dict[str, View]:
+        heard = replace(data, progress=progress)
+        views = {name: fit_view(name, heard) for name in names if data is not whole or name not in joins}
         progress(1.0)
         return views
 
     report("learn normal text", 0.0)
     prepare_views(whole)
-    lessons = [*parts, whole]
-    shares = [0.0] * len(lessons)
-    with ThreadPoolExecutor(min(len(lessons), whole.config.encoder.threads or core_count())) as pool:
-        futures = [pool.submit(fit_views, lesson, partial(shares.__setitem__, at)) for at, lesson in enumerate(lessons)]
+    sets = [*parts, whole]
+    shares = [0.0] * len(sets)
+    with ThreadPoolExecutor(min(len(sets), whole.config.encoder.threads or core_count())) as pool:
+        futures = [pool.submit(fit_views, data, partial(shares.__setitem__, at)) for at, data in enumerate(sets)]
         while wait(futures, _REPORT_SECONDS).not_done:  # only this thread reports
             report("learn normal text", sum(shares) / len(shares))
     report("learn normal text", 1.0)

@@ -83,19 +83,19 @@ class SemanticView:
         return terms
 
 
-def _prepare(lesson: TrainingData) -> None:
+def _prepare(data: TrainingData) -> None:
     try:
         from difa.views.semantic.train import architecture
     except ImportError as error:
         raise MissingExtraError(error.name or "torch", "fit", "fitting") from None
-    architecture(lesson.encoder.spec.dimension, lesson.config.semantic)
+    architecture(data.encoder.spec.dimension, data.config.semantic)
 
 
-def _fit(lesson: TrainingData) -> View:
+def _fit(data: TrainingData) -> View:
     from difa.views.semantic.train import train
 
-    config = lesson.config
-    graph = train(lesson.documents, config.semantic, lesson.seed, lesson.progress)
+    config = data.config
+    graph = train(data.documents, config.semantic, data.seed, data.progress)
     return SemanticView(graph, config.semantic, config.encoder.threads)
 
 
