@@ -42,6 +42,8 @@ def rows(content):
 def test_a_table_keeps_its_rows(opened, quick_model):
     open_file(opened, "tickets.csv", TABLE)
     assert opened.input_value("#text-column") == "message"
+    assert opened.locator("#table th").all_inner_texts()[-4:] == ["ticket", "stars", "score", "Text"]
+    assert opened.locator("#table tbody tr").nth(0).locator("td.id").count() == 3
     set_rate(opened, 0.2)
     content = saved(opened, "#save-csv")
     found = rows(content)

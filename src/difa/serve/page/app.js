@@ -133,7 +133,7 @@ async function scoreList(documents, signal, row = -1) {
   state.scoredBy = model().name;
   state.results = results;
   byId("table-card").hidden = false;
-  table.show(results, state.rate, opener.hasIds);
+  table.show(results, state.rate, opener.hasIds, opener.ownColumns);
   summarise();
   byId("result").hidden = true;
   const first = results.filter((result) => !result.error).sort((a, b) => a.p_value - b.p_value)[0];

@@ -34,6 +34,12 @@ export class Opener {
     if (chosen === null) this.select.focus();
   }
 
+  // The columns of the table beside its text and its ids.
+  get ownColumns() {
+    const { columns, text_column: text, id_column: id } = this.table;
+    return columns.filter((column) => column !== text && column !== id);
+  }
+
   // Whether documents have ids of their own, and not ours of file and line.
   get hasIds() {
     return this.table.documents.some(({ id, error }) => !error && !id.startsWith(`${this.file.name}:`));

@@ -17,6 +17,7 @@ const COLUMNS = [
   { name: "Text", value: (row) => row.result.text ?? "" },
 ];
 
+const cellText = (result, name) => String(result.columns?.[name] ?? "");
 const flaggedWords = (result, rate) => (result.words ?? []).filter((word) => isFlagged(word, rate)).length;
 
 export class DocumentTable {
@@ -28,8 +29,11 @@ export class DocumentTable {
     });
   }
 
-  show(results, rate, hasIds) {
-    this.columns = COLUMNS.filter(({ name }) => hasIds || name !== "Id");
+  // `names` are columns of the user's own, which are shown before the text.
+  show(results, rate, hasIds, names = []) {
+    const own = names.map((name) => ({ name, value: (row) => cellText(row.result, name) }));
+    this.columns = [...COLUMNS.slice(0, -2), ...(hasIds ? [COLUMNS.at(-2)] : []), ...own, COLUMNS.at(-1)];
+    Object.assign(this, { hasIds, names });
     Object.assign(this, { results, rate, all: false, current: -1, column: BY_RARITY, descending: false });
     this.draw();
   }
@@ -95,7 +99,8 @@ export class DocumentTable {
       element("td", { role: "cell", class: "number" }, result.error ? "" : rarity(result.p_value)),
       element("td", { role: "cell", class: "number" }, result.error ? "" : result.score.toFixed(2)),
       element("td", { role: "cell", class: "number" }, result.error ? "" : String(flaggedWords(result, this.rate))),
-      ...(this.columns.length === COLUMNS.length ? [element("td", { role: "cell", class: "id" }, element("bdi", {}, result.id ?? ""))] : []),
+      ...(this.hasIds ? [element("td", { role: "cell", class: "id" }, element("bdi", {}, result.id ?? ""))] : []),
+      ...this.names.map((name) => element("td", { role: "cell", class: "id", title: `${name}: ${cellText(result, name)}` }, element("bdi", {}, cellText(result, name)))),
       element("td", { role: "cell", class: "text" }, label),
     ];
     const row = element("tr", { role: "row", class: index === this.current ? "current" : null, onclick: open }, ...cells);
