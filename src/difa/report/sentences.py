@@ -20,6 +20,8 @@ Reasons = Mapping[str, Sequence[Reason]]
 
 STEPS = (0.02, 0.005, 0.001, 0.0)
 """Smallest p-value of each step of strength."""
+COMMON = 0.2
+"""Share of normal words above which a view's evidence needs no reason."""
 LONGEST = 700  # characters shown of a text
 _BREAKS = {"\n": "↵", "\r": " "}  # how line breaks are shown
 _RARE = -math.log(UNUSUAL)  # evidence from which a view is mentioned
@@ -84,6 +86,11 @@ def overview(results: Sequence[Result], rate: float, learned: Sequence[str]) -> 
     verb = "is" if flagged == 1 else "are"
     counted = f"{flagged:,} of {documents:,} documents {verb} flagged"  # how many of them do not belong, chance leaves open
     return " ".join([f"{counted} (normal text would have {by_chance}, at a false-alarm rate of {100 * rate:g} %).", *learned])
+
+
+def telling(reasons: Sequence[Reason], evidence: float) -> list[Reason]:
+    """The reasons of a view that are worth giving: at most three that make up a tenth of its evidence, none if that is common."""
+    return [] if math.exp(-evidence) > COMMON else [reason for reason in reasons[:3] if reason.weight >= 0.1]
 
 
 def explanation_record(explained: Explanation) -> dict[str, Any]:

@@ -15,11 +15,13 @@ from rich.text import Text
 
 from difa.document import Explanation, Reason, Result, WordScore
 from difa.report.sentences import (
+    COMMON,
     Reasons,
     document_sentence,
     excerpt,
     explain_sentence,
     strength_of,
+    telling,
     unusual_words,
     visible,
     word_sentence,
@@ -116,10 +118,10 @@ def _why(evidence: float, reasons: tuple[Reason, ...]) -> Text:
     share = math.exp(-evidence)
     if reasons and reasons[0].kind == SILENT:
         return Text(reasons[0].text, style="dim")
-    if evidence < -math.log(0.2):
+    if share > COMMON:
         return Text("nothing unusual", style="dim")
     rarity = f"as rare as {share:.1%} of normal words" if share >= 0.001 else "rarer than 1 in 1000 normal words"
-    return Text(visible("; ".join([rarity, *(reason.text for reason in reasons[:3] if reason.weight >= 0.1)])))
+    return Text(visible("; ".join([rarity, *(reason.text for reason in telling(reasons, evidence))])))
 
 
 def _bar(value: float) -> str:

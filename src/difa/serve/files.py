@@ -23,6 +23,7 @@ from difa.formats import read_entries
 from difa.formats.sandbox import TooLargeError
 from difa.formats.sources import Source, place_source
 from difa.formats.tables import AmbiguousTextError, Columns
+from difa.formats.write import to_json
 from difa.storage.atomic import is_named, is_stream, sync_folder
 from difa.words import split_words
 
@@ -78,7 +79,7 @@ def append_verdicts(path: Path, records: Sequence[Mapping[str, Any]], patience: 
         records: each with `text` as its first key.
         patience: seconds to wait for others that write to the file; a `TimeoutError` after that.
     """
-    lines = b"".join(_line(record) for record in records)
+    lines = b"".join(to_json(dict(record), line=True) for record in records)
     with _locked(path, patience) as file:
         size = os.fstat(file.fileno()).st_size
         content = lines if _ends_a_line(file, size) else b"\n" + lines
@@ -107,10 +108,6 @@ def check_verdict_file(path: Path) -> None:
         raise ConfigError(f"{path}: the file for verdicts cannot be written: {error.strerror}: choose another one") from None
     if first and not _is_verdict(first):
         raise ConfigError(f"{path}: expected a file of verdicts, got something else in its first line: choose another file")
-
-
-def _line(record: Mapping[str, Any]) -> bytes:
-    return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 
 def _is_verdict(line: bytes) -> bool:

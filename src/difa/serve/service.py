@@ -7,9 +7,7 @@ those of `Result.to_dict`, with `words` and `evidence` left out on request.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -27,7 +25,8 @@ from difa.document import Document, Explanation, Reason, Result
 from difa.errors import DifaError, InputError
 from difa.formats.lines import kind_of, parse_record
 from difa.formats.tables import Columns
-from difa.report.sentences import document_sentence, unusual_words, word_sentence
+from difa.formats.write import to_json
+from difa.report.sentences import document_sentence, telling, unusual_words, word_sentence
 from difa.serve.body import Allowance, Allowances, JsonRequest, Refusal, off_loop, read_table, while_there
 from difa.serve.files import append_verdicts
 from difa.serve.models import Counters, Queued, ServedModel, cost_of
@@ -39,9 +38,6 @@ _log = logging.getLogger("difa.serve")
 _FILES = 4  # received at a time, each into a file of its own
 _VERDICTS = 64  # that may wait for their turn at the file
 _WRITER = ThreadPoolExecutor(1, "difa-verdicts")  # one at a time: they would only wait for each other
-_UNUSUAL = -math.log(0.2)  # evidence below this needs no reason
-_REASONS = 3
-_LEAST_SHARE = 0.1
 _COUNTED = "(a long or odd one counts as several)"
 
 
@@ -236,7 +232,7 @@ def _respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[O
         reasons = outcome.reasons if isinstance(outcome, Explanation) else None
         records.append(_record(next(flagged), request, reasons))
     body = {"model": model, "rule": rule.name, "rate": rule.rate, "results": records}
-    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return to_json(body)
 
 
 def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str, Sequence[Reason]]] | None) -> dict[str, Any]:
@@ -253,16 +249,11 @@ def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str
         if reasons is not None and t in unusual:
             word["sentence"] = word_sentence(scored, reasons[t])
         if reasons is not None:
-            word["reasons"] = {name: _strongest(reasons[t].get(name, ()), value) for name, value in scored.evidence.items()}
+            found = {view: telling(reasons[t].get(view, ()), value) for view, value in scored.evidence.items()}
+            word["reasons"] = {view: [{"text": one.text, "weight": one.weight} for one in some] for view, some in found.items()}
         if not request.return_evidence:
             del word["evidence"]
     return record
-
-
-def _strongest(reasons: Sequence[Reason], evidence: float) -> list[dict[str, Any]]:
-    if evidence < _UNUSUAL:
-        return []
-    return [{"text": reason.text, "weight": reason.weight} for reason in reasons[:_REASONS] if reason.weight >= _LEAST_SHARE]
 
 
 async def _keep(path: Path, verdict: Verdict, timeout: float) -> None:
