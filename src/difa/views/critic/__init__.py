@@ -31,7 +31,7 @@ _MOMENTA = (0.9, 0.999)
 _DECAY = 1e-3
 _FARTHEST = 6.0  # standard deviations at which an input is cut
 _ROWS = 4096  # rows that are run at a time
-_FEW_ROWS = 256  # the same for few weights: so small a product is not spread over threads, which would wait for each other
+_FEW_ROWS = 256  # the same for few weights, by all networks: so small a product is not spread over threads
 _FEW_WEIGHTS = 1024
 
 
@@ -66,7 +66,7 @@ class Networks:
 
     def logits(self, inputs: FloatArray) -> FloatArray:
         """What they say on average: (rows, inputs) -> (rows,), in double precision, so that other rows do not change a score."""
-        size = _FEW_ROWS if self.w1[0].size <= _FEW_WEIGHTS else _ROWS
+        size = max(1, _FEW_ROWS // len(self)) if self.w1[0].size <= _FEW_WEIGHTS else _ROWS
         parts = [self._run(inputs[start : start + size].astype(np.float64)) for start in range(0, len(inputs), size)]
         return np.concatenate([np.empty(0), *parts])
 
