@@ -60,11 +60,15 @@ def pool(scores: Array, mask: Array, log_sharpness: Array, config: AggregationCo
 
 def mix(descriptor: Array, weights: Weights, xp: Any = np) -> Array:
     """Document scores from descriptors: (B, 9) -> (B,)."""
+    return xp.sum(mixture(descriptor, weights, xp) * descriptor[..., : len(CANDIDATES)], -1)
+
+
+def mixture(descriptor: Array, weights: Weights, xp: Any = np) -> Array:
+    """π: how much each candidate counts, by descriptors: (B, 9) -> (B, 4)."""
     units = xp.stack([d * unit for d, unit in zip(_columns(descriptor), UNITS, strict=True)], -1)
     logits = xp.tanh(units @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
     shares = xp.exp(logits - xp.amax(logits, -1)[..., None])
-    shares = shares / xp.sum(shares, -1)[..., None]
-    return xp.sum(shares * descriptor[..., : len(CANDIDATES)], -1)
+    return shares / xp.sum(shares, -1)[..., None]
 
 
 def aggregate(word_scores: Sequence[FloatArray], weights: Weights, config: AggregationConfig) -> FloatArray:

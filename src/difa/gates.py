@@ -36,12 +36,19 @@ def gate(evidence: Array, weights: Weights, config: FusionConfig, xp: Any = np) 
     if evidence.shape[-1] == 1:
         return evidence[..., 0]
     e_sem, e_form = evidence[..., 0], evidence[..., 1]
-    agreement = xp.sqrt(e_sem * e_form + _TINY)
-    u = xp.stack(
-        [xp.log1p(e_sem), xp.log1p(e_form), _UNIT * (e_sem - e_form), _UNIT * agreement, _UNIT * xp.maximum(e_sem, e_form)],
-        -1,
-    )
-    gates = 1 / (1 + xp.exp(-(xp.tanh(u @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"])))
+    gates = open_gates(evidence, weights, xp)
     alpha, beta = gates[..., 0], gates[..., 1]
     fused = alpha * e_sem + (1 - alpha) * e_form
-    return fused + beta * agreement if config.agreement else fused
+    return fused + beta * _agreement(evidence, xp) if config.agreement else fused
+
+
+def open_gates(evidence: Array, weights: Weights, xp: Any = np) -> Array:
+    """α and β of each word, by the evidences of two views: (…, 2) -> (…, 2)."""
+    e_sem, e_form = evidence[..., 0], evidence[..., 1]
+    shared = [_UNIT * (e_sem - e_form), _UNIT * _agreement(evidence, xp), _UNIT * xp.maximum(e_sem, e_form)]
+    u = xp.stack([xp.log1p(e_sem), xp.log1p(e_form), *shared], -1)
+    return 1 / (1 + xp.exp(-(xp.tanh(u @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"])))
+
+
+def _agreement(evidence: Array, xp: Any) -> Array:
+    return xp.sqrt(evidence[..., 0] * evidence[..., 1] + _TINY)

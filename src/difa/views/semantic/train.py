@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -138,6 +139,8 @@ def sinusoids(length: int, width: int) -> Tensor:
     return 0.1 * torch.stack([angles.sin(), angles.cos()], dim=-1).reshape(length, -1)[:, :width]
 
 
+LOG = logging.getLogger(__name__)
+"""Told of the loss after each round, of encoder and teacher first, then of the student."""
 ROUND = 100
 """Steps between two looks at the held-out documents."""
 PLATEAUS = 3
@@ -270,6 +273,7 @@ def _train_to_plateau(
             _step(optimiser, loss(), warm * config.learning_rate / SLOWER**plateaus)
         with torch.no_grad():
             found = float(held_loss())
+        LOG.info("round %d: loss on held-out documents %.4f", number + 1, found)
         plateaus += found > (1 - config.plateau) * best
         if found < best:
             best, weights = found, {name: tensor.clone() for name, tensor in module.state_dict().items()}
