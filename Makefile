@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := build/demo
 
 .PHONY: help demo test test-fast check figures figures-table figures-ablation figures-efficiency figures-robustness figures-examples \
-  figures-grid figures-peers figures-feed figures-promises figures-speed figures-pages figures-mpnet bench-serve bench-ray serve screenshot pictures format faults fuzz reference notebook docs wheel smoke clean
+  figures-choices figures-grid figures-peers figures-feed figures-promises figures-speed figures-pages figures-mpnet bench-serve bench-ray serve screenshot pictures format faults fuzz reference notebook docs wheel smoke clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
@@ -45,10 +45,10 @@ SEEDS := --seeds 0,1,2,3,4
 LIKE_BERT := build/bench-mpnet
 ENCODER ?= build/all-mpnet-base-v2
 
-figures: figures-table figures-ablation figures-efficiency figures-robustness figures-examples figures-pages  ## measure all that the pages show (DIFA_DATA, or ../shared/data), some six hours
+figures: figures-table figures-ablation figures-efficiency figures-robustness figures-examples figures-choices figures-pages  ## measure all that the pages show (DIFA_DATA, or ../shared/data), some six hours
 
 figures-table: $(VENV)/.installed  ## the comparison, over splits and over models
-	$(call MEASURE,table) $(PUBLIC)
+	$(call MEASURE,table) $(PUBLIC) --no-flags
 	$(call MEASURE,table) $(PUBLIC) --forms original --methods difa-paper --model-seeds 0,1,2,3,4 --no-flags
 	$(call MEASURE,table) $(PUBLIC) $(SEEDS) --methods difa-paper --no-flags
 	$(call MEASURE,table) $(PUBLIC) --forms clean $(SEEDS) --methods lof,iforest,ecod,deepsvdd,ae,lunar,tokencore,length,unigram,trigram,doclength
@@ -68,6 +68,9 @@ figures-robustness: $(VENV)/.installed  ## noise and anomalies in training, spar
 
 figures-examples: $(VENV)/.installed  ## coloured documents of the preset paper
 	$(call MEASURE,examples) $(PUBLIC) --preset paper --forms original
+
+figures-choices: $(VENV)/.installed  ## what pseudo anomalies say of the settings of the preset paper
+	$(BIN)/python benchmarks/paper_choices.py --cache build/vectors --into docs/paper.md
 
 figures-grid: $(VENV)/.installed  ## baselines with searched settings, some 25 minutes
 	$(call MEASURE,table) $(PUBLIC) --forms clean --grid
