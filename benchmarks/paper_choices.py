@@ -23,9 +23,8 @@ import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from difa.aggregate import mixture, pool
-from difa.bench.data import load_sets
+from difa.bench.data import load_sets, split
 from difa.bench.methods import Workbench
-from difa.bench.split import split
 from difa.calibrate import tail_evidence
 from difa.config import Config
 from difa.detector import Detector, fuse_words, pool_words, raw_evidence
