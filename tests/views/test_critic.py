@@ -62,6 +62,11 @@ def test_slips_joins_and_repetitions_show(statistics):
         ("i am sick of it", 2, None),
         ("the xkcdqwrtplk came", 1, None),
         ("order 0932 came", 1, None),
+        ("the PARCLE came", 1, None),  # abbreviations, names and terms are not slips either
+        ("the ParcelHub came", 1, None),
+        ("the parcelhub came", 1, None),
+        ("the cparcel came", 1, None),
+        ("two moraines here", 1, None),
     ],
 )
 def test_suggestions(statistics, text, place, meant):

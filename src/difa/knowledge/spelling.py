@@ -60,7 +60,7 @@ def likely_slip(word: str, language: str | None) -> str | None:
     if not slips_of or is_inflected(word, slips_of):
         return None
     best = max(sorted(slips_of), key=lambda slip: slips_of[slip] * slip_chance(word, slip))
-    return best if slips_of[best] >= _COMMON and slip_chance(word, best) > _UNLIKELY else None
+    return best if slips_of[best] >= _COMMON and slip_chance(word, best) > UNLIKELY_SLIP else None
 
 
 def is_inflected(word: str, others: Iterable[str]) -> bool:
@@ -68,7 +68,7 @@ def is_inflected(word: str, others: Iterable[str]) -> bool:
     return any(other[:-1] == word or word[:-1] == other or (other[:-1] == word[:-1] and len(word) > 3) for other in others)
 
 
-_UNLIKELY = 0.05  # chance of a slip that hardly anybody makes: a letter before a word is a new word (ctypes)
+UNLIKELY_SLIP = 0.05  # chance of a slip that hardly anybody makes: a letter before a word is a new word (ctypes)
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _NEAR = frozenset(pair for row in _ROWS for a, b in pairwise(row) for pair in (a + b, b + a))
 _VOWELS = frozenset("aeiouyäöüáéíóúàèìòùâêîôû")
@@ -129,6 +129,41 @@ def run_together(word: str, known: Known) -> tuple[str, str] | None:
     pairs = [(word[:at], word[at:]) for at in range(1, len(word))]
     best = max(pairs, key=lambda pair: log_known(pair[0], known) + log_known(pair[1], known))
     return best if min(map(known, best)) > 0 else None
+
+
+EVERYDAY = 1e-3
+"""Share of running text of the commonest words of a language: "the", "with"."""
+_PART = 2e-6  # share of each part of words that were run together
+_UNKNOWN = 3e-9  # share up to which a word is unknown
+_PREFIXES_LIST = """
+    ab ad aero agro air all ambi an ante anti arch astro audio auto back bi bio by circum co contra counter crypto cyber de
+    deca demi di dis down eco electro em en epi ex extra fore geo hemi hetero homo hydro hyper il im in infra inter intra
+    intro ir iso kilo macro mal mega meso meta micro mid mini mis mono multi nano neo neuro non off omni on out over para per
+    peri photo poly post pre pro proto pseudo psycho quasi radio re retro self semi socio step sub super supra sur syn techno
+    tele thermo tri turbo ultra un under uni up vice video
+    auf aus be bei durch ein ent er fort ge gegen hinter mit nach neben nicht ober um unter ur ver vor weg wider zer zu zurück
+"""
+_SUFFIXES_LIST = """
+    ability able age al an ance ant arch ary ate craft dom ed ee en ence ent er ers ery es ess est et ette eer fold ful fully
+    gram graph graphy hood ible ic ics ie in ing ings ion ish ism ist istic ite ity ive ize less lessly let like ling log logy
+    ly man manship mate men ment meter ness off on or ory ous out over person phobia phone proof scape ship side some ster
+    th tion tor up ure ward wards ware way ways wise woman women worthy y
+    bar chen heit keit lein lich los sam schaft ung voll weise
+"""
+_PREFIXES, _SUFFIXES = frozenset(_PREFIXES_LIST.split()), frozenset(_SUFFIXES_LIST.split())
+
+
+@lru_cache(maxsize=1 << 14)
+def two_words(word: str, language: str | None) -> tuple[str, str] | None:
+    """The two common words that an unknown word, in plain form, probably is; prefixes and endings make new words."""
+    known = word_list(language).exact
+    pair = None if known(word) > _UNKNOWN else run_together(word, known)
+    if pair is None or (shortest := min(map(len, pair))) < 2:
+        return None
+    if pair[0] in _PREFIXES or pair[1] in _SUFFIXES:  # "semilattice" and "hashable" are words, if new ones
+        return None
+    # The shorter a part, the more common it must be: nearly every unknown word has some short word at its end.
+    return pair if min(map(known, pair)) >= _PART * 10.0 ** max(0, 4 - shortest) else None
 
 
 def log_known(word: str, known: Known) -> float:

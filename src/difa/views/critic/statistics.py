@@ -18,7 +18,18 @@ import numpy as np
 from difa.document import BoolArray, Encoded, FloatArray, IntArray, all_words
 from difa.knowledge import ENGLISH, version_of
 from difa.knowledge.letters import Letters, count_runs, fold
-from difa.knowledge.spelling import FLOOR, SlipIndex, known_slips, log_known, run_together
+from difa.knowledge.spelling import (
+    EVERYDAY,
+    FLOOR,
+    UNLIKELY_SLIP,
+    SlipIndex,
+    is_inflected,
+    known_slips,
+    log_known,
+    run_together,
+    slip_chance,
+    two_words,
+)
 from difa.knowledge.trigrams import FEATURES, trigrams
 from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import WordList, plain, plain_words, word_list
@@ -210,13 +221,30 @@ class Statistics:
         """What a word may have been meant to be anywhere, with its log share, in alphabetical order."""
         folded = plain(word)
         here, general = max(self._share(folded), (1 - CORPUS_SHARE) * FLOOR), self._known.exact(folded)
-        if general >= _REAL_WORD or here >= _NO_SLIP or not any(map(str.isalpha, folded)):
-            return {}
-        candidates = {slip: math.log(self._share(slip)) for slip in self._slips_of(folded)}
-        if not general and (halves := run_together(folded, self._share)):
+        is_word = folded.replace("'", "").isalpha() and (word[1:].islower() or self._known.language is None)
+        if general >= _REAL_WORD or here >= _NO_SLIP or not is_word or (general and word[0].isupper()):
+            return {}  # capitals within it make it an abbreviation or a name
+        candidates = {slip: math.log(self._share(slip) * slip_chance(folded, slip)) for slip in self._possible_slips(folded)}
+        if not general and (halves := self._glued(folded)):
             candidates[" ".join(halves)] = sum(math.log(self._share(half)) for half in halves) + _SECOND_WORD
         lowest = max(math.log(here) + (_FARTHER if general else _FAR), _MIN_LOG_SHARE)
         return {text: candidates[text] for text in sorted(candidates) if candidates[text] > lowest}
+
+    def _possible_slips(self, folded: str) -> list[str]:
+        """Words one slip away, without slips that hardly anybody makes and, for a known word, other forms of it."""
+        is_known = self._known.exact(folded) > 0
+        return [
+            slip
+            for slip in self._slips_of(folded)
+            if slip_chance(folded, slip) > UNLIKELY_SLIP and not (is_known and is_inflected(folded, [slip]))
+        ]
+
+    def _glued(self, folded: str) -> tuple[str, str] | None:
+        """Two words that were run together; terms are made of two words, but not of the commonest."""
+        if not self._known:
+            return run_together(folded, self._share)
+        pair = two_words(folded, self._known.language)
+        return pair if pair and max(map(self._known.exact, pair)) >= EVERYDAY else None
 
     def _slips_of(self, folded: str) -> set[str]:
         return {*known_slips(folded, self._known.language), *self._index.find(folded)}

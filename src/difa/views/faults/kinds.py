@@ -14,10 +14,10 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from operator import eq
 
-from difa.knowledge.spelling import is_comparable, likely_slip, run_together
+from difa.knowledge.spelling import EVERYDAY, is_comparable, likely_slip, two_words
 from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
 
 
@@ -202,28 +202,8 @@ def _doubled_word(text: Text) -> Iterator[Found]:
             yield Found(at - 1, at + 1)
 
 
-_COMMON = 2e-6  # share of running text of each part of words that were run together, and of one that was torn apart
-_EVERYDAY = 1e-3  # and of the commonest words of all
-_RARE = 3e-9  # share up to which a word is unknown
+_COMMON = 2e-6  # share of running text of a word that was torn apart
 _TORN = 1e-7  # share that one part of a torn word has at most
-
-
-_PREFIXES_LIST = """
-    ab ad aero agro air all ambi an ante anti arch astro audio auto back bi bio by circum co contra counter crypto cyber de
-    deca demi di dis down eco electro em en epi ex extra fore geo hemi hetero homo hydro hyper il im in infra inter intra
-    intro ir iso kilo macro mal mega meso meta micro mid mini mis mono multi nano neo neuro non off omni on out over para per
-    peri photo poly post pre pro proto pseudo psycho quasi radio re retro self semi socio step sub super supra sur syn techno
-    tele thermo tri turbo ultra un under uni up vice video
-    auf aus be bei durch ein ent er fort ge gegen hinter mit nach neben nicht ober um unter ur ver vor weg wider zer zu zurück
-"""
-_SUFFIXES_LIST = """
-    ability able age al an ance ant arch ary ate craft dom ed ee en ence ent er ers ery es ess est et ette eer fold ful fully
-    gram graph graphy hood ible ic ics ie in ing ings ion ish ism ist istic ite ity ive ize less lessly let like ling log logy
-    ly man manship mate men ment meter ness off on or ory ous out over person phobia phone proof scape ship side some ster
-    th tion tor up ure ward wards ware way ways wise woman women worthy y
-    bar chen heit keit lein lich los sam schaft ung voll weise
-"""
-_PREFIXES, _SUFFIXES = frozenset(_PREFIXES_LIST.split()), frozenset(_SUFFIXES_LIST.split())
 
 
 def _glued_words(text: Text) -> Iterator[Found]:
@@ -243,21 +223,9 @@ def _two_in_one(text: Text, *, is_everyday: bool) -> Iterator[Found]:
 
 
 def _glued_parts(word: str, language: str | None, *, is_everyday: bool) -> tuple[str, str] | None:
-    pair = _glued(plain(word), language) if len(word) >= 6 and word[1:].islower() and word.isalpha() else None
-    is_pair = pair is not None and (max(map(word_list(language).exact, pair)) >= _EVERYDAY) == is_everyday
+    pair = two_words(plain(word), language) if len(word) >= 6 and word[1:].islower() and word.isalpha() else None
+    is_pair = pair is not None and (max(map(word_list(language).exact, pair)) >= EVERYDAY) == is_everyday
     return pair if is_pair else None
-
-
-@lru_cache(maxsize=1 << 14)
-def _glued(folded: str, language: str | None) -> tuple[str, str] | None:
-    known = word_list(language)
-    pair = None if known.exact(folded) > _RARE else run_together(folded, known.exact)
-    if pair is None or (shortest := min(map(len, pair))) < 2:
-        return None
-    if pair[0] in _PREFIXES or pair[1] in _SUFFIXES:  # "semilattice" and "hashable" are words, if new ones
-        return None
-    # The shorter a part, the more common it must be: nearly every unknown word has some short word at its end.
-    return pair if min(map(known.exact, pair)) >= _COMMON * 10.0 ** max(0, 4 - shortest) else None
 
 
 def _misspelling(text: Text) -> Iterator[Found]:
@@ -271,7 +239,7 @@ def _slip_of(word: str, language: str | None) -> str | None:
     if len(word) < 5 or not word.isalpha() or not word[1:].islower():
         return None
     folded = plain(word)
-    is_known = word_list(language).exact(folded) > 0 or _glued(folded, language)
+    is_known = word_list(language).exact(folded) > 0 or two_words(folded, language)
     return None if is_known else likely_slip(folded, language)
 
 
