@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := build/demo
 
 .PHONY: help demo test test-fast check figures figures-table figures-ablation figures-efficiency figures-robustness figures-examples \
-  figures-choices figures-grid figures-peers figures-feed figures-promises figures-speed figures-pages figures-mpnet bench-serve bench-ray serve screenshot pictures format faults fuzz reference notebook docs wheel smoke clean
+  figures-choices figures-grid figures-peers figures-feed figures-promises figures-speed figures-pages figures-mpnet bench-serve bench-ray serve screenshot pictures prose format faults fuzz reference notebook docs wheel smoke clean
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
@@ -120,6 +120,9 @@ screenshot: $(VENV)/.installed $(DEMO)/model/config.json  ## take docs/images/pa
 
 pictures: $(VENV)/.installed $(DEMO)/model/config.json  ## draw the pictures of docs/concepts.md
 	$(BIN)/python tools/concept_pictures.py $(DEMO)/model
+
+prose: $(VENV)/.installed  ## check this project's own pages with a model of their prose
+	$(BIN)/python tools/prose.py
 
 format: $(VENV)/.installed  ## format the code
 	$(BIN)/ruff check --fix .
