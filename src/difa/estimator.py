@@ -49,7 +49,7 @@ _FEEDING = 4  # the same for the sample of a feed
 class _NoNumber(list[Result]):
     """Results for one who also gives `y`, as scikit-learn's scorers do: its error about them becomes one line that helps."""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return 'a list of results; name a scorer, such as scoring="roc_auc", which ranks by decision_function'
 
 
@@ -182,7 +182,8 @@ class DiFA:
         """
         rule = self.rule(fpr, fdr)  # an impossible rate is refused before anything is scored
         parts = flag_columns(self.score_columns(texts, allow=allow), rule)
-        return [result for part in parts for result in part.results()]
+        results = [result for part in parts for result in part.results()]
+        return results if y is None else _NoNumber(results)
 
     def score_unflagged(self, texts: Iterable[Any], *, allow: Iterable[str] = ()) -> list[Result]:
         """Scores and p-values without flags; `difa.decide.flag` sets flags later, over any batch."""

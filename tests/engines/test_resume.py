@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 def noted(monkeypatch):
     """Runs are noted as often as possible."""
     monkeypatch.setattr(output, "_FIRST_NOTE", 0.0)
-    monkeypatch.setattr(output, "_NOTE_SHARE", 1)
+    monkeypatch.setattr(output, "_NOTE_SHARE", 0)
     monkeypatch.setattr("difa.runtime.parallel.MOST_DOCUMENTS", 50)
 
 
