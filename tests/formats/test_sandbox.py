@@ -1,5 +1,6 @@
 """Files of strangers are read in a child process: what crashes or wants too much memory is refused in one line."""
 
+import gc
 import gzip
 import json
 import multiprocessing
@@ -45,6 +46,18 @@ def test_a_crash_costs_one_file(plain):
     with pytest.raises(InputError, match=r"^a: cannot be read: the process that reads it crashed \(exit code 1\)"):
         list(lines_apart("a", hog, "no size"))
     assert texts(plain) == ["one", "two", "three"]
+
+
+def test_a_reader_that_is_given_up_in_a_cycle_ends_its_child(plain):
+    documents = read_documents([str(plain)])
+    next(documents)
+    (child,) = sandbox._busy
+    cycle = [documents]
+    cycle.append(cycle)
+    del documents, cycle
+    gc.collect()
+    assert child.poll() is not None
+    assert not sandbox._busy
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux")

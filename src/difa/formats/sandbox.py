@@ -30,6 +30,7 @@ Reader = Callable[..., Iterator[str]]
 Child = subprocess.Popen[bytes]
 
 _idle: dict[int, Child] = {}  # by the process that it belongs to: a forked one must not use the child of its parent
+_busy: set[Child] = set()  # held here, or a reader that is given up might be collected after its child, which then is not ended
 _is_child = False
 _OUT_OF_MEMORY = "expected a file that can be read in bounded memory, got one that takes more: write it in smaller parts"
 
@@ -52,6 +53,7 @@ def lines_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[bytes]:
     if child is None or child.poll() is not None:  # somebody else ended it
         stop(child)
         child = start(MOST_MEMORY)
+    _busy.add(child)
     try:
         yield from ask(child, label, reader, *arguments)
         is_done = True
@@ -59,6 +61,7 @@ def lines_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[bytes]:
         is_done = child.poll() is None and not isinstance(error, TooLargeError)
         raise
     finally:
+        _busy.discard(child)
         stop(_idle.pop(os.getpid(), None) if is_done else child)
         if is_done:
             _idle[os.getpid()] = child
