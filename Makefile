@@ -15,7 +15,7 @@ $(VENV)/.fit: pyproject.toml constraints.txt  # what fitting and scoring need, a
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.fit  # what development needs
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,peers,serve,ray,tables,report,spacy,mcp,dev,docs]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench,peers,serve,ray,tables,spacy,mcp,dev,docs]"
 	@touch $@
 
 demo: $(VENV)/.fit  ## fit on the example corpus, find the messages that do not belong, say how well it went
