@@ -35,7 +35,7 @@ from difa.views.semantic import train
 
 CHOICES: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "letters": ("third entry of the form view", [{"form": {"letters": value}} for value in ("share", "changes")]),
-    "distance": ("λ", [{"semantic": {"distance_weight": value}} for value in (1 / 384, 1.0, 10.0)]),
+    "distance": ("λ", [{"semantic": {"distance_weight": value}} for value in (1 / 384, 1.0, 10.0, 100.0, 1000.0)]),
     "penalty": ("penalty on q and r", [{"learn": {"shrinkage": value}} for value in (0.1, 0.01, 0.0)]),
 }
 
@@ -131,7 +131,7 @@ def table(choice: str, sets: Sequence[Held]) -> str:
         ((name, value),) = values.items()
         in_force = getattr(getattr(Config.preset("paper"), stage), name) == value
         found = [fit_and_judge(held, "{}" if in_force else json.dumps(stages)) for held in sets]
-        shown = f"{value:.3g}" if isinstance(value, float) else str(value)
+        shown = f"{value:.4g}" if isinstance(value, float) else str(value)
         cells = [f"**{shown}**" if in_force else shown]
         cells += [show(item[level]) for level in ("words", "documents") for item in found]
         if choice == "letters":
