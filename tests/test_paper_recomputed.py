@@ -142,8 +142,8 @@ def block(x, w, part, heads):
 
 
 def distance(a, b):
-    """‖a − b‖² / d + λ(1 − cos), λ = 10."""
-    return ((a - b) ** 2).mean(axis=1) + 10 * (1 - cosines(a, b))
+    """‖a − b‖² / d + λ(1 − cos), λ = 1000."""
+    return ((a - b) ** 2).mean(axis=1) + 1000 * (1 - cosines(a, b))
 
 
 def cosines(a, b):

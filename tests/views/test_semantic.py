@@ -41,9 +41,9 @@ def test_exported_graph_agrees_with_the_network(documents, network):
     vectors = torch.from_numpy(document.vectors)[None]
     with torch.no_grad():
         reconstruction, discrepancy = network(vectors, torch.ones(1, len(document), dtype=torch.int64))
-    assert view.raw([document])[0] == pytest.approx((reconstruction + discrepancy)[0].numpy(), abs=1e-5)
+    assert view.raw([document])[0] == pytest.approx((reconstruction + discrepancy)[0].numpy(), rel=1e-4)
     alone = SemanticConfig(**(CONFIG.__dict__ | {"student_weight": 0.0}))
-    assert SemanticView(view.graph(), alone).raw([document])[0] == pytest.approx(reconstruction[0].numpy(), abs=1e-5)
+    assert SemanticView(view.graph(), alone).raw([document])[0] == pytest.approx(reconstruction[0].numpy(), rel=1e-4)
 
 
 def test_training_reconstructs_and_imitates(documents, network):
