@@ -9,8 +9,9 @@ from __future__ import annotations
 import codecs
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from difa.document import Document
 from difa.errors import InputError
@@ -49,12 +50,20 @@ class Reads(Protocol):
     def readline(self, size: int = -1, /) -> bytes: ...
 
 
-def bounded_lines(file: Reads, most: int = MOST_BYTES) -> Iterator[bytes]:
-    """Lines of a file; of one that is too long only the beginning, one byte more than the bound."""
-    while line := file.readline(most + 1):
+def bounded_lines(file: Reads, most: int = MOST_BYTES, at: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """Lines of a file; of one that is too long only the beginning, one byte more than the bound.
+
+    Args:
+        file: read from where it stands.
+        most: bytes of a line.
+        at: where it stands.
+        end: no line begins there or behind it.
+    """
+    while (end is None or at < end) and (line := file.readline(most + 1)):
+        at += len(line)
         yield line
         if len(line) > most and not line.endswith(b"\n"):
-            skip_line(file)
+            at += skip_line(file)
 
 
 def lines_in(file: io.BufferedReader, span: Span = WHOLE) -> Iterator[bytes]:
@@ -62,42 +71,31 @@ def lines_in(file: io.BufferedReader, span: Span = WHOLE) -> Iterator[bytes]:
 
     Where carriage returns alone end lines, there is no place to cut: the span at the beginning has all of them.
     """
-    text = with_newlines(file)
-    if text is not file or span == WHOLE:
-        return bounded_lines(text) if span.start == 0 else iter(())
-    return _lines_of(file, span)
+    if has_returns(file.peek(1)):
+        return bounded_lines(_Newlines(file), MOST_BYTES) if span.start == 0 else iter(())
+    at = span.start
+    if at > 0:
+        file.seek(at - 1)
+        at += skip_line(file) - 1  # the rest of a line that began before
+    return bounded_lines(file, MOST_BYTES, at, span.end)
 
 
-def _lines_of(file: io.BufferedReader, span: Span) -> Iterator[bytes]:
-    at = max(span.start - 1, 0)
-    file.seek(at)
-    if span.start > 0:
-        at += skip_line(file)  # the rest of a line that began before
-    while (span.end is None or at < span.end) and (line := file.readline(MOST_BYTES + 1)):
-        at += len(line)
-        yield line
-        if len(line) > MOST_BYTES and not line.endswith(b"\n"):
-            at += skip_line(file)
+class BorrowedText(io.TextIOWrapper):
+    """The text of a file that somebody else closes."""
+
+    def __del__(self) -> None:
+        with suppress(ValueError):  # it is closed already
+            self.detach()
 
 
-def with_newlines(file: io.BufferedReader) -> Reads:
-    """The file, or, if carriage returns alone end its lines, the same with newlines."""
-    return io.BufferedReader(_Newlines(file)) if has_returns(file.peek(1)) else file
-
-
-class _Newlines(io.RawIOBase):
+class _Newlines:
     """A file in which newlines stand for carriage returns."""
 
     def __init__(self, file: io.BufferedReader) -> None:
-        self._file = file
+        self._text = BorrowedText(file, "latin-1")  # which has a character for every byte
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        block = self._file.read1(len(buffer)).replace(b"\r", b"\n")
-        buffer[: len(block)] = block
-        return len(block)
+    def readline(self, size: int = -1, /) -> bytes:
+        return self._text.readline(size).encode("latin-1")
 
 
 def skip_line(file: Reads) -> int:
@@ -110,19 +108,12 @@ def skip_line(file: Reads) -> int:
 
 
 def check_line(line: bytes) -> None:
-    """Refuse a line that was cut off."""
+    """Refuse a line that was cut off, and JSON that would become very many objects, before it is parsed."""
     if len(line) > MOST_BYTES:
         raise InputError(f"expected a line of at most {MOST_BYTES >> 20} MB, got a longer one: put line breaks into it")
-    check_values(line)
-
-
-def check_values(content: bytes | str) -> None:
-    """Refuse JSON that would become very many objects, before it is parsed."""
-    if len(content) <= MOST_VALUES:
-        return
-    marks = [content.count(mark) for mark in ",[{"] if isinstance(content, str) else [content.count(mark) for mark in b",[{"]
-    if sum(marks) > MOST_VALUES:
-        raise InputError(f"expected at most {MOST_VALUES:,} commas and brackets in a line or task, got {sum(marks):,}: split it")
+    values = sum(map(line.count, b",[{")) if len(line) > MOST_VALUES else 0
+    if values > MOST_VALUES:
+        raise InputError(f"expected at most {MOST_VALUES:,} commas and brackets in a line or task, got {values:,}: split it")
 
 
 def check_text(text: str) -> None:
@@ -137,11 +128,6 @@ def check_document(document: Document) -> Document:
     if len(document.words) > MOST_WORDS:
         raise InputError(f"expected at most {MOST_WORDS:,} words in a document, got {len(document.words):,}: split it")
     return document
-
-
-def encoding_of(head: bytes) -> str:
-    """The encoding of a table by its first bytes."""
-    return "utf-16" if head.startswith(UTF16_MARKS) else "utf-8-sig"
 
 
 def wide_encoding(content: bytes) -> str | None:

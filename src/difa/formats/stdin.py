@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import atexit
 import io
-import os
 import queue
 import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import lru_cache
+from typing import cast
 
 from difa.errors import InputError
-from difa.formats.bounds import MOST_BYTES, has_returns
+from difa.formats.bounds import lines_in
 from difa.storage.atomic import scratch_file
 
 FORMATS = ("text", "jsonl", "json", "csv", "tsv", "parquet")
@@ -30,42 +30,33 @@ def unreadable(error: OSError) -> InputError:
 
 def read_lines() -> Iterator[bytes | None]:
     """Lines as they arrive, and None wherever nothing came for a moment; of a line that is too long only the beginning."""
-    blocks: queue.Queue[bytes | OSError | None] = queue.Queue(maxsize=4)
-    read = _reader()
+    lines: queue.Queue[bytes | OSError | None] = queue.Queue(maxsize=16)
 
     def pump() -> None:
         try:
-            while block := read():
-                blocks.put(block)
-            blocks.put(None)
+            for line in lines_in(file):
+                lines.put(line)
+            lines.put(None)
         except OSError as error:
-            blocks.put(error)
+            lines.put(error)
 
+    try:
+        file = _opened()
+    except OSError as error:
+        raise unreadable(error) from None
     # A daemon: a read that never returns must not keep the process alive.
     threading.Thread(target=pump, daemon=True).start()
-    rest, size = list[bytes](), 0  # the beginning of a line whose end has not come yet
-    is_returned: bool | None = None
     while True:
         try:
-            block = blocks.get(timeout=PAUSE)
+            line = lines.get(timeout=PAUSE)
         except queue.Empty:
             yield None
             continue
-        if block is None:
-            break
-        if isinstance(block, OSError):
-            raise unreadable(block)
-        is_returned = has_returns(block) if is_returned is None else is_returned
-        *whole, last = block.replace(b"\r", b"\n").split(b"\n") if is_returned else block.split(b"\n")
-        if whole:
-            yield b"".join(rest) + whole[0] + b"\n"
-            yield from (line + b"\n" for line in whole[1:])
-            rest, size = [], 0
-        if size <= MOST_BYTES:
-            rest.append(last)
-            size += len(last)
-    if remainder := b"".join(rest):
-        yield remainder
+        if line is None:
+            return
+        if isinstance(line, OSError):
+            raise unreadable(line)
+        yield line
 
 
 @lru_cache(maxsize=1)  # it can be read once only
@@ -84,9 +75,9 @@ def spooled() -> str:
     return path
 
 
-def _reader() -> Callable[[], bytes]:
+def _opened() -> io.BufferedReader:
+    """Standard input with a buffer of its own: one that the end of the process wants to close must not be locked by a read."""
     try:
-        number = sys.stdin.fileno()
-    except (OSError, io.UnsupportedOperation):  # something else was put in its place
-        return lambda: sys.stdin.buffer.read(1 << 16)
-    return lambda: os.read(number, 1 << 16)
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except io.UnsupportedOperation:  # something else was put in its place
+        return io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
