@@ -6,6 +6,7 @@ The metadata of single columns is never asked for: of an encrypted column it wou
 from __future__ import annotations
 
 import base64
+import datetime
 import json
 import os
 from collections.abc import Iterator
@@ -13,11 +14,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import orjson
+
 from difa.errors import InputError
 from difa.formats.bounds import MOST_BYTES
 from difa.formats.packed import arrow
 from difa.formats.sandbox import read_apart
-from difa.formats.tables import Columns, Table, as_json, choose_columns
+from difa.formats.tables import Columns, Table, choose_columns
 
 _ROWS = 64  # decoded at a time
 _SAMPLE = 50
@@ -106,10 +109,19 @@ def row_lines(place: str, label: str, skip: int, end: int | None, most: int) -> 
 
 
 def _line(number: int, row: dict[str, Any] | str, most: int) -> str:
-    line = json.dumps([number, as_json(row)], ensure_ascii=False)
+    line = orjson.dumps([number, row], _as_json, orjson.OPT_PASSTHROUGH_DATETIME).decode()
     if len(line) <= most:
         return line
     return json.dumps([number, f"expected a row of at most {most >> 20} MB, got a larger one: split it, or leave the column out"])
+
+
+def _as_json(value: Any) -> Any:
+    """What JSON has for a value that it does not know: dates in ISO form, bytes in base64, decimals as strings."""
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return list(value) if isinstance(value, tuple) else str(value)
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from difa.formats.packed import suffix_of
 from difa.formats.parquet import read_metadata, read_rows
 from difa.formats.parquet_output import META
 from difa.formats.sources import Source
-from difa.formats.tables import as_json
 from difa.formats.write import from_json_line
 
 READABLE = (".jsonl", ".parquet")
@@ -71,7 +70,7 @@ def _from_parquet(path: Path) -> Iterator[Result]:
 
 def _result(row: Mapping[str, Any], shape: Mapping[str, Any], own: Mapping[str, str]) -> Result:
     words = tuple(_word(word) for word in row[own["words"]] or ())
-    kept = {name: as_json(row[name]) for name in shape["columns"] if name not in (shape["text"], shape["id"])}
+    kept = {name: row[name] for name in shape["columns"] if name not in (shape["text"], shape["id"])}
     return Result(
         row[shape["text"]],
         row[own["score"]],

@@ -6,9 +6,6 @@ was taken. All other columns are kept with the document.
 
 from __future__ import annotations
 
-import base64
-import datetime
-import decimal
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -140,18 +137,14 @@ def row_document(table: Table, cells: Mapping[str, Any] | list[str] | str, sourc
     held = row[table.text]
     given = None if table.id is None else row[table.id]
     columns = {name: value for name, value in row.items() if name not in (table.text, table.id)}
-    own_id = None if given in (None, "") else _as_id(given)
+    own_id = None if given in (None, "") else given if type(given) in (str, int) else str(given)
     marks = {key: as_list(columns[key]) for key in MARKS if key in columns}
     if table.has_words:
         marks[WORDS], held = as_list(held or None), ""
         if marks[WORDS] is not None and not are_strings(marks[WORDS]):
             raise InputError(f"expected a list of words in the column {table.text!r}, got something else")
     document = parse_row_text("" if held is None else held, own_id, marks, f"{source}:{number}")
-    return with_columns(document, {name: as_json(value) for name, value in columns.items()})
-
-
-def _as_id(value: Any) -> str | int:
-    return value if isinstance(value, (str, int)) and not isinstance(value, bool) else str(as_json(value))
+    return with_columns(document, columns)
 
 
 def as_list(cell: Any) -> Any:
@@ -162,22 +155,3 @@ def as_list(cell: Any) -> Any:
         except (ValueError, RecursionError):
             return cell
     return cell
-
-
-def as_json(value: Any) -> Any:
-    """A cell as JSON has it: dates in ISO form, decimals as strings, bytes in base64."""
-    if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else None
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
-        return value.isoformat()
-    if isinstance(value, (bytes, bytearray)):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Mapping):
-        return {str(key): as_json(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [as_json(entry) for entry in value]
-    if isinstance(value, (decimal.Decimal, datetime.timedelta)):
-        return str(value)
-    return as_json(value.item()) if hasattr(value, "item") else str(value)
