@@ -200,23 +200,32 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
         path: the lock file.
         wait: wait for another process that holds it; otherwise that is a `BlockingIOError`.
     """
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
+    if os.name != "posix":  # no such locks on this system
         yield
         return
-    while True:
-        number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-        try:
-            fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            if is_named(path, number):
-                try:
-                    yield
-                finally:
-                    path.unlink(missing_ok=True)
-                return
-        finally:
-            os.close(number)
+    while (number := _lock(path, os.O_RDWR | os.O_CREAT, wait=wait)) is None:
+        pass
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(number)
+
+
+def _lock(path: Path, flags: int, *, wait: bool) -> int | None:
+    """A locked file or folder, to be closed; None if its holder has removed it meanwhile, an `OSError` if there is no lock."""
+    import fcntl
+
+    number = os.open(path, flags | os.O_NOFOLLOW, 0o666)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        if is_named(path, number):
+            return number
+    except OSError:
+        os.close(number)
+        raise
+    os.close(number)
+    return None
 
 
 def is_named(path: Path, number: int) -> bool:
@@ -247,7 +256,6 @@ def sync_folder(folder: Path) -> None:
 
 _MACHINE = f"{zlib.crc32(platform.node().encode()) & 0xFFFF:04x}"  # some shared disks have locks that other machines do not see
 _PREFIX, _SUFFIX = f"difa.{_MACHINE}.", ".tmp"
-_NAME = re.compile(rf"difa\.{_MACHINE}\.[a-z0-9_]{{8}}\.tmp")  # as `mkdtemp` makes them
 _PROCESSES = Path("/proc")  # where Linux lets a process open again what it or its parent has open, with a position of its own
 
 
@@ -273,52 +281,28 @@ def _discard(file: IO[bytes]) -> None:
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """An empty folder, which is removed at the end; of a process that was killed, by the next one that asks for a folder."""
+    if os.name != "posix":  # no locks, by which the next one would know
+        with tempfile.TemporaryDirectory(_SUFFIX, _PREFIX) as name:
+            yield Path(name)
+        return
     _remove_abandoned()
-    path, lock = _make()
+    lock = None
+    while lock is None:
+        path = Path(tempfile.mkdtemp(_SUFFIX, _PREFIX))
+        with suppress(FileNotFoundError):  # before it was locked, another process took it for abandoned
+            lock = _lock(path, os.O_DIRECTORY, wait=True)
     try:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)  # what cannot be removed now may be by the next one
-        if lock is not None:
-            os.close(lock)
+        os.close(lock)
 
 
 def _remove_abandoned() -> None:
     """Remove the folders of this user's processes that have ended."""
-    with suppress(OSError):  # a place that cannot be read is complained about by who wants to write there
-        for name in filter(_NAME.fullmatch, os.listdir(tempfile.gettempdir())):
-            path = Path(tempfile.gettempdir(), name)
-            if (lock := _lock(path)) is None:
-                continue
-            if os.fstat(lock).st_uid == os.geteuid():
-                shutil.rmtree(path, ignore_errors=True)
-            os.close(lock)
-
-
-def _make() -> tuple[Path, int | None]:
-    """A new folder and the lock on it, if the system has such locks."""
-    while True:
-        path = Path(tempfile.mkdtemp(_SUFFIX, _PREFIX))
-        lock = _lock(path, wait=True)
-        if path.exists() if lock is None else is_named(path, lock):
-            return path, lock
-        if lock is not None:  # before it was locked, another process took it for abandoned
-            os.close(lock)
-
-
-def _lock(folder: Path, *, wait: bool = False) -> int | None:
-    """The lock on a folder, to be closed; None if another process holds it, it is no folder, or the system has no such locks."""
-    try:
-        import fcntl
-    except ImportError:
-        return None
-    try:
-        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
-        os.close(number)
-        return None
-    return number
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}{'?' * 8}{_SUFFIX}"):  # as `mkdtemp` makes them
+        with suppress(OSError):  # another process holds it, or it is no folder
+            if (lock := _lock(path, os.O_DIRECTORY, wait=False)) is not None:
+                if os.fstat(lock).st_uid == os.geteuid():
+                    shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
