@@ -12,7 +12,7 @@ from difa.config import FeedConfig
 from difa.corpus.verdicts import Verdict, read_verdicts
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
-from difa.feed import Finding, Lessons, Side, choose, find_lessons
+from difa.feed import Lesson, Lessons, Side, choose, find_lessons
 from difa.words import as_document, from_text
 
 STRAY = ("cat", "river", "song", "moon")
@@ -211,12 +211,12 @@ def test_findings_by_hand():
     odd = ["odd"] * 40 + ["word"] * 960
     feed = side(odd, [np.log(1000)] * 40 + [0.0] * 960, 500)
     (finding,) = find_lessons(normal, feed, ["tone"], 2, None)
-    assert finding == Finding("tone", 40.0, ("odd",))  # forty words in a thousand reach what one normal word in a thousand does
+    assert finding == Lesson("tone", 40.0, ("odd",))  # forty words in a thousand reach what one normal word in a thousand does
     assert find_lessons(normal, normal, ["tone"], 2, None) == ()
 
 
 def test_lessons_of_strangers_are_checked():
-    lessons = Lessons(60, 600, 70, 5, 5, findings=(Finding("tone", 3.0, ("a",)),))
+    lessons = Lessons(60, 600, 70, 5, 5, findings=(Lesson("tone", 3.0, ("a",)),))
     record = json.loads(json.dumps(lessons.to_dict()))
     assert Lessons.from_dict(record) == lessons
     with pytest.raises(ValueError, match="whole numbers"):

@@ -14,12 +14,12 @@ from safetensors.numpy import load_file, save_file
 from difa import DiFA
 from difa.errors import DifaError, ModelError
 from difa.storage.model_folder import (
+    config_json,
     digest_of,
     parse_json,
     read_config,
     read_files,
     read_regular,
-    to_json,
     unique_keys,
     write_config,
 )
@@ -121,7 +121,7 @@ def test_odd_values_at_any_place_are_refused_or_mean_the_same(config, tmp_path):
     for path in places(config):
         for odd in ODD:
             entries = changed(config, path, odd)
-            (tmp_path / "config.json").write_text(to_json(entries))
+            (tmp_path / "config.json").write_text(config_json(entries))
             tried += 1
             try:
                 stored = Stored.of(read_config(tmp_path))

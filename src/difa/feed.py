@@ -104,7 +104,7 @@ def _why_not(given: int, left: int, apart: Mapping[str, int], config: FeedConfig
 
 
 @dataclass(frozen=True)
-class Finding:
+class Lesson:
     """A view that new text has more extreme words of than normal text has."""
 
     view: str
@@ -137,7 +137,7 @@ class Lessons:
     reviewed: int = 0
     odd: int = 0
     """Reviewed documents that were called odd."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Lesson, ...] = ()
 
     def sentences(self) -> list[str]:
         """What was learned, most striking first."""
@@ -167,7 +167,7 @@ class Lessons:
         if any(type(count) is not int or count < 0 for count in counts.values()):
             raise ValueError("feed: expected counts that are whole numbers of at least 0")
         findings = tuple(
-            Finding(str(item["view"]), float(item["times"]), tuple(str(word) for word in item["words"]))
+            Lesson(str(item["view"]), float(item["times"]), tuple(str(word) for word in item["words"]))
             for item in entries["findings"]
         )
         if not all(finding.view.isidentifier() and math.isfinite(finding.times) for finding in findings):
@@ -199,7 +199,7 @@ class Side:
         return counts
 
 
-def find_lessons(normal: Side, feed: Side, names: Sequence[str], min_documents: int, language: str | None) -> tuple[Finding, ...]:
+def find_lessons(normal: Side, feed: Side, names: Sequence[str], min_documents: int, language: str | None) -> tuple[Lesson, ...]:
     """The views by which a feed differs from normal text, most striking first.
 
     Args:
@@ -225,5 +225,5 @@ def find_lessons(normal: Side, feed: Side, names: Sequence[str], min_documents: 
         usual = {word: share * there[word] for word in named}
         excess = {word: here[word] - less for word, less in usual.items() if word not in common or here[word] > 3 * (less + 1)}
         telling = sorted((word for word, more in excess.items() if more > _FEW), key=lambda word: (-excess[word], word))
-        findings.append(Finding(name, round(float(reached[at] / expected[at]), 2), tuple(telling[:_NAMED])))
+        findings.append(Lesson(name, round(float(reached[at] / expected[at]), 2), tuple(telling[:_NAMED])))
     return tuple(sorted(findings, key=lambda finding: (-finding.times, finding.view)))

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from difa.feed import Finding, Lessons
+from difa.feed import Lesson, Lessons
 from difa.serve.models import Counters, ServedModel
 from difa.serve.settings import Settings
 from tests import HANG
@@ -166,7 +166,7 @@ def test_models_says_what_a_feed_taught(taught, fast_model):
         ),
         (Lessons(0, 0, 0, 0, 0, reviewed=25, odd=15), "25 reviewed documents, 15 of them odd", []),
         (
-            Lessons(60, 600, 60, 0, 0, findings=(Finding("tone", 9.0, ("id\u202eiot",)),)),
+            Lessons(60, 600, 60, 0, 0, findings=(Lesson("tone", 9.0, ("id\u202eiot",)),)),
             "60 documents of a feed, 600 words",
             ["In the new text, hostile or emotional words stand out: 9 times as many as in normal text (id\ufffdiot)."],
         ),

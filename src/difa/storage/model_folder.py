@@ -62,12 +62,12 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> None:
     """Replace the settings of a model folder, with a new checksum."""
     try:
         with fresh_text(folder / CONFIG) as file:
-            file.write(to_json(config))
+            file.write(config_json(config))
     except InputError as error:
         raise ModelError(str(error)) from None
 
 
-def to_json(config: Mapping[str, Any]) -> str:
+def config_json(config: Mapping[str, Any]) -> str:
     """Settings as they are stored, with their checksum."""
     return json.dumps({**config, CHECKSUM: digest_of(config)}, indent=2)
 

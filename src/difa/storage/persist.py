@@ -40,11 +40,11 @@ from difa.storage.model_folder import (
     CONFIG,
     FORMAT,
     check_place,
+    config_json,
     read_config,
     read_files,
     read_tensors,
     reason_of,
-    to_json,
     write_config,
 )
 from difa.views import SavedView, check_views, restore_view, view_kind
@@ -289,7 +289,7 @@ def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
             files[f"{view.name}.onnx"] = graph
     files["weights.safetensors"] = serialise({name: np.ascontiguousarray(value) for name, value in tensors.items()})
     card, config = _card(detector, parameters), _config(detector, parameters, files)
-    return files | {"README.md": card.encode(), CONFIG: to_json(config).encode()}
+    return files | {"README.md": card.encode(), CONFIG: config_json(config).encode()}
 
 
 def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
