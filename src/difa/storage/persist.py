@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -50,6 +50,11 @@ from difa.storage.model_folder import (
 from difa.views import SavedView, check_views, restore_view, view_kind
 from difa.words import check_unicode, from_text
 
+__all__ = ["FORMAT", "check_place", "load", "save", "set_allowed", "set_rate"]
+
+T = TypeVar("T")
+_CARD_RATES = (0.01, 0.05, 0.1)  # false-alarm rates whose bounds the card gives
+_KINDS: dict[type, str] = {dict: "entries", list: "a list", str: "a string"}
 _PARAMETERS = ("preset", "fpr", "fdr", "stages", "max_words")
 _COUNTS = ("documents", "words", "left_out", "copies")
 _MOST_WIDE = 1 << 16  # numbers of a vector, and subwords that an encoder reads at once
@@ -74,24 +79,24 @@ class Stored:
     @classmethod
     def of(cls, entries: Mapping[str, Any]) -> Stored:
         """Check them; raises `ValueError`, `TypeError` or `ConfigError` with a reason."""
-        training, knowledge = _mapping(entries, "training"), _mapping(entries, "knowledge")
+        training, knowledge = (_typed(name, entries[name], dict) for name in ("training", "knowledge"))
         for name in (*_COUNTS, *(name for name in ("seen_documents", "seen_words") if name in training)):
             _count(f"training.{name}", training[name])
-        if not all(isinstance(version, str) for version in knowledge.values()):
-            raise ValueError("knowledge: expected a version for each package")
+        for package, version in knowledge.items():
+            _typed(f"knowledge.{package[:40]}", version, str)
         if "encoder_origin" in entries:  # as folders of earlier versions could have it
             raise ModelError("expected a model that holds its encoder, got one that names it: fit again with another encoder")
         return cls(
-            config=check_views(Config.from_dict(_mapping(entries, "stages"))),
+            config=check_views(Config.from_dict(_typed("stages", entries["stages"], dict))),
             language=check_language(entries["language"]),
-            encoder=_encoder(_mapping(entries, "encoder")),
+            encoder=_encoder(_typed("encoder", entries["encoder"], dict)),
             seed=check_seed(entries["seed"]),
             training=training,
             knowledge=knowledge,
-            parameters=_parameters(_mapping(entries, "parameters")),
-            allow=AllowList.of(_list(entries, "allowed")),
-            updates=_updates(_mapping(entries, "updates")) if "updates" in entries else Updates(),
-            lessons=_lessons(_mapping(entries, "feed")) if "feed" in entries else None,
+            parameters=_parameters(_typed("parameters", entries["parameters"], dict)),
+            allow=AllowList.of(_typed("allowed", entries.get("allowed", []), list)),
+            updates=_updates(_typed("updates", entries["updates"], dict)) if "updates" in entries else Updates(),
+            lessons=_lessons(_typed("feed", entries["feed"], dict)) if "feed" in entries else None,
         )
 
 
@@ -112,9 +117,7 @@ def _encoder(entries: dict[str, Any]) -> EncoderSpec:
         if _count(f"encoder.{name}", getattr(spec, name)) > _MOST_WIDE:
             raise ValueError(f"encoder.{name}: expected at most {_MOST_WIDE}, got {getattr(spec, name)}")
     for name in ("name", "sha256", "fingerprint"):
-        if not isinstance(getattr(spec, name), str):
-            raise ValueError(f"encoder.{name}: expected a string, got {type(getattr(spec, name)).__name__}")
-        check_unicode(getattr(spec, name))
+        check_unicode(_typed(f"encoder.{name}", getattr(spec, name), str))
     return spec
 
 
@@ -134,31 +137,20 @@ def _parameters(entries: dict[str, Any]) -> dict[str, Any]:
 def _updates(entries: dict[str, Any]) -> Updates:
     for name in ("times", "documents", "words"):
         _count(f"updates.{name}", entries[name])
-    if not isinstance(entries["last"], str):
-        raise ValueError(f"updates.last: expected a time, got {type(entries['last']).__name__}")
-    check_unicode(entries["last"])
+    check_unicode(_typed("updates.last", entries["last"], str))
     return Updates(**entries)
 
 
 def _lessons(entries: dict[str, Any]) -> Lessons:
     lessons = Lessons.from_dict(entries)
-    for finding in lessons.findings:
-        for word in finding.words:
-            check_unicode(word)
+    for lesson in lessons.findings:
+        check_unicode(" ".join(lesson.words))
     return lessons
 
 
-def _list(entries: Mapping[str, Any], name: str) -> list[Any]:
-    value = entries.get(name, [])
-    if not isinstance(value, list):
-        raise ValueError(f"{name}: expected a list, got {type(value).__name__}")
-    return value
-
-
-def _mapping(entries: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = entries[name]
-    if not isinstance(value, dict):
-        raise ValueError(f"{name}: expected entries, got {type(value).__name__}")
+def _typed(name: str, value: Any, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise ValueError(f"{name}: expected {_KINDS[kind]}, got {type(value).__name__}")
     return value
 
 
@@ -166,11 +158,6 @@ def _count(name: str, value: object) -> int:
     if type(value) is not int or not 0 <= value < 1 << 53:
         raise ValueError(f"{name}: expected a whole number of at least 0, got {value!r:.40}")
     return value
-
-
-__all__ = ["FORMAT", "check_place", "load", "save", "set_allowed", "set_rate"]
-
-_CARD_RATES = (0.01, 0.05, 0.1)  # false-alarm rates whose bounds the card gives
 
 
 def save(detector: Detector, folder: Path, parameters: dict[str, Any]) -> None:
@@ -267,27 +254,24 @@ def set_allowed(folder: Path, change: Callable[[AllowList], AllowList]) -> tuple
 def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
     from safetensors.numpy import save as serialise
 
-    tensors: dict[str, FloatArray | IntArray] = {
-        "reference.word": detector.word_reference.values,
-        "reference.document": detector.document_reference.values,
-        "training_scores": detector.training_scores,
+    heads, score, taught = detector.heads, detector.document_score, detector.taught
+    references = {view.name: reference for view, reference in zip(detector.views, detector.references, strict=True)}
+    references |= {"word": detector.word_reference, "document": detector.document_reference}
+    parts: dict[str, Mapping[str, FloatArray | IntArray]] = {
+        "reference": {name: reference.values for name, reference in references.items()},
+        "fusion": heads.fusion if heads else {},
+        "aggregation": heads.aggregation if heads else {},
+        "document": score.tensors() if score else {},
+        "taught": taught.tensors() if taught else {},
+        **{f"view.{view.name}": view.tensors() for view in detector.views},
     }
-    if detector.heads is not None:
-        tensors |= {f"fusion.{name}": value for name, value in detector.heads.fusion.items()}
-        tensors |= {f"aggregation.{name}": value for name, value in detector.heads.aggregation.items()}
-    if detector.document_score is not None:
-        tensors |= {f"document.{name}": value for name, value in detector.document_score.tensors().items()}
-    if detector.taught is not None:
-        tensors |= {f"taught.{name}": value for name, value in detector.taught.tensors().items()}
+    tensors = {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
+    tensors["training_scores"] = detector.training_scores
     if detector.updates.times:
         tensors["updates"] = detector.updates.fingerprints
-    files = encoder_files(detector.encoder)
-    for view, reference in zip(detector.views, detector.references, strict=True):
-        tensors[f"reference.{view.name}"] = reference.values
-        tensors |= {f"view.{view.name}.{name}": value for name, value in view.tensors().items()}
-        if (graph := view.graph()) is not None:
-            files[f"{view.name}.onnx"] = graph
-    files["weights.safetensors"] = serialise({name: np.ascontiguousarray(value) for name, value in tensors.items()})
+    graphs = {f"{view.name}.onnx": graph for view in detector.views if (graph := view.graph()) is not None}
+    weights = serialise({name: np.ascontiguousarray(value) for name, value in tensors.items()})
+    files = {**encoder_files(detector.encoder), **graphs, "weights.safetensors": weights}
     card, config = _card(detector, parameters), _config(detector, parameters, files)
     return files | {"README.md": card.encode(), CONFIG: config_json(config).encode()}
 
