@@ -147,8 +147,13 @@ class ReadIdsOptions(ReadOptions):
     id_column: Annotated[str | None, typer.Option(help="Column of a table with the ids. Default: `id`, if there is one.")] = None
 
 
-def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make options of the fields of a command's groups, behind its own options, and keep examples for `--help`."""
+def command(*examples: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make options of the fields of a command's groups, behind its own options, and keep examples for `--help`.
+
+    Args:
+        examples: what to show.
+        defaults: of fields of the groups, where the command has others than they.
+    """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(function, include_extras=True)
@@ -157,7 +162,9 @@ def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., Non
         shown = [given for given in parameters if given.name not in groups]
         for group in groups.values():
             shown += [
-                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=getattr(group, name), annotation=kind)
+                inspect.Parameter(
+                    name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, getattr(group, name)), annotation=kind
+                )
                 for name, kind in options_of(group).items()
             ]
 
