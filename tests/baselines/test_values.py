@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from difa.baselines.ecod import Ecod
-from difa.baselines.pyod import PyodBaseline
+from difa.baselines.pyod import MAX_WORDS, PyodBaseline
 from difa.baselines.tokencore import TokenCore
-from difa.baselines.trivial import CharacterTrigrams, DocumentLength, UnigramRarity, WordLength
+from difa.baselines.trivial import CharacterTrigrams, Length, UnigramRarity
 from difa.document import Encoded
 from difa.errors import ConfigError
 
@@ -23,25 +23,21 @@ def words(*texts):
 
 
 def test_tokencore_is_the_distance_to_the_nearest():
-    bank = TokenCore(queries=2, bank=2)
+    bank = TokenCore()
     bank.fit([encoded([[0, 0], [3, 4], [10, 0], [0, 1]])])
     scores = bank.word_scores([encoded([[0, 0], [3, 0], [10, 2]]), encoded([[-3, -4]])])
     np.testing.assert_allclose(scores[0], [0, 3, 2], atol=1e-6)
     np.testing.assert_allclose(scores[1], [5], atol=1e-6)
 
 
-def test_tokencore_blocks_change_nothing_and_agree_with_scikit_learn(rng):
+def test_tokencore_agrees_with_scikit_learn(rng):
     from sklearn.neighbors import NearestNeighbors
 
     train, test = rng.normal(5, 1, (300, 16)), rng.normal(5, 1, (90, 16))
-    scores = []
-    for queries, bank in ((1000, 1000), (7, 11)):
-        core = TokenCore(queries, bank)
-        core.fit([encoded(train)])
-        scores.append(core.word_scores([encoded(test)])[0])
+    core = TokenCore()
+    core.fit([encoded(train)])
     expected = NearestNeighbors(n_neighbors=1).fit(train).kneighbors(test)[0][:, 0]
-    np.testing.assert_allclose(scores[0], expected, rtol=1e-5)
-    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-6)
+    np.testing.assert_allclose(core.word_scores([encoded(test)])[0], expected, rtol=1e-5)
 
 
 def test_ecod_ranks_among_training_words_only():
@@ -65,7 +61,7 @@ def test_ecod_agrees_with_pyod_scoring_one_word_at_a_time(rng):
 
 def test_lengths():
     document = words("a", "bcd")
-    for baseline, expected in ((WordLength(), [1, 3]), (DocumentLength(), [2, 2])):
+    for baseline, expected in ((Length("word"), [1, 3]), (Length("document"), [2, 2])):
         baseline.fit([])
         assert baseline.word_scores([document])[0].tolist() == expected
 
@@ -88,14 +84,15 @@ def test_trigram_surprise_by_hand():
     np.testing.assert_allclose(trigrams.word_scores([words("AB", "b", "")])[0], [seen, unseen, -math.log(1 / 6)])
 
 
-def test_large_corpora_are_sampled(rng):
+def test_large_corpora_are_sampled(rng, monkeypatch):
     vectors = rng.normal(size=(60, 4)).astype(np.float32)
-    sampled = PyodBaseline("lof", settings={"n_neighbors": 3}, max_words=20)
-    sampled.fit([encoded(vectors)])
-    assert sampled.model_.detector_.n_samples_fit_ == 20
     whole = PyodBaseline("lof", settings={"n_neighbors": 3})
     whole.fit([encoded(vectors)])
     assert whole.model_.detector_.n_samples_fit_ == 60
+    monkeypatch.setitem(MAX_WORDS, "lof", 20)
+    sampled = PyodBaseline("lof", settings={"n_neighbors": 3})
+    sampled.fit([encoded(vectors)])
+    assert sampled.model_.detector_.n_samples_fit_ == 20
 
 
 def test_unknown_pyod_method(rng):

@@ -60,11 +60,11 @@ def _pyod(kind: str) -> Callable[[MethodSettings, int], Baseline]:
     return make
 
 
-def _own(module: str, name: str) -> Callable[[MethodSettings, int], Baseline]:
+def _own(module: str, name: str, **fixed: str) -> Callable[[MethodSettings, int], Baseline]:
     """A class of this package, loaded when it is made."""
 
     def make(settings: MethodSettings, seed: int) -> Baseline:
-        baseline: Baseline = getattr(import_module(f"difa.baselines.{module}"), name)(**settings)
+        baseline: Baseline = getattr(import_module(f"difa.baselines.{module}"), name)(**fixed, **settings)
         return baseline
 
     return make
@@ -90,11 +90,11 @@ METHODS: dict[str, Method] = {
         Method("deepsvdd", "DeepSVDD", _pyod("deepsvdd"), _each("hidden_neurons", _HIDDEN), packages=_LEARNED, note=_CAPPED),
         Method("ae", "AE", _pyod("ae"), _each("hidden_neuron_list", _HIDDEN), packages=_LEARNED),
         Method("lunar", "LUNAR", _pyod("lunar"), _each("n_neighbours", _NEIGHBOURS), packages=_LEARNED, note=_CAPPED),
-        Method("tokencore", "TokenCore", _own("tokencore", "TokenCore")),
-        Method("length", "word length", _own("trivial", "WordLength"), needs_vectors=False),
+        Method("tokencore", "TokenCore", _own("tokencore", "TokenCore"), packages=("scikit-learn",)),
+        Method("length", "word length", _own("trivial", "Length", of="word"), needs_vectors=False),
         Method("unigram", "unigram rarity", _own("trivial", "UnigramRarity"), needs_vectors=False),
         Method("trigram", "character trigrams", _own("trivial", "CharacterTrigrams"), needs_vectors=False),
-        Method("doclength", "document length", _own("trivial", "DocumentLength"), needs_vectors=False),
+        Method("doclength", "document length", _own("trivial", "Length", of="document"), needs_vectors=False),
     )
 }
 

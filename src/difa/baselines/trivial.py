@@ -16,29 +16,25 @@ from difa.baselines import check_fitted
 from difa.document import Encoded, FloatArray
 
 
-class WordLength:
-    """Characters in the word."""
+class Length:
+    """Characters in the word, or words in the document, the same for each of them.
+
+    Args:
+        of: `word` or `document`.
+    """
+
+    def __init__(self, of: str) -> None:
+        self.of = of
 
     def fit(self, documents: Sequence[Encoded]) -> None:
         """Nothing to learn, but a method that was not fitted is a mistake in the caller."""
         self.fitted_ = True
 
     def word_scores(self, documents: Sequence[Encoded]) -> list[FloatArray]:
-        """Numbers of characters."""
+        """Numbers of characters or of words."""
         check_fitted(self, "fitted_")
-        return [np.array([len(word) for word in document.words], dtype=np.float64) for document in documents]
-
-
-class DocumentLength:
-    """Words in the document, the same for each of them."""
-
-    def fit(self, documents: Sequence[Encoded]) -> None:
-        """Nothing to learn, but a method that was not fitted is a mistake in the caller."""
-        self.fitted_ = True
-
-    def word_scores(self, documents: Sequence[Encoded]) -> list[FloatArray]:
-        """Numbers of words."""
-        check_fitted(self, "fitted_")
+        if self.of == "word":
+            return [np.array([len(word) for word in document.words], dtype=np.float64) for document in documents]
         return [np.full(len(document), float(len(document))) for document in documents]
 
 
