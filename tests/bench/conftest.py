@@ -60,10 +60,11 @@ def start(options):
     """An open run; changes to its options by name."""
     opened = []
 
-    def make(progress=None, **changes):
+    def make(progress=lambda *_: None, **changes):
         context = open_run(options(**changes), progress)
+        run = context.__enter__()
         opened.append(context)
-        return context.__enter__()
+        return run
 
     yield make
     for context in opened:

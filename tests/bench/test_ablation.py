@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from difa.bench import ablation
-from difa.bench.ablation import attach, best_layer, layers_markdown, run_layers, validation_tasks
+from difa.bench.ablation import attach, best_layer, layers_markdown, run_layers, validation_cells
 from difa.bench.data import is_anomalous, split
 from difa.bench.table import GRID_NOTE, LEGEND, VALIDATION_NOTE, compare, run_table, table_markdown
 from difa.bench.tables import short
@@ -54,7 +54,7 @@ def test_validation_sees_no_test_document(start):
     """Whatever the test half holds, the validation figures of a setting are the same."""
     run = start(draws=0)
     dataset = run.sets[0]
-    first = [task.compute() for task in validation_tasks(run, dataset, 42, ("lof", "length"))]
+    first = [cell.compute() for cell in validation_cells(run, dataset, 42, ("lof", "length"))]
     assert len(first) == 4, "one for each setting of LOF; word length has nothing to choose"
     training = {document.id for document in split(dataset.documents, 42).training}
     other = [
@@ -63,7 +63,7 @@ def test_validation_sees_no_test_document(start):
     ]
     assert other != dataset.documents
     changed = replace(dataset, documents=other)
-    assert [task.compute() for task in validation_tasks(run, changed, 42, ("lof",))] == first
+    assert [cell.compute() for cell in validation_cells(run, changed, 42, ("lof",))] == first
     levels = {(figure["level"], figure["pooling"]) for figure in first[0]["figures"]}
     assert levels == {("word", None), ("document", "max"), ("document", "mean")}
 
@@ -73,8 +73,8 @@ def test_validation_uses_the_pseudo_anomalies_of_the_paper(start, monkeypatch):
     made, make = [], ablation.make_pseudo_test
     monkeypatch.setattr(ablation, "make_pseudo_test", lambda *rest: made.append(make(*rest)) or made[-1])
     run = start(draws=0)
-    for task in validation_tasks(run, run.sets[0], 42, ("lof",))[:2]:
-        task.compute()
+    for cell in validation_cells(run, run.sets[0], 42, ("lof",))[:2]:
+        cell.compute()
     assert len(made) == 1, "made once for all settings"
     assert set(made[0].kinds) == {"", *PAPER_KINDS}
     training = [tuple(word.text for word in d.words) for d in split(run.sets[0].documents, 42).training]
@@ -114,5 +114,5 @@ def test_a_layer_is_chosen_without_the_test_half_and_written_down(start):
     assert [record["settings"]["layer"] for record in records] == [0, 1]
     first, second = (record["figures"][0]["ap"] for record in records)
     assert first != second, "layers differ"
-    assert (run.store.folder / "layer.txt").read_text() == f"{best_layer(records)}\n"
+    assert (run.folder / "layer.txt").read_text() == f"{best_layer(records)}\n"
     assert run_layers(start(draws=0), (0, 1), preset="paper", documents=24) == records

@@ -12,7 +12,7 @@ from difa.bench.ablation import LEFT_OUT, TAUGHT, make_pseudo_test
 from difa.bench.data import is_anomalous, split
 from difa.bench.methods import GivenVectors, code_of, fingerprint_of, merge_stages
 from difa.bench.report import write_report
-from difa.bench.run import Store, open_run
+from difa.bench.run import open_run
 from difa.bench.table import run_table
 from difa.cli import bench as cli
 from difa.document import Encoded
@@ -34,7 +34,7 @@ def test_ablation_by_labels(start, quick_model, monkeypatch):
     assert {"max", "top-k mean", "log-mean-exp", "adaptive", "mean", "document score"} <= parts(records, "document")
     figures = {figure["part"]: figure["auroc"] for figure in records[0]["figures"] if figure["level"] == "document"}
     assert len(set(figures.values())) > 2, "the parts are not the same thing under other names"
-    text = (run.store.folder / "ablation.md").read_text()
+    text = (run.folder / "ablation.md").read_text()
     assert "fusion without the phrase view" in text
     assert "not calibrated, plain mean of views" in text
 
@@ -52,7 +52,7 @@ def test_ablation_by_pseudo_anomalies_never_sees_the_test_half(start, monkeypatc
     records = ablation.run_ablation(run, judge="pseudo")
     assert {figure["kind"] for figure in records[0]["figures"]} == {"", *LEFT_OUT}
     assert not set(LEFT_OUT) & set(TAUGHT)
-    assert "judged by ocr pseudo anomalies" in (run.store.folder / "ablation.md").read_text()
+    assert "judged by ocr pseudo anomalies" in (run.folder / "ablation.md").read_text()
     with pytest.raises(ConfigError, match="judge: expected labels or pseudo"):
         ablation.run_ablation(run, judge="taste")
 
@@ -82,8 +82,8 @@ def test_efficiency_measures_in_processes_of_their_own(start):
         assert 20 < record["peak_mib"] < 4000
     cost = {record["method"]: record for record in records}
     assert cost["difa-full"]["fit_seconds"] > cost["trigram"]["fit_seconds"]
-    assert (run.store.folder / "efficiency.png").stat().st_size > 10_000
-    assert "<svg" in (run.store.folder / "efficiency.svg").read_text()
+    assert (run.folder / "efficiency.png").stat().st_size > 10_000
+    assert "<svg" in (run.folder / "efficiency.svg").read_text()
     table = run_table(run, ("tokencore",))
     assert cost["tokencore"]["figures"][0]["auroc"] == pytest.approx(table[0]["figures"][0]["auroc"], abs=1e-6)
 
@@ -97,7 +97,7 @@ def test_contamination_hurts_those_who_remember_everything(start):
     untouched = run_table(run, ("difa-full",))[0]["figures"]
     learned = next(figure for figure in untouched if figure["pooling"] == "learned")
     assert auroc["difa-full", "noise", 0.0] == pytest.approx(learned["auroc"], abs=1e-9), "no noise, no change"
-    assert (run.store.folder / "contamination.png").is_file()
+    assert (run.folder / "contamination.png").is_file()
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_the_analyses_of_the_paper_draw_its_preset(start, name, known, few, monk
     methods = tuple(method for method in known if method in ("difa-paper", "tokencore"))
     getattr(analyses, f"run_{name}")(run, methods, few)
     assert set(drawn) == {"difa-paper", "tokencore"}
-    assert "| DiFA (paper) |" in (run.store.folder / f"{name}.md").read_text()
+    assert "| DiFA (paper) |" in (run.folder / f"{name}.md").read_text()
 
 
 def test_noise_reaches_the_training_documents_only(start):
@@ -157,21 +157,21 @@ def test_sparsity_controls_the_number_of_words(start):
     records = analyses.run_sparsity(run, ("trigram", "tokencore"), (1, 3))
     auroc = {(record["method"], figure["part"]): figure["auroc"] for record in records for figure in record["figures"]}
     assert auroc["trigram", "3"] >= auroc["trigram", "1"] > 0.6
-    assert (run.store.folder / "sparsity.svg").is_file()
+    assert (run.folder / "sparsity.svg").is_file()
 
 
 def test_examples_mark_words_escape_text_and_are_fitted_once(start, monkeypatch):
     run = start()
     [record] = analyses.run_examples(run, count=2)
     assert len(record["documents"]) == 2
-    page = (run.store.folder / "examples.html").read_text()
+    page = (run.folder / "examples.html").read_text()
     first = record["documents"][0]
     marked = [word["text"] for word in first["words"] if word["marked"]]
     assert marked
     assert f"Marked by annotators: {', '.join(marked)}" in page
     assert first["html"] in page
-    assert (run.store.folder / "examples.png").stat().st_size > 5_000
-    assert f"`{', '.join(marked)}` |" in (run.store.folder / "examples.md").read_text()
+    assert (run.folder / "examples.png").stat().st_size > 5_000
+    assert f"`{', '.join(marked)}` |" in (run.folder / "examples.md").read_text()
     strange = {"why": "<b>", "verdict": "p = 1", "html": "x", "words": [{"text": "<i>", "marked": True}]}
     text = analyses.page([record | {"documents": [strange]}])
     assert "<b>" not in text.partition("<h1>")[2]
@@ -191,7 +191,7 @@ def test_report_fills_marks_and_leaves_the_rest(start, tmp_path):
     blocks = [f"<!-- bench:{mark} -->\nold {mark}\n<!-- /bench -->\n" for mark in marks]
     page.write_text("# Mine\n\n" + "\nwords\n".join(blocks))
     filled = ["table:clean", "sparsity", "times"]
-    assert write_report(run.store.folder, page) == filled
+    assert write_report(run.folder, page) == filled
     text = page.read_text()
     assert "old table" not in text
     assert "| word length |" in text
@@ -200,7 +200,7 @@ def test_report_fills_marks_and_leaves_the_rest(start, tmp_path):
     assert "![Document AUROC by the number of anomalous words](images/out-sparsity.png)" in text
     assert "![All methods, sets in their clean form](images/out-table-clean.png)" in text
     assert {path.stem for path in (page.parent / "images").iterdir()} == {"out-sparsity", "out-table-clean"}
-    assert write_report(run.store.folder, page) == filled
+    assert write_report(run.folder, page) == filled
     assert page.read_text() == text, "the same results fill the page with the same text"
 
 
@@ -209,7 +209,7 @@ def test_report_needs_results_and_a_page(tmp_path, start):
         write_report(tmp_path, tmp_path / "page.md")
     run_table(run := start(draws=0), ("length",))
     with pytest.raises(InputError, match="cannot be read"):
-        write_report(run.store.folder, tmp_path / "no.md")
+        write_report(run.folder, tmp_path / "no.md")
 
 
 def test_records_of_a_changed_method_give_way_and_others_stay(start, monkeypatch):
@@ -239,10 +239,10 @@ def test_settings_of_several_places():
     assert merge_stages({"a": {"x": 1, "y": 2}}, None, {"a": {"y": 3}, "b": {}}) == {"a": {"x": 1, "y": 3}, "b": {}}
 
 
-def test_a_results_folder_that_cannot_be(tmp_path):
+def test_a_results_folder_that_cannot_be(start, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="expected a folder that can be written"):
-        Store(tmp_path / "file" / "out")
+        start(out=tmp_path / "file" / "out")
 
 
 def test_missing_packages_are_named(options, monkeypatch):
@@ -276,7 +276,7 @@ def test_progress_names_every_cell(start):
 def test_cells_hold_no_more_than_figures(start):
     run = start(draws=0)
     run_table(run, ("length",))
-    [path] = (run.store.folder / "cells").iterdir()
+    [path] = (run.folder / "cells").iterdir()
     assert set(json.loads(path.read_text())) == {
         *("selection", "figures", "alarms", "fit_seconds", "score_seconds"),
         *("measured", "asked_by", "took"),

@@ -222,9 +222,9 @@ def test_the_command_learns_from_the_feed_and_goes_on_where_it_was(start, monkey
     assert shared["taught"]["feed"] > 10
     assert shared["figures"][0] != shared["figures"][2], "the feed changes something"
     assert records[2]["used"]
-    assert "| 10 % | 1 | with this feed |" in (run.store.folder / "feed.md").read_text(encoding="utf-8")
-    assert (run.store.folder / "feed.png").stat().st_size > 10_000
-    assert "feed" in {entry["command"] for entry in json.loads((run.store.folder / "results.json").read_text())}
+    assert "| 10 % | 1 | with this feed |" in (run.folder / "feed.md").read_text(encoding="utf-8")
+    assert (run.folder / "feed.png").stat().st_size > 10_000
+    assert "feed" in {entry["command"] for entry in json.loads((run.folder / "results.json").read_text())}
     monkeypatch.setattr(feed, "run_difa", lambda *_, **__: pytest.fail("computed twice"))
     assert run_feed(start(draws=0, stages=TEACHING), ("fast",)) == records
     with pytest.raises(ConfigError, match="expected one of difa-full, difa-fast, got difa-paper"):

@@ -149,7 +149,7 @@ def test_the_command_goes_on_where_it_was_and_fills_a_page(start, monkeypatch):
         "spoilt",
         *["feed"] * len(FEEDS),
     ] * 2
-    text = (run.store.folder / "promises.md").read_text(encoding="utf-8")
+    text = (run.folder / "promises.md").read_text(encoding="utf-8")
     assert "| spam | " in text
     assert "another set" in text
     computed_twice = replace(promises.PROMISES, compute=lambda *_: pytest.fail("computed twice"))

@@ -27,13 +27,13 @@ def test_every_part_is_measured_and_reported(start, tmp_path):
     assert record["many"]["peak"] >= record["many"]["quarter"] > 0
     names = [name for name, _ in ratios(record)]
     assert len(names) == 14
-    text = (run.store.folder / "speed.md").read_text(encoding="utf-8")
+    text = (run.folder / "speed.md").read_text(encoding="utf-8")
     assert all(name in text for name in names)
     page = tmp_path / "page.md"
     page.write_text("<!-- bench:speed -->\n<!-- /bench -->\n")
-    assert write_report(run.store.folder, page) == ["speed"]
+    assert write_report(run.folder, page) == ["speed"]
     assert "≥ 0.70" in page.read_text(encoding="utf-8")
-    assert json.loads((run.store.folder / "speed.json").read_text())[0]["words"] == record["words"]
+    assert json.loads((run.folder / "speed.json").read_text())[0]["words"] == record["words"]
 
 
 def test_stages_are_timed_while_the_detector_scores(quick_model, corpus, tmp_path, monkeypatch):

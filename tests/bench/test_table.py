@@ -33,7 +33,7 @@ def test_the_table_has_every_method_level_and_file(start):
                 assert figure["auroc_interval"][0] <= figure["auroc"] <= figure["auroc_interval"][1]
     trigrams = pick(next(record for record in records if record["method"] == "trigram"), "word", None)
     assert trigrams["auroc"] > 0.95, "gibberish is what character trigrams see"
-    out = run.store.folder
+    out = run.folder
     assert json.loads((out / "results.json").read_text()) == records
     with (out / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -50,7 +50,7 @@ def test_methods_that_have_seen_the_test_text_have_rows_of_their_own(start):
     records = run_table(run, ("difa-fast", "difa-fast-feed"))
     plain, fed = (pick(record, "word", None) for record in records)
     assert plain["ap"] != fed["ap"]
-    text = (run.store.folder / "table.md").read_text(encoding="utf-8")
+    text = (run.folder / "table.md").read_text(encoding="utf-8")
     assert "| DiFA (fast, has seen the unlabelled test text), max of words |" in text
     counts = records[1]["alarms"]
     assert 0 < counts["flagged_normal_words"] < 0.3 * counts["normal_words"]
@@ -82,7 +82,7 @@ def test_an_interrupted_run_keeps_what_is_done(start, monkeypatch):
     monkeypatch.setattr(table, "run_method", stop)
     with pytest.raises(KeyboardInterrupt):
         run_table(start(), ("length", "unigram"))
-    names = [path.name for path in (start().store.folder / "cells").iterdir()]
+    names = [path.name for path in (start().folder / "cells").iterdir()]
     assert len(names) == 1
     assert names[0].startswith("table-spam-42-length")
 
@@ -90,7 +90,7 @@ def test_an_interrupted_run_keeps_what_is_done(start, monkeypatch):
 def test_a_damaged_cell_is_computed_again(start):
     run = start()
     first = run_table(run, ("length",))
-    for path in (run.store.folder / "cells").iterdir():
+    for path in (run.folder / "cells").iterdir():
         path.write_text("{half")
     assert run_table(start(), ("length",))[0]["figures"] == first[0]["figures"]
 
@@ -99,7 +99,7 @@ def test_equal_documents_share_a_cell_and_appear_under_both_forms(start):
     run = start(forms=("original", "clean"))
     records = run_table(run, ("length",))
     assert [record["form"] for record in records] == ["original", "clean"]
-    assert len(list((run.store.folder / "cells").iterdir())) == 1
+    assert len(list((run.folder / "cells").iterdir())) == 1
 
 
 def test_published_figures_are_marked_and_only_beside_the_published_split(start):
@@ -108,9 +108,7 @@ def test_published_figures_are_marked_and_only_beside_the_published_split(start)
     line = next(line for line in text.splitlines() if line.startswith("| *TokenCore*"))
     assert short(PUBLISHED["word"]["tokencore"][0][0]) in line
     assert "published, bert-base-uncased" in line
-    assert "| *" not in table_markdown(
-        run_table(start(seeds=(0, 1), forms=("clean",), out=start().store.folder / "x"), ("tokencore",))
-    )
+    assert "| *" not in table_markdown(run_table(start(seeds=(0, 1), forms=("clean",), out=start().folder / "x"), ("tokencore",)))
 
 
 def test_several_seeds_give_mean_and_deviation(start):
@@ -166,7 +164,7 @@ def test_model_seeds_vary_the_model_on_one_split(start):
     assert {record["seed"] for record in varied} == {42}, "the split stays"
     same, other = (pick(record, "word", None)["ap"] for record in varied)
     assert same == pick(plain, "word", None)["ap"] != other
-    text = (run.store.folder / "table.md").read_text(encoding="utf-8")
+    text = (run.folder / "table.md").read_text(encoding="utf-8")
     part = text.partition("## Original form, seed 42, model seeds 7, 42: mean ± sd")[2]
     assert " ± " in part.partition("## ")[0]
     assert "| *TokenCore* |" in part.partition("## ")[0], "published figures stand beside"

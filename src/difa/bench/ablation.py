@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from difa.baselines import METHODS
-from difa.bench.data import DataSet, Split, split
+from difa.bench.data import DataSet, Split, draw, split
 from difa.bench.methods import (
     DIFA,
     GivenVectors,
@@ -37,10 +37,11 @@ from difa.bench.methods import (
     score_baseline,
 )
 from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_documents, judge_words, pool_max
-from difa.bench.run import Run, Study, Task, Trial, write_text
+from difa.bench.run import Cell, Run, Study, Trial, write_text
 from difa.bench.tables import (
     ENTRIES,
     PUBLISHED_SEED,
+    Frame,
     by_level,
     by_set,
     figures_frame,
@@ -121,29 +122,23 @@ class Variant:
     """Whether a preset has what is changed: nothing can be taken away that is not there."""
 
 
-def _is_full(config: Config) -> bool:
-    return config.views.names == FULL_VIEWS
-
-
-def _has_gates(config: Config) -> bool:
-    return config.fusion.rule == "gates"
-
-
+_FULL: Callable[[Config], bool] = lambda config: config.views.names == FULL_VIEWS  # noqa: E731
+_GATES: Callable[[Config], bool] = lambda config: config.fusion.rule == "gates"  # noqa: E731
 WHOLE = Variant("as it is", {})
 VARIANTS = (
     *(
-        Variant(f"without the {name} view", {"views": {"names": tuple(o for o in FULL_VIEWS if o != name)}}, _is_full)
+        Variant(f"without the {name} view", {"views": {"names": tuple(o for o in FULL_VIEWS if o != name)}}, _FULL)
         for name in FULL_VIEWS
     ),
-    Variant("with the semantic view", {"views": {"names": (*FULL_VIEWS, "semantic")}}, _is_full),
-    Variant("plain mean of the views", {"fusion": {"power": 1.0, "weights": {}}}, _is_full),
-    Variant("power of 4", {"fusion": {"power": 4.0}}, _is_full),
-    Variant("all views count the same", {"fusion": {"weights": {}}}, _is_full),
+    Variant("with the semantic view", {"views": {"names": (*FULL_VIEWS, "semantic")}}, _FULL),
+    Variant("plain mean of the views", {"fusion": {"power": 1.0, "weights": {}}}, _FULL),
+    Variant("power of 4", {"fusion": {"power": 4.0}}, _FULL),
+    Variant("all views count the same", {"fusion": {"weights": {}}}, _FULL),
     Variant("in-sample calibration", {"calibration": {"reference": "in-sample"}}),
     Variant("unseen calibration", {"calibration": {"reference": "unseen"}}),
-    Variant("without the student term", {"semantic": {"student_weight": 0.0}}, _has_gates),
-    Variant("without the agreement gate", {"fusion": {"agreement": False}}, _has_gates),
-    Variant("gates held at one half", {"learn": {"shrinkage": 1e3}}, _has_gates),
+    Variant("without the student term", {"semantic": {"student_weight": 0.0}}, _GATES),
+    Variant("without the agreement gate", {"fusion": {"agreement": False}}, _GATES),
+    Variant("gates held at one half", {"learn": {"shrinkage": 1e3}}, _GATES),
 )
 JUDGES = ("labels", "pseudo")
 POOLING = {"max": "max", "topk": "top-k mean", "lse": "log-mean-exp", "adp": "adaptive", "mean": "mean"}
@@ -182,40 +177,29 @@ def _compute_ablation(trial: Trial, settings: Record) -> Record:
     figures: list[Record] = []
     for kind in unique(["", *sorted(kinds)]):  # with pseudo anomalies, every kind of them against the same normal documents
         members = [index for index, each in enumerate(kinds) if not kind or each in ("", kind)]
-        labels = [halves.word_labels[index] for index in members]
+        labels, given = [halves.word_labels[index] for index in members], (trial.draws, trial.seed)
         for part, by_document in words.items():
-            judged = judge_words(labels, [by_document[index] for index in members], trial.draws, trial.seed)
-            figures.append(judged.record("word", part, kind=kind))
+            figures.append(judge_words(labels, [by_document[index] for index in members], *given).record("word", part, kind=kind))
         for part, pooled in documents.items():
-            judged = judge_documents(labels, pooled[members], trial.draws, trial.seed)
-            figures.append(judged.record("document", part, kind=kind))
+            figures.append(judge_documents(labels, pooled[members], *given).record("document", part, kind=kind))
     return {"figures": figures}
 
 
 def _parts(model: DiFA, scores: Scores, halves: Split) -> tuple[dict[str, list[FloatArray]], dict[str, FloatArray]]:
     """Scores of words and of documents by single parts of the fitted model."""
-    words = {f"{view} view alone": evidence for view, evidence in scores.views.items()}
+    fitted, standardised = model.detector_, []
+    encoded = fitted.encoder.encode(halves.test)
+    for view, reference in zip(fitted.views, fitted.references, strict=True):  # what there is without tail probabilities
+        mean, spread = float(reference.values.mean()), float(reference.values.std()) or 1.0
+        standardised.append([(raw - mean) / spread for raw in view.raw(encoded)])
+    by_view = {"calibrated": scores.views.values(), "not calibrated": standardised}
     means = {
-        "calibrated, plain mean of views": _plain_mean(list(scores.views.values())),
-        "not calibrated, plain mean of views": _plain_mean(_standardised(model, halves)),
+        f"{name}, plain mean of views": [np.mean(views, axis=0) for views in zip(*each, strict=True)]
+        for name, each in by_view.items()
     }
+    words = {f"{view} view alone": evidence for view, evidence in scores.views.items()}
     documents = {POOLING[rule]: pooled for rule, pooled in pool_words(model, scores.words).items()}
     return words | means, documents | {f"{name}, max": pool_max(mean) for name, mean in means.items()}
-
-
-def _plain_mean(by_view: Sequence[Sequence[FloatArray]]) -> list[FloatArray]:
-    return [np.mean(views, axis=0) for views in zip(*by_view, strict=True)]
-
-
-def _standardised(model: DiFA, halves: Split) -> list[list[FloatArray]]:
-    """Raw evidence of each view in units of its spread over normal words: what there is without tail probabilities."""
-    fitted = model.detector_
-    encoded = fitted.encoder.encode(halves.test)
-    by_view = []
-    for view, reference in zip(fitted.views, fitted.references, strict=True):
-        mean, spread = float(reference.values.mean()), float(reference.values.std()) or 1.0
-        by_view.append([(raw - mean) / spread for raw in view.raw(encoded)])
-    return by_view
 
 
 def ablation_markdown(records: Records) -> str:
@@ -267,22 +251,20 @@ def _part_label(part: str, pooling: str) -> str:
     return f"{part} view alone" if part else final.get(pooling) or POOLING.get(pooling, pooling)
 
 
-def validation_tasks(run: Run, dataset: DataSet, seed: int, names: Sequence[str]) -> list[Task]:
-    """A task for each setting that a named method's authors searched; none for methods without a choice."""
+def validation_cells(run: Run, dataset: DataSet, seed: int, names: Sequence[str]) -> list[Cell]:
+    """A cell for each setting that a named method's authors searched; none for methods without a choice."""
 
     @cache  # made once for all settings, and only if one of them is not finished
     def make() -> PseudoTest:
         return make_pseudo_test(split(dataset.documents, seed).training, seed, run.bench, Config.preset("paper").perturb)
 
     def compute(trial: Trial, settings: Record) -> Record:
-        made = make()
-        training, test = run.bench.encode(made.halves.training), made.encoder.encode(made.halves.test)
-        scores = score_baseline(trial.method, settings, training, test, seed)
-        return {"figures": figures_of(scores, made.halves.word_labels, 0, seed)}
+        halves, encoder = make().halves, make().encoder
+        scores = score_baseline(trial.method, settings, run.bench.encode(halves.training), encoder.encode(halves.test), seed)
+        return {"figures": figures_of(scores, halves.word_labels, 0, seed)}
 
-    study = replace(VALIDATION, compute=compute)
-    chosen = [name for name in names if name in METHODS]
-    return [task for name in chosen for task in study.tasks(Trial(run, dataset, seed, name), map(dict, METHODS[name].grid))]
+    study, searched = replace(VALIDATION, compute=compute), {name: METHODS[name].grid for name in names if name in METHODS}
+    return [cell for name, grid in searched.items() for cell in study.cells(Trial(run, dataset, seed, name), grid)]
 
 
 def attach(records: Records) -> list[Record]:
@@ -309,39 +291,41 @@ def run_layers(run: Run, layers: Sequence[int] = (), preset: str = "paper", docu
     depth = int(json.loads((source.folder / "config.json").read_text(encoding="utf-8"))["num_hidden_layers"])
     settings = [{"layer": layer, "documents": documents} for layer in layers or range(depth, depth // 3, -2)]
     records = LAYERS.measure(run, [f"difa-{preset}"], lambda trial: settings)
-    write_text(run.store.folder / "layer.txt", f"{best_layer(records)}\n")
+    write_text(run.folder / "layer.txt", f"{best_layer(records)}\n")
     return records
 
 
 def _compute_layer(trial: Trial, settings: Record) -> Record:
     bench, training = replace(trial.bench, layer=settings["layer"], _vectors={}), trial.halves.training
-    chosen = np.random.default_rng(trial.seed).permutation(len(training))[: settings["documents"]].tolist()
-    some = [training[index] for index in sorted(chosen)]
+    chosen = sorted(draw(range(len(training)), settings["documents"], np.random.default_rng(trial.seed)))
+    some = [training[index] for index in chosen]
     made = make_pseudo_test(some, trial.seed, bench, Config.preset("paper").perturb)
     scores = _fit_and_score(bench.difa(preset_of(trial.method), trial.seed), made.halves, made)
     return {"figures": figures_of(scores, made.halves.word_labels, 0, trial.seed)}
 
 
+def _word_figures(records: Records) -> Frame:
+    frame = figures_frame(records, "layer")
+    return frame[(frame.level == "word") & (frame.part == "")].sort_values("layer", kind="stable")
+
+
 def layers_markdown(records: Records) -> str:
     """Word figures on validation data by layer, and the layer with the highest average AUROC."""
-    frame = figures_frame(records, "layer")
-    frame = frame[(frame.level == "word") & (frame.part == "")].sort_values("layer", kind="stable")
     lines = ["# Layers", "", f"Words of pseudo anomalies in held-out normal documents. {ENTRIES}", ""]
-    lines += by_set(frame.rename(columns={"layer": "label"}), sets_of(records), "layer")
+    lines += by_set(_word_figures(records).rename(columns={"layer": "label"}), sets_of(records), "layer")
     return "\n".join([*lines, "", f"Chosen: layer {best_layer(records)}.", ""])
 
 
 def best_layer(records: Records) -> int:
     """The layer with the highest word AUROC on validation data, averaged over sets; the lower one of equals."""
-    frame = figures_frame(records, "layer")
-    frame = frame[(frame.level == "word") & (frame.part == "")]
-    return int(frame.groupby(["layer", "set"])["auroc"].mean().groupby("layer").mean().idxmax())
-
-
-def _encoder(run: Run) -> dict[str, Any]:
-    return {"encoder": run.bench.encoder_key}
+    return int(_word_figures(records).groupby(["layer", "set"])["auroc"].mean().groupby("layer").mean().idxmax())
 
 
 ABLATION = Study("ablation", _compute_ablation, ablation_markdown, code=("bench/ablation.py",))
-VALIDATION = Study("validation", lambda trial, settings: {}, code=("bench/ablation.py", "perturb"), depends=_encoder)
+VALIDATION = Study(
+    "validation",
+    lambda trial, settings: {},
+    code=("bench/ablation.py", "perturb"),
+    depends=lambda run: {"encoder": run.bench.encoder_key},
+)
 LAYERS = Study("layers", _compute_layer, layers_markdown, code=("bench/ablation.py",))

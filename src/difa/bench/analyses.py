@@ -104,7 +104,7 @@ def run_examples(run: Run, preset: str = "full", count: int = 3) -> list[Record]
     """Fit on each set with the first seed, and write `examples.json`, `examples.md`, `examples.html` and the picture."""
     first = replace(run, options=replace(run.options, seeds=run.options.seeds[:1]))
     records = EXAMPLES.measure(first, [f"difa-{preset}"], lambda trial: [{"count": count}])
-    write_text(run.store.folder / "examples.html", page(records))
+    write_text(run.folder / "examples.html", page(records))
     return records
 
 

@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +24,11 @@ from difa.bench.ablation import ABLATION, LAYERS, parts_markdown
 from difa.bench.analyses import CONTAMINATION, EFFICIENCY, EXAMPLES, PAPER, PAPERS_OWN, SPARSITY
 from difa.bench.data import SETS
 from difa.bench.feed import FEED
-from difa.bench.methods import DIFA, label_of, own_rule, preset_of
+from difa.bench.methods import DIFA, label_of, preset_of
 from difa.bench.metrics import Record, Records
 from difa.bench.plots import cost_of
 from difa.bench.promises import PROMISES
-from difa.bench.run import load_records, write_text
+from difa.bench.run import read_json, write_text
 from difa.bench.speed import SPEED
 from difa.bench.table import TABLE, alarms, final_figures, intervals, reasons, table_markdown, times
 from difa.bench.tables import (
@@ -47,6 +48,7 @@ from difa.bench.tables import (
 from difa.document import FloatArray
 from difa.errors import InputError
 
+OURS = "difa-paper"
 PICTURES = {
     "table-original": "All methods, sets in their original form",
     "table-clean": "All methods, sets in their clean form",
@@ -91,7 +93,7 @@ def write_report(results: Path, page: Path) -> list[str]:
     except OSError as error:
         raise InputError(f"{page}: cannot be read: {error.strerror}") from None
     folders = {results / (match[2] or "") for match in _MARK.finditer(text)}
-    records = {folder: {study: load_records(folder, study) for study in _WRITERS} for folder in folders}
+    records = {folder: {study: read_json(folder / f"{study}.json") or [] for study in _WRITERS} for folder in folders}
     filled: list[str] = []
 
     def fill(match: re.Match[str]) -> str:
@@ -150,28 +152,31 @@ def _picture(folder: Path, results: Path, study: str, form: str | None, page: Pa
     return f"![{PICTURES[name]}](images/{shown}.png)"
 
 
-def _means(frame: Frame, keys: Sequence[str]) -> dict[tuple[str, ...], str]:
+def _means(frame: Frame, *keys: str) -> dict[Any, str]:
     """AUROC / average precision, means over seeds, by key."""
     means = frame.groupby(list(keys), sort=False)[["auroc", "ap"]].mean()
-    return {key: f"{short(row.auroc)} / {short(row.ap)}" for key, row in zip(means.index, means.itertuples(), strict=True)}
+    return means.apply(lambda pair: " / ".join(map(short, pair)), axis=1).to_dict() if len(means) else {}
 
 
-def _overall(frame: Frame) -> dict[tuple[str, ...], str]:
+def _overall(frame: Frame) -> dict[Any, str]:
     """The same by method and level: averages over sets."""
-    return _means(frame.groupby(["method", "level", "set"])[["auroc", "ap"]].mean().reset_index(), ["method", "level"])
+    return _means(frame.groupby(["method", "level", "set"])[["auroc", "ap"]].mean().reset_index(), "method", "level")
 
 
 def presets(records: Records) -> list[str]:
     """DiFA's presets by set, beside the published split where there are other ones: means over seeds, with the average."""
-    others = [record for record in records if record["seed"] != PUBLISHED_SEED and record["method"] in DIFA]
-    frame = final_figures(others or [record for record in records if record["method"] in DIFA])
-    frame = frame[frame.method != "difa-paper"]
+    ours = [record for record in records if record["method"] in DIFA]
+    others = [record for record in ours if record["seed"] != PUBLISHED_SEED]
+    frame = final_figures(others or ours)
+    frame = frame[frame.method != OURS]
     if not len(frame):
         return []
-    means, overall = _means(frame, ["set", "method", "level"]), _overall(frame)
-    names = [name for name in methods_of(records) if name in set(frame.method)]
+    means, overall = _means(frame, "set", "method", "level"), _overall(frame)
     heads = {
-        (name, level): f"{preset_of(name)}{', feed' * name.endswith('-feed')}: {level}s" for name in names for level in LEVELS
+        (name, level): f"{preset_of(name)}{', feed' * name.endswith('-feed')}: {level}s"
+        for name in methods_of(records)
+        for level in LEVELS
+        if (name, level) in overall
     }
     rows = [
         {"set": name.capitalize()} | {head: means.get((name, *key), "") for key, head in heads.items()}
@@ -192,7 +197,7 @@ def averages(records: Records) -> list[str]:
     rows = [
         {"method": label_of(name)} | {f"{level}s": overall.get((name, level), "") for level in LEVELS}
         for name in methods_of(records)
-        if any(method == name for method, _ in overall)
+        if runs.get(name) == whole
     ]
     sets = ", ".join(name.capitalize() for name in sets_of(records) if name in SETS)
     return [f"AUROC / average precision, average of {sets}, {seeds_of(records)} for every method.", "", *markdown(rows), ""]
@@ -202,20 +207,19 @@ def beside_published(records: Records) -> list[str]:
     """The preset `paper` and the default beside the published figures, on the published split."""
     mine = [r for r in records if r["seed"] == PUBLISHED_SEED and r["form"] == "original" and r["set"] in SETS]
     frame = final_figures(mine)
-    if not {"difa-paper", "difa-full"} <= set(frame.method):
+    if not {OURS, "difa-full"} <= set(frame.method):
         return []
-    means, rows = _means(frame, ["set", "method", "level"]), []
+    means, rows = _means(frame, "set", "method", "level"), []
     for at, name in enumerate(SETS):
         row = {"set": name.capitalize()}
         for level in LEVELS:
-            row[f"{level}s, preset `paper`"] = means.get((name, "difa-paper", level), "")
+            row[f"{level}s, preset `paper`"] = means.get((name, OURS, level), "")
             row[f"{level}s, default"] = means.get((name, "difa-full", level), "")
             row[f"{level}s, *published*"] = f"*{' / '.join(map(short, PUBLISHED[level]['difa-paper'][at]))}*"
         rows.append(row)
     return [*markdown(rows), ""]
 
 
-OURS = "difa-paper"
 RIVALS = ("lof", "iforest", "ecod", "deepsvdd", "ae", "lunar", "tokencore")
 """The seven baselines of the paper."""
 SHOWN_BESIDE = ("tokencore", "iforest")
@@ -225,19 +229,12 @@ MOST_LOST = 0.05
 HIGH = 0.9
 """Document AUROC that is called high in the study of sparsity."""
 
-Key = tuple[str, int, int | None]
-"""Form, split and model."""
+Verdict = tuple[bool, str]
+"""Whether a claim holds, and the figures."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a claim holds, and the figures."""
-
-    holds: bool
-    figures: str
-
-
-Judge = Callable[[Records], Verdict | None]
+class _NotMeasuredError(Exception):
+    """Records that a verdict needs are missing."""
 
 
 @dataclass(frozen=True)
@@ -247,90 +244,78 @@ class Claim:
     said: str
     rule: str
     study: str
-    judge: Judge
-    """From the records of one split, one form and one model; None where some are missing."""
+    judge: Callable[[Records], Verdict]
+    """From the records of one split, one form and one model."""
+
+    def verdict(self, records: Records) -> Verdict | None:
+        """The verdict; None where some records are missing."""
+        try:
+            return self.judge(records)
+        except _NotMeasuredError:
+            return None
 
 
 CLAIMS: list[Claim] = []
 """All claims, in the order of the paper."""
 
 
-def claim(study: str, said: str, rule: str) -> Callable[[Judge], Judge]:
+def claim(study: str, said: str, rule: str) -> Callable[[Callable[[Records], Verdict]], None]:
     """Make a claim of the function that judges it."""
-
-    def register(judge: Judge) -> Judge:
-        CLAIMS.append(Claim(said, rule, study, judge))
-        return judge
-
-    return register
+    return lambda judge: CLAIMS.append(Claim(said, rule, study, judge))
 
 
 def claims_markdown(records: Mapping[str, Records]) -> str:
     """A row per claim."""
     rows = []
     for each in CLAIMS:
-        groups: dict[Key, list[Record]] = {}
-        for record in records.get(each.study, ()):
-            if record["set"] in SETS and (not record["settings"] or each.study != "table"):
-                groups.setdefault((record["form"], record["seed"], record.get("model_seed")), []).append(record)
-        verdicts = {key: verdict for key, group in groups.items() if (verdict := each.judge(group))}
-        firsts: list[Key] = [("original", PUBLISHED_SEED, None), ("clean", PUBLISHED_SEED, None)]
-        first = next((key for key in firsts if key in verdicts), firsts[-1])
-        verdict = verdicts.pop(first, None)
-        used = groups[first] if verdict else []
-        rows.append(
-            {
-                "claim": each.said,
-                "reproduced if": each.rule,
-                "verdict": "not measured" if verdict is None else "**reproduced**" if verdict.holds else "**not reproduced**",
-                "figures": f"{verdict.figures} ({first[0]} form){_by_models(each, groups)}" if verdict else "",
-                "holds elsewhere": _elsewhere(verdicts),
-                "measured by": "; ".join(unique(f"`{r['asked_by']}`, {r['measured']}" for r in used if r.get("asked_by"))),
-            }
-        )
+        usual = [r for r in records.get(each.study, ()) if r["set"] in SETS and (not r["settings"] or each.study != "table")]
+        groups = grouped([{"model_seed": None} | record for record in usual], "form", "seed", "model_seed")
+        verdicts = {key: verdict for key, group in groups.items() if (verdict := each.verdict(group))}
+        first = next((key for form in ("original", "clean") if (key := (form, PUBLISHED_SEED, None)) in verdicts), None)
+        row = {"claim": each.said, "reproduced if": each.rule, "verdict": "not measured", "figures": ""}
+        used = []
+        if first:
+            (holds, figures), used = verdicts.pop(first), groups[first]
+            row["verdict"] = "**reproduced**" if holds else "**not reproduced**"
+            row["figures"] = f"{figures} ({first[0]} form){_by_models(each, usual)}"
+        row["holds elsewhere"] = _elsewhere(verdicts)
+        row["measured by"] = "; ".join(unique(f"`{r['asked_by']}`, {r['measured']}" for r in used if r.get("asked_by")))
+        rows.append(row)
     return "\n".join(["# Claims", "", *markdown(rows), ""])
 
 
-def _by_models(judged: Claim, groups: Mapping[Key, Records]) -> str:
+def _by_models(judged: Claim, records: Records) -> str:
     """The same figures as means over the models of the published split."""
-    keys = [key for key in groups if key[:2] == ("original", PUBLISHED_SEED) and key[2] is not None]
-    ours = [record for key in keys for record in groups[key] if record["method"] == OURS]
-    means = [
-        models[0] | {"figures": [_mean_figure(figures) for figures in zip(*(r["figures"] for r in models), strict=True)]}
-        for models in grouped(ours, "set").values()
-    ]
-    verdict = judged.judge(means) if means else None
-    return f"; by the mean of {len(keys)} models {verdict.figures}" if verdict else ""
+    varied = [r for r in records if (r["form"], r["seed"]) == ("original", PUBLISHED_SEED) and r.get("model_seed") is not None]
+    means = []
+    for models in grouped([record for record in varied if record["method"] == OURS], "set").values():
+        same = zip(*(record["figures"] for record in models), strict=True)
+        figures = [each[0] | {key: sum(one[key] for one in each) / len(each) for key in ("auroc", "ap")} for each in same]
+        means.append(models[0] | {"figures": figures})
+    verdict = judged.verdict(means) if means else None
+    return f"; by the mean of {len(grouped(varied, 'model_seed'))} models {verdict[1]}" if verdict else ""
 
 
-def _mean_figure(figures: Sequence[Record]) -> Record:
-    return figures[0] | {metric: sum(each[metric] for each in figures) / len(figures) for metric in ("auroc", "ap")}
-
-
-def _elsewhere(verdicts: Mapping[Key, Verdict]) -> str:
+def _elsewhere(verdicts: Mapping[tuple[Any, ...], Verdict]) -> str:
     """On how many other splits and models of each form the claim holds."""
     held: dict[str, list[bool]] = {}
-    for (form, _, model), verdict in verdicts.items():
-        held.setdefault(f"{form}, {'other models' if model is not None else 'other splits'}", []).append(verdict.holds)
+    for (form, _, model), (holds, _) in verdicts.items():
+        held.setdefault(f"{form}, {'other models' if model is not None else 'other splits'}", []).append(holds)
     return "; ".join(f"{where}: {sum(each)} of {len(each)}" for where, each in held.items())
 
 
-def _pairs(records: Records, method: str, level: str, rule: str | None, part: str = "") -> FloatArray | None:
-    """AUROC and average precision of a method by set, in the order of the paper, (3, 2); None if a set is missing."""
+def _pairs(records: Records, method: str, level: str, rule: str | None, part: str = "") -> FloatArray:
+    """AUROC and average precision of a method by set, in the order of the paper, (3, 2)."""
     found = {r["set"]: pick(r, level, rule, part) for r in records if r["method"] == method}
     pairs = [(figure["auroc"], figure["ap"]) for name in SETS if (figure := found.get(name))]
-    return np.array(pairs) if len(pairs) == len(SETS) else None
+    if len(pairs) < len(SETS):
+        raise _NotMeasuredError
+    return np.array(pairs)
 
 
-def _all_of(pairs: Mapping[str, FloatArray | None]) -> dict[str, FloatArray] | None:
-    """The pairs if none is missing."""
-    known = {name: each for name, each in pairs.items() if each is not None}
-    return known if len(known) == len(pairs) else None
-
-
-def _views(records: Records) -> dict[str, FloatArray] | None:
-    parts = {"semantic": "semantic", "form": "form", "fusion": ""}
-    return _all_of({name: _pairs(records, OURS, "word", None, part) for name, part in parts.items()})
+def _views(records: Records) -> dict[str, FloatArray]:
+    parts = {"fusion": "", "semantic": "semantic", "form": "form"}
+    return {name: _pairs(records, OURS, "word", None, part) for name, part in parts.items()}
 
 
 def _text(pair: FloatArray) -> str:
@@ -343,16 +328,12 @@ def _wins(ours: FloatArray, others: Sequence[FloatArray]) -> int:
 
 
 @claim("table", "Both views are needed", "neither view has the higher word AUROC on all three sets")
-def _both_needed(records: Records) -> Verdict | None:
-    views = _views(records)
-    if views is None:
-        return None
-    better = views["semantic"][:, 0] >= views["form"][:, 0]
-    figures = (
-        f"{name.capitalize()} semantic {_text(semantic)}, form {_text(form)}"
-        for name, semantic, form in zip(SETS, views["semantic"], views["form"], strict=True)
-    )
-    return Verdict(bool(better.any() and not better.all()), "; ".join(figures))
+def _both_needed(records: Records) -> Verdict:
+    _, semantic, form = _views(records).values()
+    better = semantic[:, 0] >= form[:, 0]
+    rows = zip(SETS, semantic, form, strict=True)
+    figures = (f"{name.capitalize()} semantic {_text(one)}, form {_text(other)}" for name, one, other in rows)
+    return bool(better.any() and not better.all()), "; ".join(figures)
 
 
 @claim(
@@ -360,38 +341,33 @@ def _both_needed(records: Records) -> Verdict | None:
     "Form is strongest on Grammar, semantics on Review, both count on Spam",
     "so by word AUROC; on Spam the fusion has the highest average precision",
 )
-def _strengths(records: Records) -> Verdict | None:
-    views = _views(records)
-    if views is None:
-        return None
-    (semantic, form, fusion), (spam, review, grammar) = views.values(), range(len(SETS))
+def _strengths(records: Records) -> Verdict:
+    (fusion, semantic, form), (spam, review, grammar) = _views(records).values(), range(len(SETS))
     said = {
         "Grammar: form": form[grammar, 0] > semantic[grammar, 0],
         "Review: semantic": semantic[review, 0] > form[review, 0],
         "Spam: both": fusion[spam, 1] > max(semantic[spam, 1], form[spam, 1]),
     }
-    return Verdict(all(said.values()), ", ".join(f"{what} {'yes' if held else 'no'}" for what, held in said.items()))
+    return all(said.values()), ", ".join(f"{what} {'yes' if held else 'no'}" for what, held in said.items())
 
 
 @claim("table", "Fusion beats either view", "higher in AUROC and average precision, averaged over the sets")
-def _fusion(records: Records) -> Verdict | None:
-    return _ahead_on_average("fusion", _views(records))
+def _fusion(records: Records) -> Verdict:
+    return _first_is_ahead(_views(records))
 
 
 @claim("table", "Learned aggregation beats every fixed pooling", "likewise for documents, against mean, maximum and top-k")
-def _aggregation(records: Records) -> Verdict | None:
+def _aggregation(records: Records) -> Verdict:
     rules = {"learned": "learned", "mean": "mean", "max": "maximum", "topk": "top-k"}
-    return _ahead_on_average("learned", _all_of({said: _pairs(records, OURS, "document", rule) for rule, said in rules.items()}))
+    return _first_is_ahead({said: _pairs(records, OURS, "document", rule) for rule, said in rules.items()})
 
 
-def _ahead_on_average(name: str, pairs: Mapping[str, FloatArray] | None) -> Verdict | None:
-    if pairs is None:
-        return None
-    names = [name, *(each for each in pairs if each != name)]
-    means = [pairs[each].mean(axis=0) for each in names]
-    wins = _wins(pairs[name], [pairs[each] for each in names[1:]])
-    text = ", ".join(f"{each} {_text(mean)}" for each, mean in zip(names, means, strict=True))
-    return Verdict(_wins(means[0], means[1:]) == 2, f"averages: {text}; ahead in {wins} of 6 columns")
+def _first_is_ahead(pairs: Mapping[str, FloatArray]) -> Verdict:
+    ours, *others = pairs.values()
+    means = {name: each.mean(axis=0) for name, each in pairs.items()}
+    text = ", ".join(f"{name} {_text(mean)}" for name, mean in means.items())
+    ahead = _wins(ours.mean(axis=0), [each.mean(axis=0) for each in others]) == 2
+    return ahead, f"averages: {text}; ahead in {_wins(ours, others)} of 6 columns"
 
 
 @claim(
@@ -399,35 +375,25 @@ def _ahead_on_average(name: str, pairs: Mapping[str, FloatArray] | None) -> Verd
     "Best on all sets and metrics",
     "ahead of the seven baselines in all 12 columns, their documents by maximum and by mean",
 )
-def _best(records: Records) -> Verdict | None:
+def _best(records: Records) -> Verdict:
     wins, behind = 0, []
-    for level, rules in (("word", (None,)), ("document", ("max", "mean"))):
-        ours = _pairs(records, OURS, level, own_rule(OURS) if level == "document" else None)
-        found = [(name, _pairs(records, name, level, rule)) for name in RIVALS for rule in rules]
-        rivals = [(name, pairs) for name, pairs in found if pairs is not None]
-        if ours is None or len(rivals) < len(found):
-            return None
+    for level, own, rules in (("word", None, (None,)), ("document", "learned", ("max", "mean"))):
+        ours = _pairs(records, OURS, level, own)
+        rivals = [(name, _pairs(records, name, level, rule)) for name in RIVALS for rule in rules]
         wins += _wins(ours, [pairs for _, pairs in rivals])
-        for at, name in enumerate(SETS):
-            for column, metric in enumerate(("AUROC", "average precision")):
-                rival, pairs = max(rivals, key=lambda item: item[1][at, column])
-                if pairs[at, column] >= ours[at, column]:
-                    pair = f"{short(ours[at, column])}, {label_of(rival)} {short(pairs[at, column])}"
-                    behind.append(f"{name.capitalize()} {level}s {metric} {pair}")
-    return Verdict(wins == 12, f"ahead in {wins} of 12 columns" + (f"; behind: {'; '.join(behind)}" if behind else ""))
+        for at, column in np.ndindex(ours.shape):
+            rival, pairs = max(rivals, key=lambda item: item[1][at, column])
+            if pairs[at, column] >= ours[at, column]:
+                pair = f"{short(float(ours[at, column]))}, {label_of(rival)} {short(float(pairs[at, column]))}"
+                behind.append(f"{SETS[at].capitalize()} {level}s {('AUROC', 'average precision')[column]} {pair}")
+    return wins == 12, f"ahead in {wins} of 12 columns" + (f"; behind: {'; '.join(behind)}" if behind else "")
 
 
 @claim("table", "Its figures", "ahead of the published ones, of another encoder, in at least 10 of 12 columns")
-def _as_published(records: Records) -> Verdict | None:
-    ours = _all_of({"word": _pairs(records, OURS, "word", None), "document": _pairs(records, OURS, "document", own_rule(OURS))})
-    if ours is None:
-        return None
-    wins = sum(_wins(ours[level], [np.array(PUBLISHED[level][OURS])]) for level in LEVELS)
-    return Verdict(wins >= 10, f"ahead in {wins} of 12 columns")
-
-
-Curve = dict[float, float]
-"""Document AUROC by what is varied."""
+def _as_published(records: Records) -> Verdict:
+    ours = {"word": _pairs(records, OURS, "word", None), "document": _pairs(records, OURS, "document", "learned")}
+    wins = sum(_wins(pairs, [np.array(PUBLISHED[level][OURS])]) for level, pairs in ours.items())
+    return wins >= 10, f"ahead in {wins} of 12 columns"
 
 
 @claim(
@@ -435,13 +401,10 @@ Curve = dict[float, float]
     "Robust to contamination",
     f"above TokenCore and isolation forest at every share; 30 % noise costs at most {MOST_LOST:g}",
 )
-def _contamination(records: Records) -> Verdict | None:
-    noise = [record for record in records if record["settings"]["kind"] == "noise"]
-    curves = {
-        name: {r["settings"]["share"]: r["figures"][0]["auroc"] for r in noise if r["method"] == name}
-        for name in (OURS, *SHOWN_BESIDE)
-    }
-    return _above(curves, lambda ours: ours[0.0] - ours[0.3] <= MOST_LOST, "%") if 0.3 in curves[OURS] else None
+def _contamination(records: Records) -> Verdict:
+    noise = [r for r in records if r["settings"]["kind"] == "noise"]
+    points = [(r["method"], r["settings"]["share"], r["figures"][0]["auroc"]) for r in noise]
+    return _above(points, lambda ours: ours[0.0] - ours[0.3] <= MOST_LOST, "{:.0%}", 0.3)
 
 
 @claim(
@@ -449,23 +412,27 @@ def _contamination(records: Records) -> Verdict | None:
     "Robust to sparsity",
     f"above TokenCore and isolation forest at every number of words; never below {HIGH:g}",
 )
-def _sparsity(records: Records) -> Verdict | None:
-    curves = {
-        name: {float(f["part"]): f["auroc"] for r in records if r["method"] == name for f in r["figures"]}
-        for name in (OURS, *SHOWN_BESIDE)
-    }
-    return _above(curves, lambda ours: min(ours.values()) >= HIGH, "words") if curves[OURS] else None
+def _sparsity(records: Records) -> Verdict:
+    points = [(r["method"], float(figure["part"]), figure["auroc"]) for r in records for figure in r["figures"]]
+    return _above(points, lambda ours: min(ours.values()) >= HIGH, "{:.0f} words")
 
 
-def _above(curves: Mapping[str, Curve], steady: Callable[[Curve], bool], unit: str) -> Verdict | None:
+def _above(
+    points: Sequence[tuple[str, float, float]],
+    steady: Callable[[dict[float, float]], bool],
+    unit: str,
+    needed: float | None = None,
+) -> Verdict:
+    """Whether our document AUROC is above that of others wherever it was measured, and steady."""
+    curves = {name: {x: y for method, x, y in points if method == name} for name in (OURS, *SHOWN_BESIDE)}
     ours = curves[OURS]
-    if any(set(curve) != set(ours) for curve in curves.values()):
-        return None
-    above = all(ours[x] > curves[name][x] for name in SHOWN_BESIDE for x in ours)
+    if not ours or needed not in (None, *ours) or any(set(curve) != set(ours) for curve in curves.values()):
+        raise _NotMeasuredError
     first, last = min(ours), max(ours)
-    ends = [f"{100 * x:.0f} %" if unit == "%" else f"{x:.0f} {unit}" for x in (first, last)]
+    ends = [unit.format(x).replace("%", " %") for x in (first, last)]
     lines = [f"{label_of(name)} {short(curve[first])} to {short(curve[last])}" for name, curve in curves.items()]
-    return Verdict(above and steady(ours), f"document AUROC from {ends[0]} to {ends[1]}: {', '.join(lines)}")
+    above = all(ours[x] > curves[name][x] for name in SHOWN_BESIDE for x in ours)
+    return above and steady(ours), f"document AUROC from {ends[0]} to {ends[1]}: {', '.join(lines)}"
 
 
 @claim(
@@ -473,15 +440,15 @@ def _above(curves: Mapping[str, Curve], steady: Callable[[Curve], bool], unit: s
     "On the frontier of accuracy and time",
     "highest word AUROC on Grammar, so that no baseline is both faster and as good",
 )
-def _efficiency(records: Records) -> Verdict | None:
-    by_method = {method: mine for (method, name), mine in grouped(records, "method", "set").items() if name == "grammar"}
-    if not {OURS, *RIVALS} <= set(by_method):
-        return None
-    ours, rivals = cost_of(by_method[OURS]), {name: cost_of(by_method[name]) for name in RIVALS}
+def _efficiency(records: Records) -> Verdict:
+    by_method = grouped([record for record in records if record["set"] == "grammar"], "method")
+    if not {OURS, *RIVALS} <= {method for (method,) in by_method}:
+        raise _NotMeasuredError
+    ours, rivals = cost_of(by_method[OURS,]), {name: cost_of(by_method[name,]) for name in RIVALS}
     faster = {name: cost for name, cost in rivals.items() if cost["score_seconds"] < ours["score_seconds"]}
     said = [f"{label_of(name)} {short(cost['word'])} in {cost['score_seconds']:.2f} s" for name, cost in faster.items()]
     figures = f"word AUROC {short(ours['word'])} in {ours['score_seconds']:.2f} s; faster: {', '.join(said) or 'none'}"
-    return Verdict(all(ours["word"] > cost["word"] for cost in rivals.values()), figures)
+    return all(ours["word"] > cost["word"] for cost in rivals.values()), figures
 
 
 @claim(
@@ -489,11 +456,10 @@ def _efficiency(records: Records) -> Verdict | None:
     "Localises the anomalous words",
     "the highest word of each example of the paper is the one it names, “issues”, “Tastless”, “oeidjhksiwewiwj”",
 )
-def _examples(records: Records) -> Verdict | None:
+def _examples(records: Records) -> Verdict:
     shown = [(r["set"], d) for r in records if r["method"] == OURS for d in r["documents"] if d["why"] == PAPERS_OWN]
-    highest = {name: max(document["words"], key=lambda word: word["score"]) for name, document in shown}
+    highest = {name: max(document["words"], key=lambda word: word["score"])["text"] for name, document in shown}
     if not highest:
-        return None
-    figures = ", ".join(f"{name.capitalize()} “{word['text']}”" for name, word in highest.items())
-    holds = all(PAPER[name][-1].lower() in word["text"].lower() for name, word in highest.items())
-    return Verdict(holds, f"highest word: {figures}")
+        raise _NotMeasuredError
+    figures = ", ".join(f"{name.capitalize()} “{word}”" for name, word in highest.items())
+    return all(PAPER[name][-1].lower() in word.lower() for name, word in highest.items()), f"highest word: {figures}"

@@ -13,9 +13,9 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import util as imports
 from pathlib import Path
 from typing import Any
@@ -49,103 +49,37 @@ class Options:
     revision: str | None = None
     flags: bool = True
     """Whether the preset paper fits the networks that only p-values need; without them nothing is said of flags."""
-    stages: dict[str, Any] | None = field(default=None, compare=False)
+    stages: dict[str, Any] | None = None
+    """Changes to DiFA's settings, as its constructor takes them."""
     asked_by: str = ""
     """The command line, without folders of this machine: every new cell keeps it."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One figure, or a few that come out of one fit."""
-
-    command: str
-    set: str
-    form: str
-    digest: str
-    """Checksum of the documents."""
-    seed: int
-    method: str
-    settings: Mapping[str, Any]
-    fingerprint: str
-    model_seed: int | None = None
-    """Seed of the model where it is not that of the split."""
-    flags: bool = True
-    """Whether it says anything of flags; the other figures are the same without them."""
-
-    @property
-    def name(self) -> str:
-        """The file's name: readable, then unmistakable. Two forms with equal documents share a cell."""
-        content = [self.command, self.digest, self.seed, self.method, self.settings, self.fingerprint, self.model_seed]
-        content += [] if self.flags else ["no flags"]
-        return f"{self.command}-{self.set}-{self.seed}-{self.method.replace('/', '_')}-{checksum(content)[:16]}.json"
-
-    def describe(self) -> Record:
-        """What the cell is of."""
-        keys = ("command", "set", "form", "seed", "model_seed", "method", "fingerprint")
-        return {key: getattr(self, key) for key in keys} | {"settings": dict(self.settings)}
-
-
-@dataclass(frozen=True)
-class Task:
-    """A cell and how to compute it."""
-
-    cell: Cell
-    compute: Callable[[], Record]
-
-
-class Store:
-    """A results folder.
-
-    Args:
-        folder: made if it is not there.
-        asked_by: the command line that a new cell is measured for.
-    """
-
-    def __init__(self, folder: Path, asked_by: str = "") -> None:
-        self.folder, self._asked_by = folder, asked_by
-        try:
-            (folder / "cells").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder}: expected a folder that can be written, got: {error.strerror}") from None
-
-    def fetch(self, task: Task) -> Record:
-        """The finished cell, computed now if it was not before, with when, for whom and for how long it was measured."""
-        path = self.folder / "cells" / task.cell.name
-        found: Record | None = read_json(path)
-        if found is None:
-            started = time.perf_counter()
-            found = task.compute()
-            took = round(time.perf_counter() - started, 1)
-            found |= {"measured": date.today().isoformat(), "asked_by": self._asked_by, "took": took}
-            text = json.dumps(found, indent=1, allow_nan=False)
-            write_text(path, text)
-            found = json.loads(text)  # the same kinds of values whether computed or read
-        return task.cell.describe() | (found or {})
-
-
-@dataclass(frozen=True)
 class Run:
-    """An open results folder, the sets and the encoder."""
+    """The sets, the encoder, and in `options` the results folder and all else that was asked for."""
 
-    store: Store
-    bench: Workbench
-    sets: list[DataSet]
     options: Options
+    sets: list[DataSet]
+    bench: Workbench
     progress: Callable[[str, int, int], None]
     """Called with the cell under way, the number done and the number in all."""
 
-    def execute(self, tasks: Sequence[Task]) -> list[Record]:
+    @property
+    def folder(self) -> Path:
+        """The results folder."""
+        return self.options.out
+
+    def execute(self, cells: Sequence[Cell]) -> list[Record]:
         """Records of all cells, computing those that are missing."""
         records, held = [], ""
-        for done, task in enumerate(tasks):
-            cell = task.cell
-            model = "" if cell.model_seed is None else f", model seed {cell.model_seed}"
-            self.progress(f"{cell.command} {cell.set} {cell.form} seed {cell.seed}{model}: {cell.method}", done, len(tasks))
-            if held != cell.digest:
+        for done, cell in enumerate(cells):
+            self.progress(cell.label, done, len(cells))
+            if held != cell.trial.dataset.digest:
                 self.bench.forget()
-                held = cell.digest
-            records.append(self.store.fetch(task))
-        self.progress("done", len(tasks), len(tasks))
+                held = cell.trial.dataset.digest
+            records.append(cell.fetch())
+        self.progress("done", len(cells), len(cells))
         return records
 
 
@@ -158,6 +92,7 @@ class Trial:
     seed: int
     method: str
     model_seed: int | None = None
+    """Seed of the model where it is not that of the split."""
 
     @cached_property
     def halves(self) -> Split:
@@ -172,6 +107,49 @@ class Trial:
     def draws(self) -> int:
         """Draws of the bootstrap."""
         return self.run.options.draws
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure, or a few that come out of one fit."""
+
+    study: Study
+    trial: Trial
+    settings: Record
+    fingerprint: str
+
+    @property
+    def label(self) -> str:
+        """What it is of, for people."""
+        trial, model = self.trial, "" if self.trial.model_seed is None else f", model seed {self.trial.model_seed}"
+        return f"{self.study.name} {trial.dataset.name} {trial.dataset.form} seed {trial.seed}{model}: {trial.method}"
+
+    @property
+    def name(self) -> str:
+        """The file's name: readable, then unmistakable. Two forms with equal documents share a cell."""
+        study, trial, dataset = self.study.name, self.trial, self.trial.dataset
+        content = [study, dataset.digest, trial.seed, trial.method, self.settings, self.fingerprint, trial.model_seed]
+        content += [] if trial.bench.promises(trial.method) else ["no flags"]
+        return f"{study}-{dataset.name}-{trial.seed}-{trial.method.replace('/', '_')}-{checksum(content)[:16]}.json"
+
+    def compute(self) -> Record:
+        """What it holds."""
+        return self.study.compute(self.trial, self.settings)
+
+    def fetch(self) -> Record:
+        """The finished cell, computed now if it was not before, with when, for whom and for how long it was measured."""
+        trial, path = self.trial, self.trial.run.folder / "cells" / self.name
+        found: Record | None = read_json(path)
+        if found is None:
+            started = time.perf_counter()
+            found = self.compute()
+            took = round(time.perf_counter() - started, 1)
+            found |= {"measured": date.today().isoformat(), "asked_by": trial.run.options.asked_by, "took": took}
+            write_text(path, json.dumps(found, indent=1, allow_nan=False))
+            found = read_json(path) or {}  # the same kinds of values whether computed or read
+        of = {"command": self.study.name, "set": trial.dataset.name, "form": trial.dataset.form, "seed": trial.seed}
+        of |= {"model_seed": trial.model_seed, "method": trial.method, "fingerprint": self.fingerprint}
+        return of | {"settings": self.settings} | found
 
 
 @dataclass(frozen=True)
@@ -191,18 +169,12 @@ class Study:
     """What else decides them."""
     trial: type[Trial] = Trial
 
-    def tasks(self, trial: Trial, settings: Iterable[Record]) -> list[Task]:
-        """A task for each of the settings."""
-        run, dataset = trial.run, trial.dataset
-        key = run.bench.fingerprint(trial.method)
+    def cells(self, trial: Trial, settings: Iterable[Mapping[str, Any]]) -> list[Cell]:
+        """A cell for each of the settings."""
+        key = trial.bench.fingerprint(trial.method)
         if self.code:
-            key = fingerprint_of(self.code, method=key, **self.depends(run))
-        of = (self.name, dataset.name, dataset.form, dataset.digest, trial.seed, trial.method)
-        flags = run.bench.promises(trial.method)
-        return [
-            Task(Cell(*of, json.loads(json.dumps(each)), key, trial.model_seed, flags), partial(self.compute, trial, each))
-            for each in settings
-        ]
+            key = fingerprint_of(self.code, method=key, **self.depends(trial.run))
+        return [Cell(self, trial, each, key) for each in json.loads(json.dumps(list(settings)))]
 
     def measure(
         self, run: Run, methods: Sequence[str], settings: Callable[[Any], Iterable[Record]] = lambda trial: [{}]
@@ -215,54 +187,51 @@ class Study:
             settings: the settings of the cells of a trial.
         """
         trials = [self.trial(run, dataset, seed, name) for dataset in run.sets for seed in run.options.seeds for name in methods]
-        return self.write(run, run.execute([task for trial in trials for task in self.tasks(trial, settings(trial))]))
+        return self.write(run, run.execute([cell for trial in trials for cell in self.cells(trial, settings(trial))]))
 
     def write(self, run: Run, records: Records) -> list[Record]:
-        """Keep records beside older ones that still stand, and write table and picture of all of them, which are returned."""
-        folder = run.store.folder
-        merged = {_identity(record): record for record in [*_older(folder, self.name, records), *records]}
-        kept = list(merged.values())
-        write_text(folder / f"{self.name}.json", json.dumps(kept, indent=1))
-        _write_results(folder)
-        write_text(folder / f"{self.name}.md", self.markdown(kept))
+        """Keep records beside older ones, but for those of methods that have changed since, and write table and picture."""
+        path, current = run.folder / self.name, {(record["method"], record["fingerprint"]) for record in records}
+        renewed = {method for method, _ in current}
+        older = read_json(path.with_suffix(".json")) or []
+        older = [r for r in older if r["method"] not in renewed or (r["method"], r["fingerprint"]) in current]
+        kept = list({_identity(record): record for record in [*older, *records]}.values())
+        write_text(path.with_suffix(".json"), json.dumps(kept, indent=1))
+        results = [record for study in WITH_FIGURES for record in read_json(run.folder / f"{study}.json") or ()]
+        write_text(run.folder / "results.json", json.dumps(results, indent=1))
+        write_text(run.folder / "results.csv", figures_frame(results).to_csv(index=False, lineterminator="\n"))
+        write_text(path.with_suffix(".md"), self.markdown(kept))
         if self.draw is not None:
-            self.draw(kept, folder / self.name)
+            self.draw(kept, path)
         return kept
 
 
+def _identity(record: Record) -> str:
+    keys = ("command", "set", "form", "seed", "model_seed", "method", "settings")
+    return json.dumps([record.get(key) for key in keys], sort_keys=True)
+
+
 @contextmanager
-def open_run(options: Options, progress: Callable[[str, int, int], None] | None = None) -> Iterator[Run]:
-    """Load the sets and open the results folder; vectors live in a temporary folder unless a cache is given."""
+def open_run(options: Options, progress: Callable[[str, int, int], None] = lambda label, done, total: None) -> Iterator[Run]:
+    """Load the sets, open the results folder, limit threads; vectors live in a temporary folder unless a cache is given."""
     for package in ("sklearn", "pyod", "pandas", "matplotlib", "threadpoolctl", "torch"):
         if imports.find_spec(package) is None:
             raise MissingExtraError(package, "bench", "the benchmark")
-    sets = load_sets(options.data, options.sets, options.forms, options.revision)
-    store = Store(options.out, options.asked_by)
-    with scratch_folder() as temporary, _limit_threads(options.threads):
-        folder = options.cache or temporary
-        bench = Workbench(options.encoder, options.layer, options.threads, folder, options.stages, options.flags)
-        yield Run(store, bench, sets, options, progress or (lambda label, done, total: None))
-
-
-@contextmanager
-def _limit_threads(threads: int | None) -> Iterator[None]:
-    """Limit the threads of numerical libraries and torch."""
-    if threads is None:
-        yield
-        return
     import torch
     from threadpoolctl import threadpool_limits
 
+    sets = load_sets(options.data, options.sets, options.forms, options.revision)
+    try:
+        (options.out / "cells").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{options.out}: expected a folder that can be written, got: {error.strerror}") from None
     before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    with threadpool_limits(threads):
-        yield
+    with scratch_folder() as temporary, threadpool_limits(options.threads):
+        torch.set_num_threads(options.threads or before)
+        cache = options.cache or temporary
+        bench = Workbench(options.encoder, options.layer, options.threads, cache, options.stages, options.flags)
+        yield Run(options, sets, bench, progress)
     torch.set_num_threads(before)
-
-
-def load_records(folder: Path, study: str) -> list[Record]:
-    """The records of a study in a results folder; none if it was not run."""
-    return read_json(folder / f"{study}.json") or []
 
 
 def read_json(path: Path) -> Any:
@@ -277,22 +246,3 @@ def write_text(path: Path, text: str) -> None:
     """A text file, whole or not at all."""
     with fresh_text(path) as file:
         file.write(text)
-
-
-def _older(folder: Path, study: str, records: Records) -> list[Record]:
-    """Earlier records, but for those of methods that have changed since."""
-    current = {(record["method"], record["fingerprint"]) for record in records}
-    renewed = {method for method, _ in current}
-    older = load_records(folder, study)
-    return [record for record in older if record["method"] not in renewed or (record["method"], record["fingerprint"]) in current]
-
-
-def _identity(record: Record) -> str:
-    keys = ("command", "set", "form", "seed", "model_seed", "method", "settings")
-    return json.dumps([record.get(key) for key in keys], sort_keys=True)
-
-
-def _write_results(folder: Path) -> None:
-    records = [record for study in WITH_FIGURES for record in load_records(folder, study)]
-    write_text(folder / "results.json", json.dumps(records, indent=1))
-    write_text(folder / "results.csv", figures_frame(records).to_csv(index=False, lineterminator="\n"))

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from difa.baselines import METHODS, MethodSettings
-from difa.bench.ablation import attach, validation_tasks
+from difa.baselines import METHODS
+from difa.bench.ablation import attach, validation_cells
 from difa.bench.data import SETS
 from difa.bench.methods import ALL_METHODS, DIFA, PEERS, check_methods, label_of, own_rule, run_method, run_peer
 from difa.bench.metrics import Record, Records, alarms_of, figures_of
@@ -28,6 +28,7 @@ from difa.bench.tables import (
     markdown,
     methods_of,
     of_split,
+    ordered,
     pivot,
     published_frame,
     seeds_of,
@@ -73,19 +74,19 @@ def run_table(
     meant = check_methods(methods or ALL_METHODS, (*ALL_METHODS, *PEERS))
     names = [name for name in meant if name in ALL_METHODS]
     peers = [name for name in PEERS if with_peers or name in meant]
-    tasks = []
+    cells = []
     for dataset in run.sets:
         for seed in run.options.seeds:
             for name in names:
                 for model_seed in model_seeds:
-                    tasks += TABLE.tasks(Trial(run, dataset, seed, name, model_seed), [{}])
+                    cells += TABLE.cells(Trial(run, dataset, seed, name, model_seed), [{}])
             for name in names if grid or not model_seeds else ():
-                searched: tuple[MethodSettings, ...] = METHODS[name].grid if grid and name in METHODS else ()
-                tasks += TABLE.tasks(Trial(run, dataset, seed, name), [{}, *map(dict, searched)])
-            tasks += validation_tasks(run, dataset, seed, names) if grid else []
+                searched = METHODS[name].grid if grid and name in METHODS else ()
+                cells += TABLE.cells(Trial(run, dataset, seed, name), [{}, *searched])
+            cells += validation_cells(run, dataset, seed, names) if grid else []
             for name in peers:
-                tasks += TABLE.tasks(Trial(run, dataset, seed, name), [{}])
-    return TABLE.write(run, attach(run.execute(tasks)))
+                cells += TABLE.cells(Trial(run, dataset, seed, name), [{}])
+    return TABLE.write(run, attach(run.execute(cells)))
 
 
 def _compute(trial: Trial, settings: Record) -> Record:
@@ -156,8 +157,7 @@ def compare(records: Records, level: str, *, beside_published: bool = False) -> 
     shown = pandas.concat([part for part in parts if len(part)])
     shown["label"] = [_label(*pair) for pair in zip(shown.method, shown.pooling, strict=True)]
     shown["note"] = [_note(*pair) for pair in zip(shown.method, shown.choice, strict=True)]
-    for key, order in (("choice", _CHOICES), ("pooling", _RULES), ("method", methods_of(records))):
-        shown = shown.sort_values(key, key=lambda column, order=order: column.map(order.index), kind="stable")
+    shown = ordered(ordered(ordered(shown, "choice", _CHOICES), "pooling", _RULES), "method", methods_of(records))
     if beside_published:
         named = {label_of(name).replace(" (paper)", ""): pairs for name, pairs in PUBLISHED[level].items()}
         shown = pandas.concat([shown, published_frame(named)])
@@ -190,9 +190,8 @@ def intervals(records: Records, form: str) -> list[str]:
     frame = frame.dropna(subset=ends) if set(ends) <= set(frame) else frame[:0]
     if not len(frame):
         return []
+    frame = ordered(frame, "method", methods_of(records)).assign(method=lambda each: each["method"].map(label_of))
     table = pivot(frame, ["method", "level"], "set", sets_of(records), values=ends, text=_ends)
-    table = table.sort_values("method", key=lambda names: names.map(methods_of(records).index), kind="stable")
-    table["method"] = table["method"].map(label_of)
     lines = [f"**95 % intervals, {form} form** (bootstrap over test documents; AUROC, then average precision)", ""]
     return [*lines, *markdown(table.rename(columns={name: name.capitalize() for name in sets_of(records)})), ""]
 
@@ -203,41 +202,39 @@ def _ends(figures: Frame) -> str:
 
 
 def alarms(records: Records) -> list[str]:
-    """How DiFA's flags kept the rate that was asked for, of documents and of words."""
-    rows = [_flags(record, record["alarms"]) for record in of_split(records) if record.get("alarms")]
-    return ["## Flags", "", *markdown(rows), ""] if rows else []
-
-
-def _flags(record: Record, counts: Record) -> Record:
-    """Flags of a record; expected is where 95 % of the shares lie that chance alone gives a set of this size."""
+    """How DiFA's flags kept the rate that was asked for; expected is where chance alone puts 95 % of the shares in such a set."""
     from scipy.stats import binom
 
-    low, high = (binom.ppf(end, counts["normal"], counts["rate"]) / counts["normal"] for end in (0.025, 0.975))
-    words = short(counts["flagged_normal_words"] / counts["normal_words"]) if counts.get("normal_words") else ""
-    return {
-        "method": label_of(record["method"]),
-        **{key: record[key] for key in ("set", "form", "seed")},
-        "normal documents flagged at 0.05": short(counts["flagged_normal"] / counts["normal"]),
-        "expected (95 %)": f"{short(low)}–{short(high)}",
-        "their words flagged at 0.05": words,
-        "anomalous documents flagged": short(counts["flagged_anomalous"] / counts["anomalous"]),
-    }
+    rows = []
+    for record in of_split(records):
+        counts = record.get("alarms")
+        if not counts:
+            continue
+        low, high = (binom.ppf(end, counts["normal"], counts["rate"]) / counts["normal"] for end in (0.025, 0.975))
+        words = counts["flagged_normal_words"] / counts["normal_words"] if counts.get("normal_words") else None
+        flagged = {
+            "normal documents flagged at 0.05": short(counts["flagged_normal"] / counts["normal"]),
+            "expected (95 %)": f"{short(low)}–{short(high)}",
+            "their words flagged at 0.05": short(words),
+            "anomalous documents flagged": short(counts["flagged_anomalous"] / counts["anomalous"]),
+        }
+        rows.append({"method": label_of(record["method"])} | {key: record[key] for key in ("set", "form", "seed")} | flagged)
+    return ["## Flags", "", *markdown(rows), ""] if rows else []
 
 
 def times(records: Records) -> list[str]:
     """Seconds that fitting and scoring took, by method and set, on the published split with default settings."""
+    import pandas
+
     mine = [r for r in of_split(records) if r["seed"] == PUBLISHED_SEED and not r["settings"] and "fit_seconds" in r]
     if not mine:
         return []
     seconds = {(r["method"], f"{r['set']} {r['form']}"): r["fit_seconds"] + r["score_seconds"] for r in mine}
-    forms = unique(record["form"] for record in mine)
-    heads = [head for form in forms for name in sets_of(mine) if (head := f"{name} {form}") in {key[1] for key in seconds}]
-    rows = [
-        {"method": label_of(name)} | {h: f"{seconds[name, h]:.1f}" if (name, h) in seconds else "" for h in heads}
-        for name in methods_of(mine)
-    ]
-    sums = {head: f"**{sum(value for key, value in seconds.items() if key[1] == head):.0f}**" for head in heads}
-    return [*markdown([*rows, {"method": "**all**"} | sums]), ""]
+    heads = [f"{name} {form}" for form in unique(record["form"] for record in mine) for name in sets_of(mine)]
+    table = pandas.Series(seconds).unstack().reindex(index=methods_of(mine), columns=heads).dropna(axis=1, how="all")
+    shown = table.map("{:.1f}".format).replace("nan", "").rename(index=label_of)
+    shown.loc["**all**"] = table.sum().map("**{:.0f}**".format)
+    return [*markdown(shown.rename_axis("method").reset_index()), ""]
 
 
 def reasons(records: Records) -> list[str]:

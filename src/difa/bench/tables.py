@@ -87,11 +87,8 @@ def _row(record: Record, figure: Record, settings: Sequence[str]) -> Record:
     row = {key: record.get(key) for key in ("command", "set", "form", "seed", "model_seed", "method")}
     row["settings"] = json.dumps(record["settings"]) if record["settings"] else ""
     for key, value in figure.items():
-        if key.endswith("_interval"):
-            name = key.removesuffix("_interval")
-            row[f"{name}_low"], row[f"{name}_high"] = value or (None, None)
-        else:
-            row[key] = value
+        name = key.removesuffix("_interval")
+        row |= {key: value} if name == key else dict(zip((f"{name}_low", f"{name}_high"), value or (None, None), strict=True))
     row["pooling"] = figure.get("pooling") or ""
     judged = (v["auroc"] for v in record.get("validation", ()) if (v["level"], v["pooling"]) == (row["level"], figure["pooling"]))
     costs = {key: value for key, value in record.items() if key.endswith(("_seconds", "_mib"))}
@@ -102,34 +99,24 @@ def published_frame(figures: Mapping[str, Sequence[Pair]]) -> Frame:
     """Published pairs by label as rows of a frame, in italics."""
     import pandas
 
-    return pandas.DataFrame(
-        {
-            "label": f"*{label}*",
-            "note": "published, bert-base-uncased",
-            "set": name,
-            "auroc": auroc,
-            "ap": ap,
-            "method": "published",
-        }
-        for label, pairs in figures.items()
-        for name, (auroc, ap) in zip(SETS, pairs, strict=True)
-    )
+    rows = [(f"*{label}*", *row) for label, pairs in figures.items() for row in zip(SETS, pairs, strict=True)]
+    frame = pandas.DataFrame([(label, name, *pair) for label, name, pair in rows], columns=["label", "set", "auroc", "ap"])
+    return frame.assign(note="published, bert-base-uncased", method="published")
 
 
 def entry(figures: Frame) -> str:
     """Figures of one or several seeds as text."""
     shown = figures.dropna(axis=1, how="all")
-    deviation = shown.std() if len(shown) > 1 else None
-    return " / ".join(
-        short(mean) + ("" if deviation is None else f" ± {short(deviation[metric])}") for metric, mean in shown.mean().items()
-    )
+    means = [short(mean) for mean in shown.mean()]
+    deviations = [f" ± {short(deviation)}" for deviation in shown.std()] if len(shown) > 1 else [""] * len(means)
+    return " / ".join(map("".join, zip(means, deviations, strict=True)))
 
 
 def pivot(
     frame: Frame,
     rows: Sequence[str],
     column: str,
-    columns: Sequence[Any] = (),
+    columns: Sequence[Any],
     *,
     average: bool = False,
     values: Sequence[str] = METRICS,
@@ -141,12 +128,11 @@ def pivot(
         frame: a row per figure.
         rows: columns of the frame whose values name the rows, in order of appearance.
         column: column of the frame whose values name the columns.
-        columns: these values in order; all there are for none.
+        columns: these values in order.
         average: whether to add the average over the columns, in rows that have all of them.
         values: what an entry is made of.
         text: makes it.
     """
-    columns = columns or unique(frame[column])
     keys, values = [*rows, column], list(values)
     table = frame.groupby(keys, sort=False)[values].apply(text).unstack(column, sort=False).reindex(columns=columns).fillna("")
     if average and len(columns) > 1:
@@ -155,13 +141,18 @@ def pivot(
     return table.reset_index()
 
 
+def ordered(frame: Frame, column: str, order: Sequence[Any]) -> Frame:
+    """The rows in the order that a column's values have in a list."""
+    return frame.sort_values(column, key=lambda values: values.map(order.index), kind="stable")
+
+
 def by_set(frame: Frame, sets: Sequence[str], head: str = "part") -> list[str]:
-    """A table with a row per label, a column per set and the average; a note, where rows have one, at the end."""
-    frame = frame.assign(note=frame["note"].fillna("")) if "note" in frame else frame.assign(note="")
+    """A table with a row per label, a column per set and the average; at the end notes, where rows have some."""
+    frame = frame.assign(note=frame["note"].fillna("") if "note" in frame else "")
     table = pivot(frame, ["label", "note"], "set", sets, average=True)
-    notes = table.pop("note")
+    settings = table.pop("note")
     heads = {"label": head} | {name: name.capitalize() for name in sets}
-    return markdown(table.rename(columns=heads).assign(**({"settings": notes} if any(notes) else {})))
+    return markdown(table.rename(columns=heads).assign(**({"settings": settings} if any(settings) else {})))
 
 
 def by_level(frame: Frame, sets: Sequence[str], beside: bool) -> list[str]:
@@ -185,18 +176,16 @@ def by_column(records: Records, column: str, head_of: Callable[[Any], str]) -> l
 
 
 def markdown(rows: Iterable[Mapping[Any, Any]] | Frame) -> list[str]:
-    """Rows, each with a text for every head, as the lines of a Markdown table."""
+    """Rows, each with a text for every head, as the lines of a Markdown table; none for no rows."""
     listed = list(rows.to_dict("records")) if hasattr(rows, "to_dict") else list(rows)
-    if not listed:
-        return []
-    lines = ["| " + " | ".join(map(str, listed[0])) + " |", "|---" * len(listed[0]) + "|"]
-    return [*lines, *("| " + " | ".join(map(str, row.values())) + " |" for row in listed)]
+    cells = [list(listed[0]), *(row.values() for row in listed)] if listed else []
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in cells]
+    return [*lines[:1], *(["|---" * len(listed[0]) + "|"] if listed else []), *lines[1:]]
 
 
 def short(value: float | None) -> str:
     """Three decimals, without the leading zero; nothing for None."""
-    text = "" if value is None else f"{value:.3f}"
-    return text[1:] if text.startswith("0.") else text
+    return "" if value is None else f"{value:.3f}".removeprefix("0")
 
 
 def plural(count: int, noun: str) -> str:
@@ -213,8 +202,7 @@ def grouped(records: Records, *keys: str) -> dict[tuple[Any, ...], list[Record]]
     """Records by some of their entries or settings, in order of appearance."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
-        key = tuple(record[name] if name in record else record["settings"].get(name) for name in keys)
-        groups.setdefault(key, []).append(record)
+        groups.setdefault(tuple((record["settings"] | record).get(name) for name in keys), []).append(record)
     return groups
 
 
@@ -233,7 +221,7 @@ def methods_of(records: Records) -> list[str]:
 def sets_of(records: Records) -> list[str]:
     """The sets that have records, those of the benchmark first and in its order."""
     present = unique(record["set"] for record in records)
-    return [*(name for name in SETS if name in present), *(name for name in present if name not in SETS)]
+    return sorted(present, key=lambda name: SETS.index(name) if name in SETS else len(SETS))
 
 
 def seeds_of(records: Records, key: str = "seed") -> str:
