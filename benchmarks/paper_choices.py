@@ -65,7 +65,7 @@ def hold_out(name: str, bench: Workbench, data: Path | None) -> Held:
     training = split(dataset.documents, 42).training
     order = np.random.default_rng(0).permutation(len(training)).tolist()
     half = len(training) // 2
-    normal = bench.encode([training[index] for index in order[half:]])
+    normal = bench.encoder.encode([training[index] for index in order[half:]])
     config = Config.preset("paper").perturb
     pseudo = make_pseudo_anomalies(normal, bench.encoder, config, np.random.default_rng(1))
     return Held(name, bench, [training[index] for index in order[:half]], normal, pseudo)
@@ -156,7 +156,7 @@ def convergence(sets: Sequence[Held]) -> str:
     rounds = (1, 3, 6, 9)
     rows = ["| | " + " | ".join(f"after {100 * number} steps" for number in rounds) + " | at the end |", "|---" * 6 + "|"]
     for held in sets:
-        errors = held_out_errors(held.bench.encode(held.training))
+        errors = held_out_errors(held.bench.encoder.encode(held.training))
         cells = [f"{errors[number - 1]:.3f}" if number <= len(errors) else "" for number in rounds]
         rows.append(f"| {held.name.capitalize()} | " + " | ".join(cells) + f" | {min(errors):.3f} after {len(errors)} rounds |")
     return "\n".join(rows)

@@ -118,14 +118,14 @@ def test_the_analyses_of_the_paper_draw_its_preset(start, name, known, few):
 def test_noise_reaches_the_training_documents_only(start):
     run = start(draws=0)
     halves = split(run.sets[0].documents, 42)
-    plain = run.bench.encode(halves.training)
+    plain = run.bench.encoder.encode(halves.training)
     noisy = analyses.add_noise(plain, 0.5, 42)
     reader = GivenVectors(run.bench.encoder, {document.words: document for document in noisy})
     for document, before, given in zip(noisy, plain, reader.encode(halves.training), strict=True):
         assert given is document
         assert given.words == before.words
     unseen = [document for document in halves.test if tuple(word.text for word in document.words) not in reader.known]
-    for given, own in zip(reader.encode(unseen), run.bench.encode(unseen), strict=True):
+    for given, own in zip(reader.encode(unseen), run.bench.encoder.encode(unseen), strict=True):
         assert np.allclose(given.vectors, own.vectors, atol=1e-5)
 
 

@@ -90,7 +90,7 @@ def make_pseudo_test(
     fitted = [training[index] for index in sorted(order[: len(order) // 2])]
     held = [training[index] for index in sorted(order[len(order) // 2 :])]
     normal = [replace(document, id=f"normal-{number}", labels=(0,) * len(document.words)) for number, document in enumerate(held)]
-    vectors = bench.encode(normal)
+    vectors = bench.encoder.encode(normal)
     language = find_language(word for document in vectors for word in document.words)
     pseudos = make_pseudo_anomalies(vectors, bench.encoder, perturb or PerturbConfig(kinds=LEFT_OUT), rng, language)
     changed = [
@@ -260,7 +260,9 @@ def validation_cells(run: Run, dataset: DataSet, seed: int, names: Sequence[str]
 
     def compute(trial: Trial, settings: Record) -> Record:
         halves, encoder = make().halves, make().encoder
-        scores = score_baseline(trial.method, settings, run.bench.encode(halves.training), encoder.encode(halves.test), seed)
+        scores = score_baseline(
+            trial.method, settings, run.bench.encoder.encode(halves.training), encoder.encode(halves.test), seed
+        )
         return {"figures": figures_of(scores, halves.word_labels, 0, seed)}
 
     study, searched = replace(VALIDATION, compute=compute), {name: METHODS[name].grid for name in names if name in METHODS}
@@ -296,7 +298,7 @@ def run_layers(run: Run, layers: Sequence[int] = (), preset: str = "paper", docu
 
 
 def _compute_layer(trial: Trial, settings: Record) -> Record:
-    bench, training = replace(trial.bench, layer=settings["layer"], _vectors={}), trial.halves.training
+    bench, training = replace(trial.bench, layer=settings["layer"]), trial.halves.training
     chosen = sorted(draw(range(len(training)), settings["documents"], np.random.default_rng(trial.seed)))
     some = [training[index] for index in chosen]
     made = make_pseudo_test(some, trial.seed, bench, Config.preset("paper").perturb)

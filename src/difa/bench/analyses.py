@@ -208,11 +208,11 @@ def _compute_contamination(trial: Trial, settings: Record) -> Record:
 
 def _with_noise(trial: Trial, share: float) -> Scores:
     halves, bench, seed = trial.halves, trial.bench, trial.seed
-    noisy = add_noise(bench.encode(halves.training), share, seed)
+    noisy = add_noise(bench.encoder.encode(halves.training), share, seed)
     if trial.method in DIFA:
         reader = GivenVectors(bench.encoder, {document.words: document for document in noisy})
         return run_difa(trial.method, halves, seed, bench, encoder=reader)
-    return score_baseline(trial.method, {}, noisy, bench.encode(halves.test), seed)
+    return score_baseline(trial.method, {}, noisy, bench.encoder.encode(halves.test), seed)
 
 
 def add_noise(documents: Sequence[Encoded], share: float, seed: int) -> list[Encoded]:

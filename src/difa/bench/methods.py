@@ -1,11 +1,11 @@
 """A method's name, documents to fit on, documents to score -> scores; and a fingerprint of all that decides them.
 
-All methods see the same word vectors: each document is encoded once in a run and remembered. DiFA goes through its public
-door and reads the same vectors from the run's cache; its rows are therefore what `difa fit`, `difa score` and `difa evaluate`
-give. `difa-full`, `difa-fast` and `difa-paper` are its presets; `difa-full-feed` and `difa-fast-feed` have the test text, without
-its labels, as a feed. Peers are detectors of PyTextAD through its own interface: TokenCore and SIK score words, with PyTextAD's
-own embedder on the same encoder and layer (`word_pooling="max"`); CVDD, DATE and FATE are document-level systems, of which the
-first two give word scores as an extension. What cannot run has a reason.
+All methods see the same word vectors: each document is encoded once and read from the run's cache. DiFA goes through its public
+door; its rows are therefore what `difa fit`, `difa score` and `difa evaluate` give. `difa-full`, `difa-fast` and `difa-paper` are
+its presets; `difa-full-feed` and `difa-fast-feed` have the test text, without its labels, as a feed. Peers are detectors of
+PyTextAD through its own interface: TokenCore and SIK score words, with PyTextAD's own embedder on the same encoder and layer
+(`word_pooling="max"`); CVDD, DATE and FATE are document-level systems, of which the first two give word scores as an extension.
+What cannot run has a reason.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import ast
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -54,7 +54,7 @@ _JUDGING = ("bench/metrics.py", "bench/data.py", "bench/methods.py")
 
 @dataclass
 class Workbench:
-    """The encoder of a run, and the vectors it has made."""
+    """The encoder of a run, with its cache of vectors, and what is asked of DiFA."""
 
     encoder_name: str
     layer: int | None
@@ -64,7 +64,6 @@ class Workbench:
     """Changes to DiFA's settings, as its constructor takes them."""
     flags: bool = True
     """Whether flags are wanted: what they need is left out where a preset allows it."""
-    _vectors: dict[tuple[str, ...], Encoded] = field(default_factory=dict, repr=False)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -77,32 +76,14 @@ class Workbench:
         spec = self.encoder.spec
         return f"{spec.fingerprint} {spec.layer}"
 
-    def encode(self, documents: Sequence[Document]) -> list[Encoded]:
-        """Word vectors, each document computed once."""
-        keys = [tuple(words_of(document)) for document in documents]
-        missing = {key: document for key, document in zip(keys, documents, strict=True) if key not in self._vectors}
-        self._vectors.update(zip(missing, self.encoder.encode(list(missing.values())), strict=True))
-        return [self._vectors[key] for key in keys]
-
-    def forget(self) -> None:
-        """Free the vectors of a set that is done with."""
-        self._vectors.clear()
-
     def difa(self, preset: str, seed: int, stages: Mapping[str, Any] | None = None) -> DiFA:
         """An unfitted DiFA on this run's encoder, if the preset has one."""
         changes = merge_stages(self.stages, stages)
         if not self.promises(f"difa-{preset}") and changes.get("calibration", {}).get("reference") != "unseen":
             changes = merge_stages(changes, {"calibration": {"folds": 0}})
-        return DiFA(
-            preset,
-            encoder=self.encoder_name if has_encoder(preset) else None,
-            layer=self.layer if has_encoder(preset) else None,
-            fpr=RATE,
-            seed=seed,
-            cache=self.cache,
-            threads=self.threads,
-            stages=changes or None,
-        )
+        read = {"encoder": self.encoder_name, "layer": self.layer} if has_encoder(preset) else {"encoder": None, "layer": None}
+        given = {"seed": seed, "cache": self.cache, "threads": self.threads, "stages": changes or None}
+        return DiFA(preset, fpr=RATE, **read, **given)  # type: ignore[arg-type]
 
     def promises(self, name: str) -> bool:
         """Whether the p-values of a method mean what they say; those of others than DiFA do not exist."""
@@ -186,12 +167,9 @@ def check_methods(names: Sequence[str], known: Sequence[str] = ALL_METHODS) -> l
 
 def run_method(name: str, settings: MethodSettings, halves: Split, seed: int, bench: Workbench) -> Scores:
     """Fit a method on the training half and score the test half."""
-    return run_difa(name, halves, seed, bench) if name in DIFA else run_baseline(name, settings, halves, seed, bench)
-
-
-def run_baseline(name: str, settings: MethodSettings, halves: Split, seed: int, bench: Workbench) -> Scores:
-    """Scores of a baseline, pooled by maximum and mean."""
-    encode = bench.encode if method(name).needs_vectors else NoEncoder().encode
+    if name in DIFA:
+        return run_difa(name, halves, seed, bench)
+    encode = bench.encoder.encode if method(name).needs_vectors else NoEncoder().encode
     started = time.perf_counter()
     training = encode(halves.training)
     read = time.perf_counter()
@@ -203,7 +181,7 @@ def run_baseline(name: str, settings: MethodSettings, halves: Split, seed: int, 
 def score_baseline(
     name: str, settings: MethodSettings, training: Sequence[Encoded], test: Sequence[Encoded], seed: int
 ) -> Scores:
-    """Scores of a baseline fitted on given vectors."""
+    """Scores of a baseline fitted on given vectors, pooled by maximum and mean."""
     baseline = method(name).make(settings, seed)
     return _timed(lambda: baseline.fit(training), lambda: (baseline.word_scores(test), None))
 
@@ -214,9 +192,9 @@ def _timed(fit: Callable[[], object], score: Callable[[], tuple[list[FloatArray]
     fit()
     fitted = time.perf_counter()
     words, documents = score()
-    seconds = {"fit_seconds": fitted - started, "score_seconds": time.perf_counter() - fitted}
+    done = time.perf_counter()
     pooled = {"max": pool_max(words), "mean": pool_mean(words)} if documents is None else {"own": documents}
-    return Scores(words, pooled, **seconds)  # type: ignore[arg-type]
+    return Scores(words, pooled, fit_seconds=fitted - started, score_seconds=done - fitted)
 
 
 def run_difa(
@@ -246,27 +224,19 @@ def run_difa(
         started = time.perf_counter()
         if encoder is None:
             model.fit(halves.training, feed=None if feed is None else without_labels(feed), verdicts=verdicts)
-        else:
-            _fit_on_vectors(model, halves.training, encoder, bench, feed)
-        fitted = time.perf_counter()
+        else:  # through the internal interface, on training vectors that are not the run's own
+            config = model.config()
+            new = None if feed is None else choose(halves.training, feed, [], config.feed)[0]
+            fitted = fitting.fit(halves.training, config, model.seed, encoder, lambda stage, share: None, new)
+            model.detector_ = replace(fitted, encoder=bench.encoder)
+        fit_seconds = time.perf_counter() - started
         results = model.score(halves.test, fpr=RATE)
-        done = time.perf_counter()
+        score_seconds = time.perf_counter() - started - fit_seconds
     scores = read_results(results)
     if not bench.promises(name):
         scores = replace(scores, flagged=None, word_p=None)
     documents = {**scores.documents, "topk": pool_words(model, scores.words, ("topk",))["topk"]}
-    seconds = {"fit_seconds": fitted - started, "score_seconds": done - fitted}
-    return replace(scores, documents=documents, taught=taught_by(model), **seconds)  # type: ignore[arg-type]
-
-
-def _fit_on_vectors(
-    model: DiFA, training: Sequence[Document], encoder: Encoder, bench: Workbench, feed: Sequence[Document] | None
-) -> None:
-    """Fit through the internal interface, on training vectors that are not the run's own."""
-    config = model.config()
-    new = None if feed is None else choose(training, feed, [], config.feed)[0]
-    fitted = fitting.fit(training, config, model.seed, encoder, lambda stage, share: None, new)
-    model.detector_ = replace(fitted, encoder=bench.encoder)
+    return replace(scores, documents=documents, taught=taught_by(model), fit_seconds=fit_seconds, score_seconds=score_seconds)
 
 
 def taught_by(model: DiFA) -> int:
@@ -315,20 +285,23 @@ def run_peer(name: str, halves: Split, seed: int, bench: Workbench) -> Scores | 
     training, test = ([words_of(document) for document in half] for half in (halves.training, halves.test))
     with quiet_peers():
         if name == "pytextad-cvdd":
-            return _run_cvdd(pytextad, training, test, seed, bench)
-        if name == "pytextad-date":
+            scores = _run_cvdd(pytextad, training, test, seed, bench)
+        elif name == "pytextad-date":
             folder = find(EncoderConfig(name=bench.encoder_name, layer=bench.layer)).folder
             date = pytextad.DATE(tokenizer=str(folder), random_state=seed, device="cpu")
-            return _filled(_timed(lambda: date.fit(training), lambda: (date.token_scores(test), date.decision_function(test))))
-        model = peer_detector(PEERS[name].split()[0], bench, seed)
-        return _filled(_timed(lambda: model.fit(training), lambda: (model.token_scores(test), None)))
+            scores = _timed(lambda: date.fit(training), lambda: (date.token_scores(test), date.decision_function(test)))
+        else:
+            model = peer_detector(PEERS[name].split()[0], bench, seed)
+            scores = _timed(lambda: model.fit(training), lambda: (model.token_scores(test), None))
+    # Words past the 512th subword, and documents without any, have no score: they get the lowest, and are judged, too.
+    words, pooled = _fill(scores.words), {"max": pool_max, "mean": pool_mean}
+    if "own" in scores.documents:
+        return replace(scores, words=words, documents={"own": _fill([np.asarray(scores.documents["own"], np.float64)])[0]})
+    return replace(scores, words=words, documents={rule: pool_by(words) for rule, pool_by in pooled.items()})
 
 
 def _run_cvdd(pytextad: Any, training: list[list[str]], test: list[list[str]], seed: int, bench: Workbench) -> Scores:
     embedder, model = _embedder(pytextad, bench), pytextad.CVDD(random_state=seed, device="cpu")
-
-    def fit() -> None:
-        model.fit([vectors for vectors in embedder.transform(training)[0] if len(vectors)])
 
     def score() -> tuple[list[FloatArray], FloatArray]:
         vectors, owners = embedder.transform(test)
@@ -339,15 +312,7 @@ def _run_cvdd(pytextad: Any, training: list[list[str]], test: list[list[str]], s
             words[index][owners[index]] = scores
         return words, documents
 
-    return _filled(_timed(fit, score))
-
-
-def _filled(scores: Scores) -> Scores:
-    """Words past the 512th subword, and documents without any, have no score: they get the lowest, and are judged too."""
-    words = _fill(scores.words)
-    pooled = {"max": pool_max(words), "mean": pool_mean(words)}
-    own = {"own": _fill([np.asarray(scores.documents["own"], dtype=np.float64)])[0]} if "own" in scores.documents else pooled
-    return replace(scores, words=words, documents=own)
+    return _timed(lambda: model.fit([each for each in embedder.transform(training)[0] if len(each)]), score)
 
 
 def _fill(arrays: Sequence[FloatArray]) -> list[FloatArray]:

@@ -72,12 +72,9 @@ class Run:
 
     def execute(self, cells: Sequence[Cell]) -> list[Record]:
         """Records of all cells, computing those that are missing."""
-        records, held = [], ""
+        records = []
         for done, cell in enumerate(cells):
             self.progress(cell.label, done, len(cells))
-            if held != cell.trial.dataset.digest:
-                self.bench.forget()
-                held = cell.trial.dataset.digest
             records.append(cell.fetch())
         self.progress("done", len(cells), len(cells))
         return records

@@ -18,7 +18,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -96,13 +97,18 @@ def _compute(trial: Trial, settings: Record) -> Record:
         encoder = model.detector_.encoder
         subwords = sum(int(item.pieces.sum()) + 2 for item in encoder.encode(documents))
         varied = vary(documents, _MANY_TIMES * len(documents), trial.seed)
+
+        def score_file(fitted: DiFA, name: str, source: str) -> None:
+            """Scoring as the command does it, from file to file through its pipeline, without its start-up."""
+            score_inputs(fitted, Job(folder / name, [str(folder / source)], out=folder / f"{name}.jsonl"), Silent())
+
         clocked: dict[str, Workload | None] = {
-            "end to end": partial(score_file, model, folder / "model", folder / "once.jsonl", folder / "end.jsonl"),
-            "score": partial(score_and_write, model, documents, folder / "out.jsonl"),
+            "end to end": lambda: score_file(model, "model", "once.jsonl"),
+            "score": lambda: (folder / "out.jsonl").write_bytes(b"".join(map(json_lines, columns_of(model.score(documents))))),
             "encoder": partial(encoder.encode, documents),
             "matrix": matrix_limit(encoder, options.encoder, subwords, threads),
             "peer": peer(halves, documents, trial.bench, trial.seed),
-            "fast": partial(score_file, fast, folder / "fast", folder / "repeated.jsonl", folder / "fast.jsonl"),
+            "fast": lambda: score_file(fast, "fast", "repeated.jsonl"),
             "counting": partial(count_words, folder / "repeated.jsonl"),
         }
         commands = _commands(folder, vary(documents, 4 * len(documents), trial.seed), varied, trial.run)
@@ -120,14 +126,13 @@ def _compute(trial: Trial, settings: Record) -> Record:
         }
         if settings["many"]:
             source = _write(folder / "many.jsonl", vary(documents, settings["many"], trial.seed, _SHORT))
-            record["many"] = {"documents": settings["many"], **asdict(measure(_score_command(folder, source, trial.run)))}
+            record["many"] = {"documents": settings["many"], **measure(_score_command(folder, source, trial.run))}
     return record
 
 
 def _rounds(rounds: int, clocked: dict[str, Workload], commands: dict[str, list[str]]) -> Record:
     """Every part in turn, several times: what slows the machine for a while then slows all of them. Medians and ranges."""
-    seconds: dict[str, list[Any]] = defaultdict(list)
-    peak: dict[str, list[float]] = defaultdict(list)
+    seconds, peak = defaultdict[str, list[Any]](list), defaultdict[str, list[float]](list)
     # What this process has loaded for the comparison is not DiFA's to search for garbage.
     gc.collect()
     gc.freeze()
@@ -137,8 +142,8 @@ def _rounds(rounds: int, clocked: dict[str, Workload], commands: dict[str, list[
             seconds[part].append(work() if part == "matrix" else clock(work))
         for part, command in commands.items():
             outcome = measure(command)
-            seconds[part].append(outcome.seconds)
-            peak[part].append(outcome.peak)
+            seconds[part].append(outcome["seconds"])
+            peak[part].append(outcome["peak"])
     gc.unfreeze()
     return {
         "seconds": {part: statistics.median(values) for part, values in seconds.items()},
@@ -182,32 +187,21 @@ def clock(work: Workload) -> float:
     return time.perf_counter() - started
 
 
-def score_and_write(model: DiFA, documents: Sequence[Document], path: Path) -> None:
-    """Scoring from Python, and the results as lines of JSON."""
-    with path.open("wb") as file, quiet_rates():
-        file.writelines(map(json_lines, columns_of(model.score(documents))))
-
-
-def score_file(model: DiFA, folder: Path, source: Path, path: Path) -> None:
-    """Scoring as the command does it, from file to file through its pipeline, without its start-up."""
-    with quiet_rates():
-        score_inputs(model, Job(folder, [str(source)], out=path), Silent())
-
-
 class _Timed:
     """An encoder or a view, one method of which adds its time to some seconds; everything else is the thing's own."""
 
     def __init__(self, timed: Any, method: str, name: str, seconds: dict[str, float]) -> None:
-        self._timed, self._method, self._name_of_time, self._seconds = timed, method, name, seconds
+        def work(*arguments: Any) -> Any:
+            started = time.perf_counter()
+            done = getattr(timed, method)(*arguments)
+            seconds[name] += time.perf_counter() - started
+            return done
+
+        self._timed = timed
+        setattr(self, method, work)
 
     def __getattr__(self, attribute: str) -> Any:
-        return self._work if attribute == self._method else getattr(self._timed, attribute)
-
-    def _work(self, *arguments: Any) -> Any:
-        started = time.perf_counter()
-        done = getattr(self._timed, self._method)(*arguments)
-        self._seconds[self._name_of_time] += time.perf_counter() - started
-        return done
+        return getattr(self._timed, attribute)
 
 
 def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dict[str, float]:
@@ -223,8 +217,7 @@ def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dic
     )
     whole = clock(lambda: timed.score(documents))
     seconds[_REST] = whole - sum(seconds.values())
-    with quiet_rates():
-        results = model.score(documents[:200])
+    results = model.score(documents[:200])
     written = clock(lambda: path.write_bytes(b"".join(map(json_lines, columns_of(results)))))
     return {**seconds, "JSON": written * len(documents) / len(results)}
 
@@ -297,18 +290,11 @@ def vary(documents: Sequence[Document], count: int, seed: int, most: int | None 
     return varied
 
 
-@dataclass(frozen=True)
-class ProcessCost:
-    """Seconds, and MiB: at the peak, after a quarter of the time, and towards the end."""
+def measure(command: Sequence[str]) -> dict[str, float]:
+    """Run a command and look at its memory on the way: seconds, and MiB at the peak, after a quarter of the time, at the end.
 
-    seconds: float
-    peak: float
-    quarter: float
-    end: float
-
-
-def measure(command: Sequence[str]) -> ProcessCost:
-    """Run a command and look at its memory on the way; where there is no /proc, memory is 0."""
+    Where there is no /proc, memory is 0.
+    """
     started = time.perf_counter()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     looks: list[dict[str, float]] = []
@@ -316,7 +302,9 @@ def measure(command: Sequence[str]) -> ProcessCost:
 
     def look() -> None:
         while not ended.wait(_PAUSE):
-            looks.append(_memory(process.pid))
+            with suppress(OSError):
+                rows = [line.split() for line in Path(f"/proc/{process.pid}/status").read_text().splitlines()]
+                looks.append({row[0]: int(row[1]) / 1024 for row in rows if row and row[0] in ("VmRSS:", "VmHWM:")})
 
     # Not the usage that the system reports in the end: a child's peak there is never below what its parent held.
     watcher = threading.Thread(target=look)
@@ -328,28 +316,16 @@ def measure(command: Sequence[str]) -> ProcessCost:
     if process.returncode:
         last = message.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
         raise DifaError(f"{' '.join(command[:4])} …: expected it to end well, got: {last[0]}")
-    seen = [one for one in looks if one] or [{"VmRSS:": 0.0, "VmHWM:": 0.0}]
+    seen = [one for one in looks if len(one) == 2] or [{"VmRSS:": 0.0, "VmHWM:": 0.0}]
     held = [one["VmRSS:"] for one in seen]
     # The very last look may find a process that is already giving its memory back.
-    return ProcessCost(seconds, max(one["VmHWM:"] for one in seen), held[len(held) // 4], max(held[-max(1, len(held) // 10) :]))
-
-
-def _memory(process: int) -> dict[str, float]:
-    """Memory of a process now and at its peak, in MiB."""
-    try:
-        rows = [line.split() for line in Path(f"/proc/{process}/status").read_text().splitlines()]
-    except OSError:
-        return {}
-    found = {row[0]: int(row[1]) / 1024 for row in rows if row and row[0] in ("VmRSS:", "VmHWM:")}
-    return found if len(found) == 2 else {}
+    end = max(held[-max(1, len(held) // 10) :])
+    return {"seconds": seconds, "peak": max(one["VmHWM:"] for one in seen), "quarter": held[len(held) // 4], "end": end}
 
 
 def speed_markdown(records: Records) -> str:
     """Ratios with their targets, then words per second, stages and memory."""
-    parts = ["# Speed", ""]
-    for record in records:
-        parts += _section(record)
-    return "\n".join(parts)
+    return "\n".join(["# Speed", "", *(line for record in records for line in _section(record))])
 
 
 def ratios(record: Record) -> list[tuple[str, tuple[float, str]]]:
@@ -357,33 +333,31 @@ def ratios(record: Record) -> list[tuple[str, tuple[float, str]]]:
     s = record["seconds"]
     # In a pipeline stages run beside the encoder: what counts is the time by which all of it exceeds the encoder's alone.
     after = 1 - s["encoder"] / s["end to end"]
-    found = [
-        ("time beyond that of the encoder alone, share of scoring from file to file", (after, "≤ 0.40")),
-        ("`DiFA.score` and JSON to encoder alone, time", (s["score"] / s["encoder"], "≤ 1.7")),
-        ("encoder to bare matrix products, speed", (s["matrix"] / s["encoder"], "≥ 0.70")),
-        ("first score from a cold start to loading torch, transformers", (s["one line"] / s["torch, transformers"], "≤ 0.5")),
-        ("`difa --help` to importing numpy and typer", (s["help"] / s["numpy and typer"], "≤ 2")),
-        ("`import difa` to importing numpy and typer", (s["import difa"] / s["numpy and typer"], "≤ 1.5")),
-        ("four times the documents, time of the command", (s["four times"] / s["command"], "≤ 4.3")),
-    ]
+    found = {
+        "time beyond that of the encoder alone, share of scoring from file to file": (after, "≤ 0.40"),
+        "`DiFA.score` and JSON to encoder alone, time": (s["score"] / s["encoder"], "≤ 1.7"),
+        "encoder to bare matrix products, speed": (s["matrix"] / s["encoder"], "≥ 0.70"),
+        "first score from a cold start to loading torch, transformers": (s["one line"] / s["torch, transformers"], "≤ 0.5"),
+        "`difa --help` to importing numpy and typer": (s["help"] / s["numpy and typer"], "≤ 2"),
+        "`import difa` to importing numpy and typer": (s["import difa"] / s["numpy and typer"], "≤ 1.5"),
+        "four times the documents, time of the command": (s["four times"] / s["command"], "≤ 4.3"),
+    }
+    if "peer" in s:
+        name = "command end to end to PyTextAD (TokenCore, without start-up), speed"
+        found = {name: (s["peer"] / s["command"], "≥ 3")} | found
     if "fast" in s:
         faster = (record["fast_words"] / s["fast"]) / (record["words"] / s["end to end"])
-        found += [
-            ("preset fast to full, words a second from file to file", (faster, "≥ 10")),
-            ("preset fast to plain counting, speed", (s["counting"] / s["fast"], "≥ 0.25")),
-            ("preset fast to full, first score from a cold start", (s["fast one line"] / s["one line"], "≤ 0.5")),
-            ("preset fast, peak in GiB of one process", (record["peak_mib"]["fast command"] / _MIB, "≤ 0.39")),
-        ]
-    if "peer" in s:
-        found.insert(
-            0, ("command end to end to PyTextAD (TokenCore, without start-up), speed", (s["peer"] / s["command"], "≥ 3"))
-        )
-    if "many" in record:
-        many = record["many"]
+        found |= {
+            "preset fast to full, words a second from file to file": (faster, "≥ 10"),
+            "preset fast to plain counting, speed": (s["counting"] / s["fast"], "≥ 0.25"),
+            "preset fast to full, first score from a cold start": (s["fast one line"] / s["one line"], "≤ 0.5"),
+            "preset fast, peak in GiB of one process": (record["peak_mib"]["fast command"] / _MIB, "≤ 0.39"),
+        }
+    if many := record.get("many"):
         count = f"{many['documents']:,} short documents"
-        found.append((f"{count}, memory at the end to a quarter", (many["end"] / max(many["quarter"], 1e-9), "≤ 1.10")))
-        found.append((f"{count}, peak in GiB", (many["peak"] / _MIB, "< 1")))
-    return found
+        found[f"{count}, memory at the end to a quarter"] = (many["end"] / max(many["quarter"], 1e-9), "≤ 1.10")
+        found[f"{count}, peak in GiB"] = (many["peak"] / _MIB, "< 1")
+    return list(found.items())
 
 
 def meets(figure: float, target: str) -> bool:
@@ -420,8 +394,10 @@ def _section(record: Record) -> list[str]:
     return [f"## {record['set']}, {record['form']} form", "", about, "", *tables]
 
 
-def _depends(run: Run) -> dict[str, Any]:
-    return {"packages": fingerprint_of((), ["pytextad", "torch"]), "cores": core_count()}
-
-
-SPEED = Study("speed", _compute, speed_markdown, code=("bench/speed.py", "formats", "cli", "engines"), depends=_depends)
+SPEED = Study(
+    "speed",
+    _compute,
+    speed_markdown,
+    code=("bench/speed.py", "formats", "cli", "engines"),
+    depends=lambda run: {"packages": fingerprint_of((), ["pytextad", "torch"]), "cores": core_count()},
+)
