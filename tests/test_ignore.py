@@ -97,6 +97,15 @@ def test_a_model_is_that_of_the_text_without_noise(model, corpus):
     assert model.score([ADDRESS, ""])[0].score == model.score([""])[0].score
 
 
+def test_words_around_noise_are_no_doubled_word(corpus):
+    model = DiFA("fast", fpr=0.05, stages={"ignore": {"kinds": ["code"]}}).fit(corpus)
+    apart, doubled = model.score(["The price of `total_sum` of my order is wrong.", "The price of of my order is wrong."])
+    assert [word.fault for word in doubled.words if word.fault] == ["doubled word"] * 2
+    assert not [word for word in apart.words if word.fault]
+    critic = [max(word.evidence["critic"] for word in result.words if word.text == "of") for result in (apart, doubled)]
+    assert critic[0] < critic[1]
+
+
 def test_noise_is_kept_in_the_folder_and_its_card(model, tmp_path):
     model.save(tmp_path / "model")
     assert "| ignored | url, number, `LK\\|-\\d+` |" in (tmp_path / "model/README.md").read_text()

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -142,12 +143,14 @@ class Detector:
         """The faults of a document that have a name, by the positions of their words."""
         view = next((view for view in self.views if isinstance(view, FaultsView)), None)
         kept = self.noise.kept(document)
-        found = view.name_faults([document.words[at].text for at in kept]) if view else {}
+        gaps = frozenset(at for at, (before, after) in enumerate(pairwise(kept), 1) if after - before > 1)
+        found = view.name_faults([document.words[at].text for at in kept], gaps) if view else {}
         return {kept[position]: kind for position, kind in found.items()}
 
     def encode(self, documents: Sequence[Document]) -> list[Encoded]:
         """The words that are not ignored, with their vectors."""
-        return self.encoder.encode(list(self.noise.strip(documents)))
+        stripped = list(self.noise.strip(documents))
+        return self.noise.mark_gaps(stripped, self.encoder.encode(stripped))
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores, chunk by chunk."""

@@ -52,6 +52,8 @@ class Encoded:
     words: tuple[str, ...]
     vectors: FloatArray
     pieces: IntArray
+    gaps: frozenset[int] = frozenset()
+    """Positions of words that are no neighbours of the word before: ignored ones stand between them."""
 
     def __len__(self) -> int:
         return len(self.words)

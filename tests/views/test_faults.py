@@ -72,6 +72,7 @@ def test_a_fault_is_found_and_named(text, fault):
         "If a < b and b > c, stop. R&D; that is all.",
         "A semilattice is hashable, and so are its __init__ and its ctypes.",
         "It supports [ASGI] and preorders; eigenvectors are given, too.",
+        "The formatters print tracebacks of all timesteps, and it prepends a line.",
     ],
 )
 def test_ordinary_text_has_no_faults(text):
@@ -112,6 +113,19 @@ def test_a_string_of_several_normal_documents_is_a_term():
     assert FaultsView.fit([read(text) for text in texts], "en", min_documents=3).terms == frozenset()
     later = view.extended([read("One typemap here."), read("Another typemap there.")])
     assert later.terms == {"docstring", "typemap"}
+
+
+def test_the_plural_of_a_term_is_a_term():
+    view = FaultsView.fit([read("The dataclass is short."), read("A typemap and a dataclass."), read("Typemaps are here.")], "en")
+    assert view.name_faults(["Dataclasses", "and", "dataclass"]) == {}
+
+
+def test_words_with_ignored_ones_between_them_are_no_neighbours():
+    view = FaultsView.fit([read("It is plain.")] * 50, "en")
+    words = ["The", "name", "of", "of", "a", "slipp", "ed", "."]
+    assert view.name_faults(words) == {2: "doubled word", 3: "doubled word", 5: "torn word", 6: "torn word"}
+    assert view.name_faults(words, frozenset({3, 6})) == {}
+    assert not view.raw([Encoded(tuple(words), np.zeros((8, 0)), np.ones(8, dtype=np.int64), frozenset({3, 6}))])[0].any()
 
 
 @pytest.mark.parametrize("preset", ["fast", "full"])

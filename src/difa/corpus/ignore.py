@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 
 from difa.config import IgnoreConfig
 from difa.config.checks import compile_pattern
-from difa.document import Document
+from difa.document import Document, Encoded
 
 _LETTER = r"[\pL\pN_]"
 _DOMAIN = rf"(?:{_LETTER}(?:{_LETTER}|-)*\.)+"
@@ -76,6 +77,12 @@ class Noise:
         """The documents without the words that are ignored; their texts stay."""
         return map(self._strip, documents) if self._patterns else iter(documents)
 
+    def mark_gaps(self, documents: Sequence[Document], encoded: Sequence[Encoded]) -> list[Encoded]:
+        """What encoders made of stripped documents, with the places where ignored words stood."""
+        if not self._patterns:
+            return list(encoded)
+        return [replace(item, gaps=_gaps(document)) for document, item in zip(documents, encoded, strict=True)]
+
     def _strip(self, document: Document) -> Document:
         kept = self.kept(document)
         labels = None if document.labels is None else tuple(document.labels[at] for at in kept)
@@ -97,6 +104,12 @@ class Noise:
             else:
                 merged.append((start, end))
         return merged
+
+
+def _gaps(document: Document) -> frozenset[int]:
+    """Positions of words with more than blanks between them and the word before."""
+    between = (document.text[word.end : after.start] for word, after in pairwise(document.words))
+    return frozenset(at for at, text in enumerate(between, 1) if text and not text.isspace())
 
 
 @lru_cache(64)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
 from difa.corpus.copies import group_copies, made_of_templates
+from difa.corpus.ignore import Noise, noise_of
 from difa.detector import Detector, fuse_words, pool_words, raw_evidence
 from difa.document import Document, Encoded, FloatArray, IntArray, split_by
 from difa.document_score import DocumentScore, describe
@@ -48,7 +49,7 @@ def fit(
     groups = group_copies([[word.text for word in document.words] for document in given])
     templates = made_of_templates(groups)
     first, content = np.unique(np.arange(len(given)) if templates else groups, return_inverse=True)
-    encoded = _encode([given[index] for index in first.tolist()], encoder, report)
+    encoded = _encode([given[index] for index in first.tolist()], encoder, noise_of(config.ignore), report)
     data = _training_data(encoded, config, seed, encoder, rng, report)
 
     normal = _learn_references(data, rng, report, is_known=templates)
@@ -105,7 +106,7 @@ def _find_usable(documents: Sequence[Document]) -> NDArray[np.bool_]:
     return usable
 
 
-def _encode(documents: Sequence[Document], encoder: Encoder, report: Report) -> list[Encoded]:
+def _encode(documents: Sequence[Document], encoder: Encoder, noise: Noise, report: Report) -> list[Encoded]:
     done = 0
 
     def progress(count: int) -> None:
@@ -114,7 +115,7 @@ def _encode(documents: Sequence[Document], encoder: Encoder, report: Report) -> 
         report("encode", done / len(documents))
 
     report("encode", 0.0)
-    return encoder.encode(documents, progress)
+    return noise.mark_gaps(documents, encoder.encode(documents, progress))
 
 
 def _training_data(
@@ -232,7 +233,8 @@ def _learn_from(text: NewText, normal: _Normal, data: TrainingData, report: Repo
     would be taken for something new.
     """
     config = data.config
-    encoded = _encode(text.documents, data.encoder, lambda stage, share: report("encode the feed", share))
+    noise = noise_of(config.ignore)
+    encoded = _encode(text.documents, data.encoder, noise, lambda stage, share: report("encode the feed", share))
     report("learn from the feed", 0.0)
     folds, view_folds = config.feed.folds, config.calibration.folds
     by_views = np.array([view_fold_of(item.words, folds, view_folds) for item in encoded])

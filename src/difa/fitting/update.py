@@ -33,7 +33,7 @@ def update(detector: Detector, documents: Sequence[Document], most: int, when: s
         rng: for that sample.
     """
     check_updatable(detector)
-    encoded = detector.encoder.encode(documents)
+    encoded = detector.noise.mark_gaps(documents, detector.encoder.encode(documents))
     words = sum(map(len, encoded))
     ranked = _rank_among(detector, encoded, most, rng)
     seen = detector.training_words + detector.updates.words

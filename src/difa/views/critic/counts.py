@@ -54,6 +54,8 @@ class OwnCounts:
     """How often each word, its shape and its neighbours stand in its own document: (T,), or 0 for all."""
 
     is_first: NDArray[np.bool_]
+    is_apart: NDArray[np.bool_]
+    """Whether a word is no neighbour of the one before: it is the first, or ignored ones stand between them."""
     is_last: NDArray[np.bool_]
     words: IntArray
     shapes: IntArray
@@ -71,13 +73,15 @@ class OwnCounts:
         is_first, is_last = np.zeros((2, int(lengths.sum())), dtype=bool)
         is_first[(ends - lengths)[lengths > 0]] = True
         is_last[ends[lengths > 0] - 1] = True
+        is_apart = is_first.copy()
+        is_apart[[start + at for start, item in zip(ends - lengths, documents, strict=True) for at in item.gaps]] = True
         if own is None:
-            return cls(is_first, is_last, *[np.zeros(1, np.int64)] * 7)
+            return cls(is_first, is_apart, is_last, *[np.zeros(1, np.int64)] * 7)
         rows: list[list[int]] = [[] for _ in range(7)]
         for document, counted in zip(documents, own, strict=True):
             for row, values in zip(rows, counted.of(document), strict=True):
                 row += values
-        return cls(is_first, is_last, *(np.array(row, dtype=np.int64) for row in rows))
+        return cls(is_first, is_apart, is_last, *(np.array(row, dtype=np.int64) for row in rows))
 
 
 @dataclass(frozen=True)

@@ -307,7 +307,7 @@ class Statistics:
         chance = np.maximum(self._counts[number] - own.words, 0) + 0.5
         chance = chance / (np.maximum(self._total - own.total, 0) + 0.5 * (len(self._words) + 1))
         pairs, lowered = self._beside, plain_words(words)
-        inside = ~own.is_first[1:]  # between neighbours of one document: (T − 1,)
+        inside = ~own.is_apart[1:]  # between neighbours of one document: (T − 1,)
         repeats = inside & (of_word["letters only"][1:] > 0)
         repeats &= np.fromiter(map(eq, lowered, lowered[1:]), bool)
         joins = np.pad(self._join_gains(lowered, of_word, inside), 1)

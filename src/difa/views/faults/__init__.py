@@ -34,6 +34,14 @@ _REASONS = {
 
 
 @dataclass(frozen=True)
+class _Words:
+    """A document's words without their vectors."""
+
+    words: Sequence[str]
+    gaps: frozenset[int]
+
+
+@dataclass(frozen=True)
 class FaultsView:
     """Normal documents with a fault of each kind, in their order, and behind them all normal documents: (kinds + 1,)."""
 
@@ -54,7 +62,7 @@ class FaultsView:
 
     def extended(self, documents: Sequence[Encoded]) -> FaultsView:
         """The same with further documents."""
-        found = list(self._find([document.words for document in documents]))
+        found = list(self._find(documents))
         strings = [
             {_string(document.words, fault) for kind in _OF_STRINGS for fault in of_document.get(kind, ())}
             for document, of_document in zip(documents, found, strict=True)
@@ -71,7 +79,7 @@ class FaultsView:
         """The rarity of the rarest fault that a word belongs to, 0 without one."""
         rarity = np.clip(-np.log(self._shares()), 0.0, _RAREST).tolist()
         raw: list[FloatArray] = []
-        for document, found in zip(documents, self._find([document.words for document in documents]), strict=True):
+        for document, found in zip(documents, self._find(documents), strict=True):
             values = np.zeros(len(document))
             for kind, faults in found.items():
                 for fault in faults:
@@ -82,7 +90,7 @@ class FaultsView:
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """The faults that a word belongs to, rarest first."""
         reasons: list[list[Reason]] = [[] for _ in document.words]
-        for share, kind, faults in self._rarest_first(document.words):
+        for share, kind, faults in self._rarest_first(document.words, document.gaps):
             for fault in faults:
                 meant = f": probably '{fault.meant}'" if fault.meant else ""
                 for at in range(fault.first, fault.end):
@@ -90,10 +98,10 @@ class FaultsView:
                     reasons[at].append(Reason(_REASONS[kind], {"meant": meant, "share": share}, weight))
         return [found or [Reason(_NO_FAULT, {}, 0.0)] for found in reasons]
 
-    def name_faults(self, words: Sequence[str]) -> dict[int, str]:
+    def name_faults(self, words: Sequence[str], gaps: frozenset[int] = frozenset()) -> dict[int, str]:
         """The kind of the rarest fault that a word belongs to, by position; only of kinds that few normal documents have."""
         named: dict[int, str] = {}
-        for share, kind, faults in self._rarest_first(words):
+        for share, kind, faults in self._rarest_first(words, gaps):
             for fault in faults if share <= _NAMED else ():
                 for at in range(fault.first, fault.end):
                     named.setdefault(at, kind)
@@ -108,32 +116,38 @@ class FaultsView:
     def _shares(self) -> FloatArray:
         return np.asarray((self.counts[:-1] + 0.5) / (self.counts[-1] + 1.0))
 
-    def _rarest_first(self, words: Sequence[str]) -> Iterator[tuple[float, str, list[Found]]]:
+    def _rarest_first(self, words: Sequence[str], gaps: frozenset[int]) -> Iterator[tuple[float, str, list[Found]]]:
         """The faults of a document by kind, each with the share of normal documents that have such."""
         shares, names = self._shares().tolist(), list(KINDS)
-        (found,) = self._find([words])
+        (found,) = self._find([_Words(words, gaps)])
         for kind in sorted(found, key=lambda kind: (shares[kind], names[kind])):
             yield shares[kind], names[kind], found[kind]
 
-    def _find(self, documents: Sequence[Sequence[str]]) -> Iterator[dict[int, list[Found]]]:
+    def _find(self, documents: Sequence[Encoded | _Words]) -> Iterator[dict[int, list[Found]]]:
         """The faults of each document, by the position of their kind; only rules that can find something are asked."""
-        rows = _gates(self.language).of(chain.from_iterable(documents))
+        rows = _gates(self.language).of(chain.from_iterable(document.words for document in documents))
         sums = np.concatenate([np.zeros((1, len(KINDS))), np.cumsum(rows, axis=0)])
-        ends = np.cumsum([0, *map(len, documents)])
+        ends = np.cumsum([0, *(len(document.words) for document in documents)])
         fulfilled = np.diff(sums[ends], axis=0) >= _NEEDED  # (documents, kinds)
-        for words, kinds in zip(documents, fulfilled, strict=True):
-            text = Text(words, self.language)
+        for document, kinds in zip(documents, fulfilled, strict=True):
+            text = Text(document.words, self.language, document.gaps)
             found = {kind: list(_RULES[kind](text)) for kind in np.flatnonzero(kinds).tolist()}
-            yield _without(found, words, self.terms)
+            yield _without(found, document.words, self.terms)
 
 
 def _without(found: Mapping[int, list[Found]], words: Sequence[str], terms: Collection[str]) -> dict[int, list[Found]]:
     """Faults without strings that are terms; only kinds that there are."""
     kept = {
-        kind: [fault for fault in faults if kind not in _OF_STRINGS or _string(words, fault) not in terms]
+        kind: [fault for fault in faults if kind not in _OF_STRINGS or not _is_term(_string(words, fault), terms)]
         for kind, faults in found.items()
     }
     return {kind: faults for kind, faults in kept.items() if faults}
+
+
+def _is_term(string: str, terms: Collection[str]) -> bool:
+    """Whether a string is a term, or the singular or plural of one."""
+    forms = (string, string + "s", string + "es", string.removesuffix("s"), string.removesuffix("es"))
+    return any(form in terms for form in forms)
 
 
 def _string(words: Sequence[str], fault: Found) -> str:

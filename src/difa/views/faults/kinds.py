@@ -33,8 +33,8 @@ class Found:
 class Text:
     """The words of a document as rules read them."""
 
-    def __init__(self, words: Sequence[str], language: str | None) -> None:
-        self.words, self.language = words, language
+    def __init__(self, words: Sequence[str], language: str | None, gaps: frozenset[int] = frozenset()) -> None:
+        self.words, self.language, self.gaps = words, language, gaps
 
     @cached_property
     def known(self) -> WordList:
@@ -198,7 +198,7 @@ def _doubled_word(text: Text) -> Iterator[Found]:
         word = folded[at]
         if not _JOINT.sub("", word).isalpha() or len(word) == 1 or word in _MAY_STAND_TWICE:
             continue
-        if word not in folded[max(0, at - 3) : at - 1]:  # three times and more are a refrain
+        if at not in text.gaps and word not in folded[max(0, at - 3) : at - 1]:  # three times and more are a refrain
             yield Found(at - 1, at + 1)
 
 
@@ -249,7 +249,7 @@ def _torn_word(text: Text) -> Iterator[Found]:
         return
     folded, known = plain_words(text.words), text.known.exact
     rare = [at for at, word in enumerate(folded) if word.isalpha() and known(word) <= _TORN]
-    for at in sorted({end for part in rare for end in (part, part + 1) if 0 < end < len(folded)}):
+    for at in sorted({end for part in rare for end in (part, part + 1) if 0 < end < len(folded)} - text.gaps):
         first, second = folded[at - 1], folded[at]
         if not (first.isalpha() and second.isalpha()) or len(first) + len(second) < 6 or not is_comparable(first + second):
             continue
