@@ -157,13 +157,24 @@ _PREFIXES, _SUFFIXES = frozenset(_PREFIXES_LIST.split()), frozenset(_SUFFIXES_LI
 def two_words(word: str, language: str | None) -> tuple[str, str] | None:
     """The two common words that an unknown word, in plain form, probably is; prefixes and endings make new words."""
     known = word_list(language).exact
-    pair = None if known(word) > _UNKNOWN else run_together(word, known)
+    pair = None if known(word) > _UNKNOWN or _is_derived(word, known) else run_together(word, known)
     if pair is None or (shortest := min(map(len, pair))) < 2:
         return None
     if pair[0] in _PREFIXES or pair[1] in _SUFFIXES:  # "semilattice" and "hashable" are words, if new ones
         return None
     # The shorter a part, the more common it must be: nearly every unknown word has some short word at its end.
     return pair if min(map(known, pair)) >= _PART * 10.0 ** max(0, 4 - shortest) else None
+
+
+_DERIVED = 1e-8  # share of a word whose new forms are no two words: "tracebacks"
+_ENDINGS = ("s", "es", "ed", "er", "ers", "ing", "able")
+_SHORTEST_STEM = 5
+
+
+def _is_derived(word: str, known: Known) -> bool:
+    """Whether a word is a known one with an ending."""
+    stems = (word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending))
+    return any(len(stem) >= _SHORTEST_STEM and max(known(stem), known(stem + "e")) >= _DERIVED for stem in stems)
 
 
 def log_known(word: str, known: Known) -> float:
