@@ -128,7 +128,7 @@ def test_messages_of_the_library_name_no_flags_of_the_command_line():
     for path in files():
         if path.relative_to(SOURCE).parts[0] == "cli" or "speed" in path.name:  # which starts the command line itself
             continue
-        others = re.compile(r"(pip install|ray start) --[\w-]+")
+        others = re.compile(r"(pip install|ray start) --[\w-]+|^git .*")
         flags = [text for text in texts_in(path) if re.search(r"(?<!\w)--[a-z]", others.sub("", text))]
         assert not flags, path
 

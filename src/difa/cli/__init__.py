@@ -74,7 +74,9 @@ _PIPE_CLOSED = 128 + 13  # what a shell says of a command that SIGPIPE ended; 1 
 
 def _as_options(message: str) -> str:
     """A message of the library, with its parameter names written as command-line options."""
-    return re.sub(r"\b(skip_bad|shard_size|max_words)\b", lambda found: "--" + found[0].replace("_", "-"), message)
+    return re.sub(
+        r"\b(skip_bad|shard_size|max_words|per_thousand)\b|^diff(?=:)", lambda found: "--" + found[0].replace("_", "-"), message
+    )
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from markdown_it.token import Token
 
 from difa.errors import InputError
 from difa.formats.bounds import check_text
+from difa.formats.sources import files_below
 
 SUFFIXES = (".md", ".markdown", ".rst", ".txt", ".py", ".pyi")
 """Files that are looked for in a folder; any other file is plain text."""
@@ -80,6 +81,23 @@ class Prose:
         """Line and column of a character of the file, both from 1."""
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
+
+
+def find_prose(names: Iterable[str]) -> list[Path]:
+    """The files, each once, with those in folders that hold prose by their endings and are not hidden."""
+    paths: dict[Path, None] = {}
+    for path in map(Path, names):
+        if not path.is_dir():
+            paths[path] = None
+            continue
+        found = files_below(path, lambda file: file.suffix.lower() in SUFFIXES)
+        for place, why in found.unreadable:
+            raise InputError(f"{place}: cannot be read: {why}")
+        shown = [file for file in found.files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+        if not shown:
+            raise InputError(f"{path}: expected files ending in {', '.join(SUFFIXES)} in this folder, found none")
+        paths |= dict.fromkeys(shown)
+    return list(paths)
 
 
 def read_prose(path: str | Path) -> Prose:

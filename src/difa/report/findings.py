@@ -1,20 +1,37 @@
-"""Unusual words at their places in files -> lines for a terminal, JSON, GitHub's annotations or SARIF."""
+"""The prose of files -> unusual words at their places -> lines for a terminal, JSON, GitHub's annotations or SARIF.
+
+Words are flagged by a rate per thousand normal words, since a file is no document that could be flagged as a whole. Flagged words
+near each other that have the same fault are one finding. With a git revision, only lines added since then are looked at.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from difa import __version__
-from difa.report.sentences import visible
+from difa.decide import flag_columns
+from difa.document import WordScore
+from difa.errors import ConfigError, InputError
+from difa.estimator import DiFA
+from difa.formats.prose import Paragraph, Prose, read_prose
+from difa.report.sentences import visible, word_sentence
 from difa.views.faults.kinds import KINDS
 
 UNUSUAL_WORD = "unusual word"
 """The kind of a word that belongs to no fault with a name."""
+_NEAR = 3  # words from one flagged word to the next that is part of the same fault: the braces around a name
+_ADDED = "git --literal-pathspecs diff --unified=0 --inter-hunk-context=0 --no-color --no-ext-diff --no-textconv"
+_KNOWN = "git --literal-pathspecs ls-files"
+_GIT_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -31,6 +48,107 @@ class Finding:
     message: str
     suggestion: str | None
     p_value: float
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A paragraph, the file that it stands in, and those lines of the file that are looked at; None for all."""
+
+    path: Path
+    prose: Prose
+    paragraph: Paragraph
+    lines: set[int] | None
+
+    def wants(self, start: int, end: int) -> bool:
+        """Whether a part of the paragraph, by its offsets, is on a line that is looked at."""
+        first, last = (self.prose.place(self.paragraph.start + at)[0] for at in (start, end))
+        return self.lines is None or any(line in self.lines for line in range(first, last + 1))
+
+
+def find_unusual(
+    model: DiFA, paths: Sequence[Path], per_thousand: float = 1.0, diff: str | None = None, allow: Sequence[str] = ()
+) -> list[Finding]:
+    """The unusual words of files, in the order of the files.
+
+    Args:
+        model: a fitted model.
+        paths: files, read by their endings.
+        per_thousand: of a thousand normal words at most so many are found, above 0 and below 1,000.
+        diff: a git revision, to look only at lines that were added since then.
+        allow: words and phrases to treat as normal.
+    """
+    if not 0 < per_thousand < 1000:
+        raise ConfigError(f"per_thousand: expected a number between 0 and 1000, both excluded, got {per_thousand:g}")
+    rate = per_thousand / 1000
+    if why := model.detector_.word_reference.why_too_small(rate, "word"):
+        raise ConfigError(f"per_thousand: {why}")
+    places = [place for path in paths for place in _places(path, diff)]
+    scored = model.score_columns([place.paragraph.text for place in places], allow=allow)
+    findings: list[Finding] = []
+    rest = iter(places)
+    for part in flag_columns(scored, model.rule(rate, warn=False)):
+        for at, place in enumerate(islice(rest, len(part.documents))):
+            if part.flagged(at):
+                findings += _of_paragraph(model, place, part.words(at), allow)
+    return findings
+
+
+def _places(path: Path, diff: str | None) -> list[_Place]:
+    prose = read_prose(path)
+    lines = None if diff is None else _added_lines(path, diff)
+    places = [_Place(path, prose, paragraph, lines) for paragraph in prose.paragraphs]
+    return [place for place in places if place.wants(0, len(place.paragraph.text))]
+
+
+def _of_paragraph(model: DiFA, place: _Place, words: Sequence[WordScore], allow: Sequence[str]) -> Iterator[Finding]:
+    runs: list[list[int]] = []
+    for t, word in enumerate(words):
+        if not word.is_anomaly or not place.wants(word.start, word.start):
+            continue
+        if runs and word.fault and words[runs[-1][-1]].fault == word.fault and t - runs[-1][-1] <= _NEAR:
+            runs[-1].append(t)
+        else:
+            runs.append([t])
+    reasons = model.explain_unflagged(place.paragraph.text, allow=allow).reasons if runs else ()
+    for run in runs:
+        worst = min(run, key=lambda t: words[t].p_value)
+        start, end = words[run[0]].start, words[run[-1]].end
+        whole = " ".join(place.paragraph.text[start:end].split())
+        found = words[worst] if len(run) == 1 else replace(words[worst], text=whole, suggestion=None)
+        yield Finding(
+            os.fsencode(place.path).decode("utf-8", "backslashreplace"),
+            *place.prose.place(place.paragraph.start + start),
+            *place.prose.place(place.paragraph.start + end),
+            found.fault or UNUSUAL_WORD,
+            found.text,
+            word_sentence(found, reasons[worst]),
+            found.suggestion,
+            found.p_value,
+        )
+
+
+def _added_lines(path: Path, revision: str) -> set[int] | None:
+    """Numbers of the lines that were added since a revision; None for all, of a file that git does not know yet."""
+    if revision.startswith("-"):
+        raise ConfigError(f"diff: expected a git revision, got {revision!r}")
+    hunks = re.findall(rb"^@@ \S+ \+(\d+)(?:,(\d+))? @@", _git(path, *_ADDED.split(), revision), re.MULTILINE)
+    if not hunks and not _git(path, *_KNOWN.split()):
+        return None
+    return {int(first) + at for first, count in hunks for at in range(int(count or 1))}
+
+
+def _git(path: Path, *command: str) -> bytes:
+    asked = [*command, "--", path.name]
+    try:
+        run = subprocess.run(asked, cwd=path.parent, capture_output=True, timeout=_GIT_SECONDS, stdin=subprocess.DEVNULL)
+    except FileNotFoundError:
+        raise ConfigError("diff: expected git to be installed, found no such command") from None
+    except subprocess.TimeoutExpired:
+        raise InputError(f"{path}: git did not answer within {_GIT_SECONDS} seconds") from None
+    if run.returncode:
+        why = run.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise InputError(f"{path}: git cannot say which lines were added: {why}")
+    return run.stdout
 
 
 def as_text(findings: Sequence[Finding]) -> str:
