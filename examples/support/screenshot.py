@@ -9,6 +9,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 TARGET = Path(__file__).parent.parent.parent / "docs" / "images" / "page.png"
+TEXT = "Is the wpdlkrt garden bench in stock, and can I collect it in jkkqv on Saturday?"
 
 
 def main() -> None:
@@ -39,7 +40,8 @@ def take(address: str, options: argparse.Namespace) -> None:
         if options.file:
             page.set_input_files("#file", options.file)
         else:
-            page.locator("#examples button").first.click()
+            page.fill("#input", TEXT)
+            page.click("#check")
         page.locator(".ranking button").nth(1).click()
         page.locator("#popover").wait_for()
         page.wait_for_timeout(400)

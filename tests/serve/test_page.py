@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from difa.serve.example import make_examples
 from tests.serve.page import NEEDS_BROWSER, STRANGE, check, flagged, open_file, set_rate
 
 pytestmark = NEEDS_BROWSER
@@ -133,10 +134,30 @@ def test_the_histogram_marks_this_document(opened):
     assert opened.locator("#histogram .here").count() == 1
 
 
-def test_examples_can_be_clicked(opened):
+def test_examples_of_the_model_can_be_clicked(opened, model):
+    spoilt, normal = opened.locator("#examples button").all_text_contents()
+    assert [spoilt, normal] == make_examples(model)
+    assert "made up of frequent words of this model’s normal text" in opened.inner_text("#examples")
     opened.locator("#examples button").first.click()
     opened.wait_for_selector("#result:not([hidden])")
-    assert opened.input_value("#input") == opened.locator("#examples button").first.text_content()
+    assert opened.input_value("#input") == spoilt
+    assert flagged(opened) == [word for word in spoilt.strip(".?!").split() if word not in normal]
+
+
+def test_each_model_has_its_own_examples_or_no_place_for_them(opened, client, quick_model, monkeypatch):
+    opened.select_option("#model", "tiny")
+    expect(opened.locator("#examples button")).to_have_text(make_examples(quick_model))
+    monkeypatch.setitem(client.service.models["tiny"].info, "examples", [])
+    opened.reload()
+    expect(opened.locator("#examples")).to_be_visible()
+    opened.select_option("#model", "tiny")
+    expect(opened.locator("#examples")).to_be_hidden()
+
+
+def test_examples_fit_on_a_phone(opened):
+    opened.set_viewport_size({"width": 360, "height": 700})
+    assert opened.locator("#examples button").count() == 2
+    assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_the_keyboard_is_enough(opened):

@@ -35,6 +35,7 @@ from difa.estimator import DiFA
 from difa.report.sentences import visible
 from difa.runtime.parallel import Cancelled, cancellable
 from difa.serve.body import Refusal
+from difa.serve.example import make_examples
 from difa.serve.settings import Settings
 from difa.words import from_text
 
@@ -396,6 +397,7 @@ class ServedModel:
             "fpr": self.model.fpr,
             "fdr": self.model.fdr,
             "views": self.views,
+            "examples": make_examples(self.model),
             "normal_documents": len(reference.values),
             "learned_from": lessons.extent if lessons else None,
             "learned": [visible(sentence) for sentence in lessons.sentences()] if lessons else [],

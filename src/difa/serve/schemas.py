@@ -258,6 +258,8 @@ class Model(_Shape):
     fpr: float
     fdr: float | None
     views: list[str]
+    examples: list[str]
+    """Texts to try, made of words that its normal documents share: one with a typo, and the same without; or none."""
     normal_documents: int
     learned_from: str | None
     """How much new text and how many verdicts it learned from beside normal documents, in words."""

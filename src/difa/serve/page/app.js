@@ -14,11 +14,7 @@ import { DocumentTable } from "./table.js";
 import { Verdicts } from "./verdicts.js";
 import { WordsPanel } from "./words.js";
 
-const EXAMPLES = [
-  "Is the wpdlkrt garden bench in stock, and can I collect it in jkkqv on Saturday?",
-  "My refund arrived today, a day earlier than you said. Thank you, Louise! 🎉",
-  "Your order has been h4ck3d!!!! cl1ck http://win.example/?id=9981",
-];
+const EXAMPLES_ARE = "Try a text made up of frequent words of this model’s normal text, with a typo or without:";
 const REASONS_WORDS = 2000;
 const RANKED = 6;
 
@@ -60,11 +56,21 @@ async function start() {
 }
 
 function chooseModel() {
-  const { name, normal_documents: count, views, fpr, learned_from: source, learned } = model();
+  const { name, normal_documents: count, views, fpr, learned_from: source, learned, examples } = model();
   byId("about").textContent = `Model “${name}”, fitted on ${count.toLocaleString("en")} normal documents; views: ${views.join(", ")}.`;
   byId("learned").hidden = !source;
   byId("learned").textContent = source ? [`Learned from ${source}.`, ...learned].join(" ") : "";
+  byId("examples").hidden = !examples.length;
+  byId("examples").replaceChildren(element("span", { class: "hint" }, EXAMPLES_ARE), ...examples.map(exampleButton));
   setRate(fpr);
+}
+
+function exampleButton(text) {
+  const onclick = () => {
+    byId("input").value = text;
+    checkText();
+  };
+  return element("button", { type: "button", onclick }, text);
 }
 
 // Asking
@@ -262,14 +268,6 @@ function showVerdicts() {
 
 // Wiring
 
-for (const text of EXAMPLES) {
-  const button = element("button", { type: "button" }, text);
-  button.addEventListener("click", () => {
-    byId("input").value = text;
-    checkText();
-  });
-  byId("examples").append(button);
-}
 byId("check").addEventListener("click", checkText);
 byId("input").addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && checkText());
 byId("open").addEventListener("click", () => byId("file").click());

@@ -134,7 +134,7 @@ class Statistics:
 
     def __init__(self, counts: CorpusCounts, language: str | None) -> None:
         words = counts.words
-        self._corpus, self._words, self._shapes, self._mask = counts, words, counts.shapes, counts.mask
+        self.corpus, self._words, self._shapes, self._mask = counts, words, counts.shapes, counts.mask
         self._total = sum(words.values())
         self._number = {word: number for number, word in enumerate([EDGE, *words])}
         self._unknown = len(self._number)  # the number of all other words
@@ -160,7 +160,7 @@ class Statistics:
     def extended(self, documents: Sequence[Encoded], vocabulary: int, min_documents: int = 1) -> Statistics:
         """The same with further documents, as `CorpusCounts.extended` counts them."""
         language = self._known.language
-        return Statistics(self._corpus.extended(documents, vocabulary, language, min_documents), language)
+        return Statistics(self.corpus.extended(documents, vocabulary, language, min_documents), language)
 
     def describe(self, documents: Sequence[Encoded], counted: Sequence[DocumentCounts] | None = None) -> FloatArray:
         """The numbers of STATISTICS for each word of all documents: (all words, 25).
@@ -186,7 +186,7 @@ class Statistics:
 
     def tensors(self) -> dict[str, FloatArray | IntArray]:
         """The counts as arrays."""
-        return self._corpus.tensors()
+        return self.corpus.tensors()
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray], language: str | None) -> Statistics:
