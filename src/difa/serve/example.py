@@ -28,10 +28,9 @@ def make_examples(model: DiFA) -> list[str]:
     texts = [text for text in _texts(counts) if max(map(len, text)) >= _SPOILT] if counts and counts.mask.key else []
     if not texts:
         return []
-    results = model.score_unflagged(list(map(_written, texts)))
-    best = max(range(len(texts)), key=lambda at: results[at].p_value)
-    longest = max(texts[best], key=len)
-    return [_written([_mistyped(word) if word == longest else word for word in texts[best]]), _written(texts[best])]
+    best = texts[int(model.decision_function(map(_written, texts)).argmin())]
+    longest = max(best, key=len)
+    return [_written([_mistyped(word) if word == longest else word for word in best]), _written(best)]
 
 
 def _texts(counts: CorpusCounts) -> list[list[str]]:
