@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from difa.baselines import METHODS
-from difa.bench.data import Split, draw, is_anomalous, words_of
+from difa.bench.data import Split, check_names, draw, is_anomalous, words_of
 from difa.bench.methods import (
     DIFA,
     FED,
@@ -51,8 +51,8 @@ from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_
 from difa.bench.plots import cost_of, draw_contamination, draw_efficiency, draw_examples, draw_sparsity, example_titles
 from difa.bench.run import Run, Study, Trial, write_text
 from difa.bench.tables import ENTRIES, by_column, grouped, markdown, plural, short, unique
-from difa.document import Document, Encoded, Result
-from difa.errors import ConfigError, DifaError
+from difa.document import Document, Encoded
+from difa.errors import DifaError
 from difa.report.html import WORD_STYLE, safe, shaded_text
 from difa.runtime.parallel import core_count
 from difa.words import from_tokens
@@ -89,10 +89,7 @@ def run_contamination(
 
 def shares_of(kinds: Sequence[str]) -> dict[str, tuple[float, ...]]:
     """The shares of some ways of contamination; of all for none."""
-    unknown = [kind for kind in kinds if kind not in SHARES]
-    if unknown:
-        raise ConfigError(f"kinds: expected some of {', '.join(SHARES)}, got {', '.join(unknown)}")
-    return {kind: shares for kind, shares in SHARES.items() if not kinds or kind in kinds}
+    return {kind: SHARES[kind] for kind in check_names("kinds", kinds, list(SHARES), f"some of {', '.join(SHARES)}")}
 
 
 def run_sparsity(run: Run, methods: Sequence[str] = SPARSE_METHODS, counts: Sequence[int] = COUNTS) -> list[Record]:
@@ -175,44 +172,34 @@ def efficiency_markdown(records: Records) -> str:
     lines = ["# Efficiency", "", about, ""]
     for (name, form), mine in grouped(records, "set", "form").items():
         words = f"{mine[0]['training_words']} words to fit on, {mine[0]['test_words']} to score, {mine[0]['cores']} cores"
-        rows = [_cost_row(method, cost_of(own)) for (method,), own in grouped(mine, "method").items()]
+        rows = []
+        for (method,), own in grouped(mine, "method").items():
+            cost = cost_of(own)
+            encoded = cost["encode_seconds"] if method not in METHODS or METHODS[method].needs_vectors else 0.0
+            row = {"method": label_of(method), "word AUROC": short(cost["word"]), "document AUROC": short(cost["document"])}
+            row["fit, s"] = f"{cost['fit_seconds']:.1f}"
+            row["fit, in encodings of its words"] = f"{cost['fit_seconds'] / encoded:.1f}" if encoded else ""
+            row["score, s"] = f"{cost['score_seconds']:.2f}"
+            row["words scored per s"] = f"{cost['test_words'] / max(cost['score_seconds'], 1e-9):,.0f}"
+            rows.append(row | {"peak memory, MiB": f"{cost['peak_mib']:.0f}"})
         lines += [f"## {name.capitalize()}, {form} form: {words}", "", *markdown(rows), ""]
     return "\n".join(lines)
 
 
-def _cost_row(method: str, cost: Mapping[str, float]) -> dict[str, str]:
-    needs_vectors = bool(cost["encode_seconds"]) and (method not in METHODS or METHODS[method].needs_vectors)
-    return {
-        "method": label_of(method),
-        "word AUROC": short(cost["word"]),
-        "document AUROC": short(cost["document"]),
-        "fit, s": f"{cost['fit_seconds']:.1f}",
-        "fit, in encodings of its words": f"{cost['fit_seconds'] / cost['encode_seconds']:.1f}" if needs_vectors else "",
-        "score, s": f"{cost['score_seconds']:.2f}",
-        "words scored per s": f"{cost['test_words'] / max(cost['score_seconds'], 1e-9):,.0f}",
-        "peak memory, MiB": f"{cost['peak_mib']:.0f}",
-    }
-
-
 def _compute_contamination(trial: Trial, settings: Record) -> Record:
-    halves, share, seed = trial.halves, settings["share"], trial.seed
-    if settings["kind"] == "noise":
-        scores = _with_noise(trial, share)
+    name, halves, bench, seed = trial.method, trial.halves, trial.bench, trial.seed
+    if settings["kind"] == "anomalies":
+        halves = with_anomalies(halves, settings["share"], seed)
+        scores = run_method(name, {}, halves, seed, bench)
     else:
-        halves = with_anomalies(halves, share, seed)
-        scores = run_method(trial.method, {}, halves, seed, trial.bench)
-    rule = own_rule(trial.method)
-    judged = judge_documents(halves.word_labels, scores.documents[rule], trial.draws, seed)
-    return {"figures": [judged.record("document", pooling=rule)]}
-
-
-def _with_noise(trial: Trial, share: float) -> Scores:
-    halves, bench, seed = trial.halves, trial.bench, trial.seed
-    noisy = add_noise(bench.encoder.encode(halves.training), share, seed)
-    if trial.method in DIFA:
-        reader = GivenVectors(bench.encoder, {document.words: document for document in noisy})
-        return run_difa(trial.method, halves, seed, bench, encoder=reader)
-    return score_baseline(trial.method, {}, noisy, bench.encoder.encode(halves.test), seed)
+        noisy = add_noise(bench.encoder.encode(halves.training), settings["share"], seed)
+        if name in DIFA:
+            reader = GivenVectors(bench.encoder, {document.words: document for document in noisy})
+            scores = run_difa(name, halves, seed, bench, encoder=reader)
+        else:
+            scores = score_baseline(name, {}, noisy, bench.encoder.encode(halves.test), seed)
+    judged = judge_documents(halves.word_labels, scores.documents[own_rule(name)], trial.draws, seed)
+    return {"figures": [judged.record("document", pooling=own_rule(name))]}
 
 
 def add_noise(documents: Sequence[Encoded], share: float, seed: int) -> list[Encoded]:
@@ -297,17 +284,15 @@ def _compute_examples(trial: Trial, settings: Record) -> Record:
     with quiet_rates():
         model = trial.bench.difa(preset_of(trial.method), trial.seed).fit(trial.halves.training)
         results = model.score([document for _, document in chosen], fpr=RATE)
-    return {"documents": [_shown(why, document, result) for (why, document), result in zip(chosen, results, strict=True)]}
-
-
-def _shown(why: str, document: Document, result: Result) -> Record:
-    words = zip(result.words, document.labels or (), strict=True)
-    return {
-        "why": why,
-        "verdict": f"document p = {result.p_value:.2g}" + (", flagged" if result.is_anomaly else ""),
-        "html": shaded_text(result),
-        "words": [{"text": word.text, "score": word.score, "p": word.p_value, "marked": bool(label)} for word, label in words],
-    }
+    shown = []
+    for (why, document), result in zip(chosen, results, strict=True):
+        verdict = f"document p = {result.p_value:.2g}" + (", flagged" if result.is_anomaly else "")
+        words = [
+            {"text": word.text, "score": word.score, "p": word.p_value, "marked": bool(label)}
+            for word, label in zip(result.words, document.labels or (), strict=True)
+        ]
+        shown.append({"why": why, "verdict": verdict, "html": shaded_text(result), "words": words})
+    return {"documents": shown}
 
 
 def choose(name: str, halves: Split, count: int, seed: int) -> list[tuple[str, Document]]:
@@ -350,12 +335,15 @@ def page(records: Records) -> str:
     return "\n".join([f"{head}<body>", "<h1>Scored examples</h1>", *documents, "</body></html>", ""])
 
 
-def _machine(run: Run) -> dict[str, Any]:
-    return {"cores": core_count(), "threads": run.options.threads}
-
-
 _CODE = ("bench/analyses.py",)
-EFFICIENCY = Study("efficiency", _compute_efficiency, efficiency_markdown, draw_efficiency, _CODE, _machine)
+EFFICIENCY = Study(
+    "efficiency",
+    _compute_efficiency,
+    efficiency_markdown,
+    draw_efficiency,
+    _CODE,
+    depends=lambda run: {"cores": core_count(), "threads": run.options.threads},
+)
 CONTAMINATION = Study("contamination", _compute_contamination, contamination_markdown, draw_contamination, _CODE)
 SPARSITY = Study("sparsity", _compute_sparsity, sparsity_markdown, draw_sparsity, _CODE)
 EXAMPLES = Study("examples", _compute_examples, examples_markdown, draw_examples, _CODE)

@@ -23,7 +23,7 @@ import numpy as np
 
 from difa.document import Document, IntArray
 from difa.encoders.convert import sha256_of
-from difa.errors import InputError, MissingExtraError
+from difa.errors import ConfigError, DifaError, InputError, MissingExtraError
 from difa.formats import read_documents
 
 SETS = ("spam", "review", "grammar")
@@ -131,6 +131,15 @@ def digest_of(documents: Sequence[Document]) -> str:
     return checksum([(words_of(document), document.labels) for document in documents])
 
 
+def check_names(
+    what: str, names: Sequence[str], known: Sequence[str], expected: str = "", error: type[DifaError] = ConfigError
+) -> list[str]:
+    """Those of the known names that were given, in their order; all for none. What was expected is said unless it is plain."""
+    if unknown := [name for name in names if name not in known]:
+        raise error(f"{what}: expected {expected or 'one of ' + ', '.join(known)}, got {', '.join(unknown)}")
+    return [name for name in known if not names or name in names]
+
+
 def load_sets(
     folder: Path | None, names: Sequence[str] = (), forms: Sequence[str] = (), revision: str | None = None
 ) -> list[DataSet]:
@@ -142,20 +151,20 @@ def load_sets(
         forms: `original`, `clean` or both; empty for both.
         revision: commit of the original form on the hub.
     """
-    if unknown := set(forms) - set(FORMS):
-        raise InputError(f"form: expected {' or '.join(FORMS)}, got {', '.join(sorted(unknown))}")
+    wanted_forms = check_names("form", forms, FORMS, " or ".join(FORMS), InputError)
     found = find_folder(folder)
-    roots = [] if found is None else [root for root in (found / "tokenad", found) if any((root / f).is_dir() for f in FORMS)]
-    if found is not None and not roots:
+    root = next((each for each in (found / "tokenad", found) if any((each / f).is_dir() for f in FORMS)), None) if found else None
+    if found and not root:
         return _own_sets(found, names)
-    dev = _dev_files(roots[0]) if roots else {}
-    wanted = _wanted(names, [*SETS, *dev])
-    public = [(name, form) for form in FORMS if not forms or form in forms for name in SETS if name in wanted]
+    dev = _dev_files(root) if root else {}
+    wanted = check_names("set", names, [*SETS, *dev], error=InputError)
     sets = [
-        _labelled(name, form, _read(roots[0] / form / f"{name}.jsonl") if roots else fetch(name, form, revision))
-        for name, form in public
+        _labelled(name, form, _read(root / form / f"{name}.jsonl") if root else fetch(name, form, revision))
+        for form in wanted_forms
+        for name in SETS
+        if name in wanted
     ]
-    further = dev.items() if not forms or "clean" in forms else ()
+    further = dev.items() if "clean" in wanted_forms else ()
     return [*sets, *(_labelled(name, "clean", _read(path)) for name, path in further if name in wanted)]
 
 
@@ -165,13 +174,6 @@ def find_folder(folder: Path | None) -> Path | None:
     if named is not None and not named.is_dir():
         raise InputError(f"{named}: expected a folder with the data, found none: check the folder's name or DIFA_DATA")
     return named or (DEFAULT_FOLDER if (DEFAULT_FOLDER / "tokenad").is_dir() else None)
-
-
-def _wanted(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
-    """The names that were given, if all are known; all that are known for none."""
-    if unknown := set(names) - set(known):
-        raise InputError(f"set: expected one of {', '.join(known)}, got {', '.join(sorted(unknown))}")
-    return names or known
 
 
 def _dev_files(root: Path) -> dict[str, Path]:
@@ -184,7 +186,7 @@ def _own_sets(folder: Path, names: Sequence[str]) -> list[DataSet]:
     files = sorted(path for path in folder.iterdir() if path.suffix.lower() in (".jsonl", ".json") and path.is_file())
     if not files:
         raise InputError(f"{folder}: expected tokenad/, original/ or clean/, or labelled .jsonl or .json files, found none")
-    wanted = _wanted(names, [path.stem for path in files])
+    wanted = check_names("set", names, [path.stem for path in files], error=InputError)
     return [_labelled(path.stem, OWN, _read(path), path.name) for path in files if path.stem in wanted]
 
 

@@ -21,7 +21,7 @@ from difa.bench.metrics import RATE, Record, Records, Scores, alarms_of, figures
 from difa.bench.plots import FAINT, colour_of, figure
 from difa.bench.run import Run, Study, Trial
 from difa.bench.tables import LEVELS, Frame, grouped, markdown, methods_of, pick, plural, seeds_of, short, unique
-from difa.document import Document
+from difa.document import Document, FloatArray
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Shares of anomalous documents in a feed."""
@@ -236,71 +236,54 @@ def draw_feed(records: Records, path: Path) -> None:
     """The three questions side by side."""
     names = methods_of(records)
     titles = ("anomalies in the feed", "an earlier feed for later text", "reviewed documents")
+    flagged = {kind: (_FLAGGED[kind], style) for kind, style in (("anomalous", "-"), ("normal", _DASHED))}
     with figure(16, 4.6 * len(names), path) as drawn:
         for row, name in zip(drawn.subplots(len(names), 3, squeeze=False), names, strict=True):
             frame = averages([record for record in records if record["method"] == name])
             colours = _COLOURS | {"feed": colour_of(name)}
-            _draw_shares(row[0], frame[frame.part == "share"], colours)
-            _draw_later(row[1], frame[frame.part == "later"], colours)
-            _draw_verdicts(row[2], frame[frame.part == "verdicts"], colours)
+            shares, later, verdicts = (frame[frame.part == part] for part in VARIANTS)
+            _draw_lines(row[0], shares.assign(value=100 * shares.value), flagged, colours)
+            _finish_shares(row[0], (100 * shares.value).to_numpy(), shares.sets.to_numpy())
+            _draw_bars(row[1], later, colours)
+            for column, line in (("document ap", ("documents", "-")), ("word ap", ("words", _DASHED))):
+                _draw_lines(row[2], verdicts, {column: line}, colours)
+            row[2].set_xticks(unique(verdicts.value))
+            row[2].set(xlabel="reviewed documents; figures of the others", ylabel="average precision")
             for axes, title in zip(row, titles, strict=True):
                 axes.set_title(f"{label_of(name)}: {title}")
+                axes.grid(True, axis="y", zorder=0)
+                axes.set_axisbelow(True)
+                axes.set_ylim(0, None)
+                columns = 1 if axes is row[1] else 2
+                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=8.5, frameon=False, ncols=columns)
 
 
 def _draw_lines(axes: Any, frame: Frame, lines: Mapping[str, tuple[str, Any]], colours: Mapping[str, str]) -> None:
     """A line for each variant and each column of the frame, which has a label and a style."""
-    for variant, label in VARIANTS[frame.part.iloc[0]].items():
+    for variant, mine in frame.groupby("variant", sort=False):
         for column, (said, style) in lines.items():
-            points = frame[frame.variant == variant].dropna(subset=[column])
-            axes.plot(
-                points["value"],
-                points[column],
-                color=colours[variant],
-                ls=style,
-                marker="o",
-                markersize=4,
-                label=f"{said}, {label}",
-            )
+            points, label = mine.dropna(subset=[column]), f"{said}, {VARIANTS[mine.part.iloc[0]][variant]}"
+            axes.plot(points["value"], points[column], color=colours[variant], ls=style, marker="o", ms=4, label=label)
 
 
-def _draw_shares(axes: Any, frame: Frame, colours: Mapping[str, str]) -> None:
-    if not len(frame):
-        return
-    frame = frame.assign(value=100 * frame.value)
-    _draw_lines(axes, frame, {"anomalous": (_FLAGGED["anomalous"], "-"), "normal": (_FLAGGED["normal"], _DASHED)}, colours)
+def _finish_shares(axes: Any, shares: FloatArray, sets: FloatArray) -> None:
     axes.axhline(RATE, color=FAINT, linewidth=0.8, linestyle=":")
-    sets = frame.groupby("value")["sets"].first()
     axes.set_xscale("symlog", linthresh=1)
-    axes.set_xticks(list(sets.index), [f"{at:g}" + (f"\n({n})" if n < sets.max() else "") for at, n in sets.items()])
+    counts = dict(zip(shares, sets, strict=True))
+    axes.set_xticks(list(counts), [f"{at:g}" + (f"\n({n})" if n < max(sets) else "") for at, n in counts.items()])
     axes.minorticks_off()
-    _finish(axes, "anomalous documents in the feed, % (sets, where not all have so many)", f"share flagged at {RATE:g}")
+    x = "anomalous documents in the feed, % (sets, where not all have so many)"
+    axes.set(xlabel=x, ylabel=f"share flagged at {RATE:g}")
 
 
-def _draw_later(axes: Any, frame: Frame, colours: Mapping[str, str]) -> None:
+def _draw_bars(axes: Any, frame: Frame, colours: Mapping[str, str]) -> None:
     for at, row in enumerate(frame.fillna(0.0).to_dict("records")):
         places = [place + 0.27 * (at - 1) for place in range(len(LEVELS))]
         heights, variant = [row[f"{level} ap"] for level in LEVELS], row["variant"]
         bars = axes.bar(places, heights, width=0.25, color=colours[variant], label=VARIANTS["later"][variant])
         axes.bar_label(bars, fmt="%.3f", fontsize=8.5)
     axes.set_xticks(range(len(LEVELS)), [f"{level}s" for level in LEVELS])
-    _finish(axes, "", "average precision")
-
-
-def _draw_verdicts(axes: Any, frame: Frame, colours: Mapping[str, str]) -> None:
-    if not len(frame):
-        return
-    _draw_lines(axes, frame, {"document ap": ("documents", "-")}, colours)
-    _draw_lines(axes, frame, {"word ap": ("words", _DASHED)}, colours)
-    axes.set_xticks(unique(frame.value))
-    _finish(axes, "reviewed documents; figures of the others", "average precision")
-
-
-def _finish(axes: Any, x: str, y: str) -> None:
-    axes.grid(True, axis="y", zorder=0)
-    axes.set_axisbelow(True)
-    axes.set_ylim(0, None)
-    axes.set(xlabel=x, ylabel=y)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=8.5, frameon=False, ncols=1 if not x else 2)
+    axes.set_ylabel("average precision")
 
 
 FEED = Study("feed", _compute, feed_markdown, draw_feed, code=("bench/feed.py",), trial=FeedTrial)

@@ -26,13 +26,13 @@ import difa
 from difa import fitting
 from difa.aggregate import DESCRIPTOR, pool
 from difa.baselines import METHODS, MethodSettings, method
-from difa.bench.data import Split, checksum, without_labels, words_of
+from difa.bench.data import Split, check_names, checksum, without_labels, words_of
 from difa.bench.metrics import RATE, Scores, pool_max, pool_mean
 from difa.config import NO_ENCODER, Config, EncoderConfig, Preset
 from difa.document import Document, Encoded, FloatArray, Result
 from difa.encoders import Encoder, EncoderSpec, NoEncoder, Progress, load_encoder
 from difa.encoders.convert import find
-from difa.errors import ConfigError, MissingExtraError
+from difa.errors import MissingExtraError
 from difa.estimator import DiFA
 from difa.feed import choose
 
@@ -159,10 +159,7 @@ def own_rule(name: str) -> str:
 
 def check_methods(names: Sequence[str], known: Sequence[str] = ALL_METHODS) -> list[str]:
     """The named methods in the order of the tables; all that are known for none."""
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise ConfigError(f"method: expected one of {', '.join(known)}, got {', '.join(unknown)}")
-    return [name for name in known if not names or name in names]
+    return check_names("method", names, known)
 
 
 def run_method(name: str, settings: MethodSettings, halves: Split, seed: int, bench: Workbench) -> Scores:

@@ -52,14 +52,10 @@ class Scores:
     def take(self, places: Sequence[int]) -> Scores:
         """The scores of some of the documents, without those of the views."""
         flagged, word_p = self.flagged or [], self.word_p or []
-        return replace(
-            self,
-            words=[self.words[place] for place in places],
-            documents={rule: pooled[list(places)] for rule, pooled in self.documents.items()},
-            views={},
-            flagged=[flagged[place] for place in places],
-            word_p=[word_p[place] for place in places],
-        )
+        kept: dict[str, Any] = {"documents": {rule: pooled[list(places)] for rule, pooled in self.documents.items()}}
+        for name, values in (("words", self.words), ("flagged", flagged), ("word_p", word_p)):
+            kept[name] = [values[place] for place in places]
+        return replace(self, views={}, **kept)
 
 
 @dataclass(frozen=True)
@@ -168,16 +164,9 @@ def alarms_of(scores: Scores, documents: Sequence[Document]) -> Record | None:
     """How many normal documents DiFA flagged and how many of their words, and how many of the anomalous documents."""
     if scores.flagged is None or scores.word_p is None:
         return None
-    flags = np.array(scores.flagged, dtype=bool)
-    anomalous = np.array([is_anomalous(document) for document in documents], dtype=bool)
-    of_normal = (p_values for p_values, odd in zip(scores.word_p, anomalous.tolist(), strict=True) if not odd)
-    word_p = np.concatenate([np.empty(0), *of_normal])
-    return {
-        "rate": RATE,
-        "normal": int((~anomalous).sum()),
-        "flagged_normal": int(flags[~anomalous].sum()),
-        "normal_words": len(word_p),
-        "flagged_normal_words": int((word_p <= RATE).sum()),
-        "anomalous": int(anomalous.sum()),
-        "flagged_anomalous": int(flags[anomalous].sum()),
-    }
+    flags, anomalous = np.array(scores.flagged, dtype=bool), np.array(list(map(is_anomalous, documents)), dtype=bool)
+    word_p = np.concatenate([np.empty(0), *(scores.word_p[at] for at in np.flatnonzero(~anomalous))])
+    counts = {"normal": (~anomalous).sum(), "flagged_normal": flags[~anomalous].sum(), "normal_words": len(word_p)}
+    counts |= {"flagged_normal_words": (word_p <= RATE).sum()}
+    counts |= {"anomalous": anomalous.sum(), "flagged_anomalous": flags[anomalous].sum()}
+    return {"rate": RATE} | {name: int(count) for name, count in counts.items()}

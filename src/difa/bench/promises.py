@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difa.bench.analyses import with_anomalies
-from difa.bench.data import Split, draw, is_anomalous, without_labels, words_of
+from difa.bench.data import Split, check_names, draw, is_anomalous, without_labels, words_of
 from difa.bench.methods import LEARNERS, check_methods, label_of, preset_of, quiet_rates, taught_by
 from difa.bench.metrics import Record, Records
 from difa.bench.run import Run, Study, Trial
@@ -24,7 +24,6 @@ from difa.bench.tables import LEVELS, Frame, grouped, markdown, ordered, plural,
 from difa.calibrate import discovery_cutoff
 from difa.decide.confidence import future_interval
 from difa.document import Document, FloatArray, Result
-from difa.errors import ConfigError
 from difa.estimator import DiFA
 from difa.monitor.evidence import Evidence, Pool, draw_places
 from difa.monitor.watch import FALSE_ALARM
@@ -70,10 +69,8 @@ def run_promises(run: Run, preset: str = "fast", only: Sequence[str] = ()) -> li
     """
     (name,) = check_methods([f"difa-{preset}"])
     known = PARTS if name in LEARNERS else PARTS[:-1]  # what does not learn from a feed has no such part
-    unknown = [part for part in only if part not in known]
-    if unknown:
-        raise ConfigError(f"only: expected some of {', '.join(known)} for {name}, got {', '.join(unknown)}")
-    return PROMISES.measure(run, [name], lambda trial: [each for each in _settings(trial) if each["part"] in (only or known)])
+    chosen = check_names("only", only, known, f"some of {', '.join(known)} for {name}")
+    return PROMISES.measure(run, [name], lambda trial: [each for each in _settings(trial) if each["part"] in chosen])
 
 
 def _settings(trial: Trial) -> list[Record]:
