@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,41 +9,6 @@ import typer
 
 from difa.cli.options import ModelFolder, Threads, command, say
 from difa.serve.settings import Settings
-
-
-@dataclass(frozen=True)
-class ServeOptions(Settings):
-    """The settings that are options of the command."""
-
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 listens on all addresses of this machine.")] = (
-        Settings.host
-    )
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.")] = Settings.port
-    api_key: Annotated[
-        str | None,
-        typer.Option(envvar="DIFA_API_KEY", help="Key that every /v1 request must send; safer in the variable DIFA_API_KEY."),
-    ] = None
-    batch_words: Annotated[int, typer.Option(help="Maximum words in a batch; a long or odd word counts as several.")] = (
-        Settings.batch_words
-    )
-    batch_documents: Annotated[int, typer.Option(help="Maximum documents in a batch; 1 turns micro-batching off.")] = (
-        Settings.batch_documents
-    )
-    batch_wait: Annotated[float, typer.Option(help="Seconds that an idle service waits for more documents.")] = (
-        Settings.batch_wait
-    )
-    queue: Annotated[int, typer.Option(help="Maximum requests queued or running; further ones get 429.")] = Settings.queue
-    timeout: Annotated[float, typer.Option(help="Maximum seconds for one request.")] = Settings.timeout
-    max_body: Annotated[int, typer.Option(help="Maximum bytes of a request.")] = Settings.max_body
-    max_texts: Annotated[int, typer.Option(help="Maximum documents of a request.")] = Settings.max_texts
-    max_characters: Annotated[int, typer.Option(help="Maximum characters of a document.")] = Settings.max_characters
-    max_words: Annotated[int, typer.Option(help="Maximum words of a document; a long or odd word counts as several.")] = (
-        Settings.max_words
-    )
-    verdicts: Annotated[
-        Path | None,
-        typer.Option(help="File that people's verdicts are appended to, as JSON lines. Default: the page alone keeps them."),
-    ] = None
 
 
 @command(
@@ -57,7 +21,7 @@ def serve(
     models: Annotated[
         list[Path], typer.Argument(help="Model folders; the name of a folder is its model's name.", metavar="MODEL...")
     ],
-    settings: ServeOptions,
+    settings: Settings,
     threads: Threads = None,
 ) -> None:
     """Serve models over HTTP, with a page at the same address."""

@@ -72,10 +72,6 @@ class Counters:
         self.batch_seconds = Histogram("difa_batch_seconds", "Time that a batch took.", lane, buckets=_SECONDS, registry=registry)
         self.words = Counter("difa_words_scored", "Words scored.", ["model"], registry=registry)
 
-    def watch_queue(self, model: str, lane: str, length: Callable[[], int]) -> None:
-        """Report a queue's length whenever the counters are read."""
-        self.queue.labels(model, lane).set_function(length)
-
     def observe_batch(self, model: str, lane: str, documents: int, words: int, seconds: float) -> None:
         """Count a batch."""
         self.documents.labels(model, lane).observe(documents)
@@ -313,7 +309,7 @@ class ServedModel:
                 pace=self._pace,
                 observe=partial(self._counters.observe_batch, self.name),
             )
-            self._counters.watch_queue(self.name, name, lane.waiting.__len__)
+            self._counters.queue.labels(self.name, name).set_function(lane.waiting.__len__)  # whenever it is read
             self.lanes[name] = lane
             lane.start()
 

@@ -42,7 +42,7 @@ class PatientProtocol(HttpToolsProtocol):
     """Uvicorn's protocol, with bounds on the time and size of headers and on the time that output may wait."""
 
     patience = 0.0
-    """Seconds; `patient_protocol` sets them."""
+    """Seconds; `Server` sets them."""
     _discardable: int | None = None  # bytes that may still be thrown away; None unless a request was answered early
     _is_closing = False  # nothing more is written, and what comes is thrown away
     _parsed = 0  # bytes of the address and of the headers that are complete
@@ -179,15 +179,6 @@ class _Closing:
             self._transport.write(data)
 
 
-def patient_protocol(seconds: float) -> type[PatientProtocol]:
-    """The protocol with so much patience; uvicorn makes one for each connection, and gives it no settings of ours."""
-
-    class WithPatience(PatientProtocol):
-        patience = seconds
-
-    return WithPatience
-
-
 def _refusal(status: int, line: str) -> bytes:
     content = json.dumps({"error": line}).encode()
     head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: application/json\r\nConnection: close\r\n"
@@ -202,7 +193,8 @@ class Server(uvicorn.Server):
             app,
             host=settings.host,
             port=settings.port,
-            http=patient_protocol(settings.read_timeout),
+            # uvicorn makes one for each connection, and gives it no settings of ours
+            http=type("Protocol", (PatientProtocol,), {"patience": settings.read_timeout}),
             ws="none",
             server_header=False,
             access_log=False,  # requests are counted in /metrics; a line each would cost more than some of them

@@ -1,10 +1,16 @@
-"""Limits and defaults of the service, in one place, each with its reason; checked when made."""
+"""Limits and defaults of the service, in one place, each with its reason; checked when made.
+
+Those that are annotated with an `Option` are options of `difa serve`, too.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Annotated
+
+from typer import Option
 
 from difa.errors import ConfigError
 
@@ -18,44 +24,43 @@ class Settings:
     Words are counted as `models.cost_of` does: one that is long or odd counts as several.
     """
 
-    host: str = "127.0.0.1"
-    port: int = 8000
-    api_key: str | None = None
-    """Asked for on every /v1 route; None asks for nothing."""
-    verdicts: Path | None = None
-    """File that verdicts are appended to; None takes none."""
+    host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 listens on all addresses of this machine.")] = "127.0.0.1"
+    port: Annotated[int, Option(help="Port to listen on; 0 chooses a free one.")] = 8000
+    api_key: Annotated[
+        str | None,
+        Option(envvar="DIFA_API_KEY", help="Key that every /v1 request must send; safer in the variable DIFA_API_KEY."),
+    ] = None
 
-    batch_words: int = 96
-    """Words per batch: the encoder gains little from more, and nobody waits much more than 50 ms for the batch before."""
-    batch_wait: float = 0.002
-    """Seconds that an idle service waits for more documents before it starts a batch; a busy one collects while it works."""
-    batch_documents: int = 64
-    """Documents per batch at most; 1 turns micro-batching off."""
+    batch_words: Annotated[int, Option(help="Maximum words in a batch; a long or odd word counts as several.")] = 96
+    """The encoder gains little from more, and nobody waits much more than 50 ms for the batch before."""
+    batch_documents: Annotated[int, Option(help="Maximum documents in a batch; 1 turns micro-batching off.")] = 64
+    batch_wait: Annotated[float, Option(help="Seconds that an idle service waits for more documents.")] = 0.002
+    """A busy one collects while it works."""
     long_words: int = 128
     """Documents above this go to a lane of their own, beside the short ones."""
 
-    queue: int = 36
-    """Requests that may be in a lane, waiting or under way: 32 busy clients and a few more, some two batches of short
-    texts, so that what is accepted is answered soon."""
+    queue: Annotated[int, Option(help="Maximum requests queued or running; further ones get 429.")] = 36
+    """Of a lane: 32 busy clients and a few more, some two batches of short texts, so that what is accepted is answered soon."""
     queue_words: int = 100_000
     """Words of all requests that are accepted and not answered yet, and so of one: what they hold in memory is bounded."""
-    timeout: float = 60.0
-    """Seconds a request may take, the longest document included; work that has not begun by then is dropped."""
+    timeout: Annotated[float, Option(help="Maximum seconds for one request.")] = 60.0
+    """The longest document included; work that has not begun by then is dropped."""
     read_timeout: float = 10.0
     """Seconds in which a client must have sent its request, and in which it must take up waiting output."""
 
     reading: int = 16 * 1024 * 1024
     """Bytes that all large bodies may hold while they are read and parsed, and all small ones as much again."""
-    max_body: int = 4 * 1024 * 1024
-    """Bytes of a request."""
+    max_body: Annotated[int, Option(help="Maximum bytes of a request.")] = 4 * 1024 * 1024
     max_table: int = 20 * 1024 * 1024
     """Bytes of a file that is opened on the page; one at a time is read."""
-    max_texts: int = 1000
-    """Documents of a request."""
-    max_characters: int = 200_000
-    """Characters of a document."""
-    max_words: int = 40_000
-    """Words of a document: half a minute of work on two cores."""
+    max_texts: Annotated[int, Option(help="Maximum documents of a request.")] = 1000
+    max_characters: Annotated[int, Option(help="Maximum characters of a document.")] = 200_000
+    max_words: Annotated[int, Option(help="Maximum words of a document; a long or odd word counts as several.")] = 40_000
+    """Half a minute of work on two cores."""
+    verdicts: Annotated[
+        Path | None,
+        Option(help="File that people's verdicts are appended to, as JSON lines. Default: the page alone keeps them."),
+    ] = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
