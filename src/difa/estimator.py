@@ -418,9 +418,9 @@ class DiFA:
         return hasattr(self, "detector_")
 
     def __getstate__(self) -> dict[str, Any]:
-        from difa.integrations.sklearn import freeze
+        from difa.storage.persist import model_files
 
-        files = freeze(self.detector_, self._stored_parameters()) if hasattr(self, "detector_") else None
+        files = model_files(self.detector_, self._stored_parameters()) if hasattr(self, "detector_") else None
         return {"parameters": self.get_params(), "files": files}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

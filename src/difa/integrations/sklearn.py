@@ -12,18 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from difa.errors import MissingExtraError
 from difa.storage.atomic import scratch_folder
-from difa.storage.persist import load, save
+from difa.storage.persist import load
 
 if TYPE_CHECKING:
     from difa.detector import Detector
-
-
-def freeze(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
-    """The files of a model folder, by name."""
-    with scratch_folder() as scratch:
-        folder = scratch / "model"
-        save(detector, folder, parameters)
-        return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
 def thaw(files: dict[str, bytes], cache: str | Path | None, threads: int | None) -> Detector:

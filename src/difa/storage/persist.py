@@ -50,7 +50,7 @@ from difa.storage.model_folder import (
 from difa.views import SavedView, check_views, restore_view, view_kind
 from difa.words import check_unicode, from_text
 
-__all__ = ["FORMAT", "check_place", "load", "save", "set_allowed", "set_rate"]
+__all__ = ["FORMAT", "check_place", "load", "model_files", "save", "set_allowed", "set_rate"]
 
 T = TypeVar("T")
 _CARD_RATES = (0.01, 0.05, 0.1)  # false-alarm rates whose bounds the card gives
@@ -164,7 +164,7 @@ def save(detector: Detector, folder: Path, parameters: dict[str, Any]) -> None:
     """Write a model folder; an older model at the same path is replaced, anything else is left alone."""
     folder = Path(os.path.realpath(folder))  # behind a link lies what is to be replaced
     check_place(folder)
-    files = _files(detector, parameters)
+    files = model_files(detector, parameters)
     try:
         with fresh_folder(folder) as fresh:
             for file, content in files.items():
@@ -251,7 +251,8 @@ def set_allowed(folder: Path, change: Callable[[AllowList], AllowList]) -> tuple
     return before, after
 
 
-def _files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
+def model_files(detector: Detector, parameters: dict[str, Any]) -> dict[str, bytes]:
+    """The content of a model folder, by the names of its files."""
     from safetensors.numpy import save as serialise
 
     heads, score, taught = detector.heads, detector.document_score, detector.taught
