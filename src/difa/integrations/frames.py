@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from difa.corpus.allow import AllowList
-from difa.document import Document, Result
+from difa.document import Document
 from difa.errors import ConfigError, InputError
 from difa.formats.shape import flagged_words, free_name
 from difa.formats.tables import are_words, guess_text
@@ -41,12 +41,12 @@ class Frame:
 def score_frame(
     model: DiFA,
     frame: Any,
-    text: Any = None,
+    text: Any,
     *,
-    missing: str = "empty",
-    fpr: float | None = None,
-    fdr: float | None = None,
-    allow: Iterable[str] = (),
+    missing: str,
+    fpr: float | None,
+    fdr: float | None,
+    allow: Iterable[str],
 ) -> Any:
     """The frame with a score, p-value, flag, flagged words and summary for each row; see `DiFA.score_frame`."""
     if missing not in MISSING:
@@ -109,25 +109,21 @@ def _open_rows(rows: Iterable[Any]) -> Frame:
 
 def _text_column(table: Frame, text: Any) -> Any:
     listed = ", ".join(map(repr, table.names)) or "none"
-    if text is not None:
-        if text not in list(table.names):
-            raise InputError(f"text: expected one of the columns {listed}, got {text!r}")
-        return _alone(table, text)
-    cells = {name: table.cells(name)[:_SAMPLE] for name in table.names}
-    samples = {name: [cell for cell in held if isinstance(cell, str)] for name, held in cells.items()}
-    lists = [
-        name for name, held in cells.items() if not samples[name] and are_words(cell for cell in held if not _is_missing(cell))
-    ]
-    found = guess_text({name: held for name, held in samples.items() if held} or samples, lists)
-    if found is None:
+    if text is not None and text not in list(table.names):
+        raise InputError(f"text: expected one of the columns {listed}, got {text!r}")
+    column = _guess_text(table) if text is None else text
+    if column is None:
         raise InputError(f'expected one obvious text column, got the columns {listed}: name it by text="…"')
-    return _alone(table, found)
-
-
-def _alone(table: Frame, column: Any) -> Any:
     if list(table.names).count(column) > 1:
         raise InputError(f"expected one column {column!r}, got several of that name: rename one")
     return column
+
+
+def _guess_text(table: Frame) -> Any:
+    cells = {name: [cell for cell in table.cells(name)[:_SAMPLE] if not _is_missing(cell)] for name in table.names}
+    strings = {name: [cell for cell in held if isinstance(cell, str)] for name, held in cells.items()}
+    lists = [name for name, held in cells.items() if not strings[name] and are_words(held)]
+    return guess_text({name: held for name, held in strings.items() if held} or strings, lists)
 
 
 def _is_missing(cell: Any) -> bool:
@@ -153,33 +149,25 @@ def _added(
     added: dict[str, list[Any]] = {name: [] for name in ADDED}
     for start in range(0, len(documents), size):
         for result in model.score(documents[start : start + size], fpr=fpr, fdr=fdr, allow=allow.entries):
-            for name, cell in zip(ADDED, _cells(result), strict=True):
+            cells = result.score, result.p_value, result.is_anomaly, flagged_words(*result.place), result.summary
+            for name, cell in zip(ADDED, cells, strict=True):
                 added[name].append(cell)
     return added
-
-
-def _cells(result: Result) -> Sequence[Any]:
-    return result.score, result.p_value, result.is_anomaly, flagged_words(*result.place), result.summary
-
-
-def _kind(name: str) -> str:
-    return next(kind for kind in ADDED if name.endswith(kind))
 
 
 def _extend_pandas(frame: Any, added: Mapping[str, list[Any]]) -> Any:
     import pandas
 
-    kinds = {"score": "float64", "p_value": "float64", "is_anomaly": "bool", "summary": "str", "flagged_words": "object"}
-    columns = {name: pandas.Series(cells, index=frame.index, dtype=kinds[_kind(name)]) for name, cells in added.items()}
-    return frame.assign(**columns)
+    kinds = ("float64", "float64", "bool", "object", "str")  # as `ADDED` has the columns
+    columns = zip(added.items(), kinds, strict=True)
+    return frame.assign(**{name: pandas.Series(cells, index=frame.index, dtype=kind) for (name, cells), kind in columns})
 
 
 def _extend_polars(frame: Any, added: Mapping[str, list[Any]]) -> Any:
     import polars as pl
 
-    kinds = {"score": pl.Float64, "p_value": pl.Float64, "is_anomaly": pl.Boolean, "summary": pl.String}
-    columns = [pl.Series(name, cells, kinds.get(_kind(name), pl.List(pl.String))) for name, cells in added.items()]
-    return frame.with_columns(columns)
+    kinds = (pl.Float64, pl.Float64, pl.Boolean, pl.List(pl.String), pl.String)
+    return frame.with_columns(pl.Series(name, cells, kind) for (name, cells), kind in zip(added.items(), kinds, strict=True))
 
 
 def _extend_arrow(frame: Any, added: Mapping[str, list[Any]]) -> Any:
@@ -198,5 +186,5 @@ def _extend_dataset(frame: Any, added: Mapping[str, list[Any]]) -> Any:
 def _arrays(added: Mapping[str, list[Any]]) -> dict[str, Any]:
     import pyarrow as pa
 
-    kinds = {"score": pa.float64(), "p_value": pa.float64(), "is_anomaly": pa.bool_(), "summary": pa.string()}
-    return {name: pa.array(cells, kinds.get(_kind(name), pa.list_(pa.string()))) for name, cells in added.items()}
+    kinds = (pa.float64(), pa.float64(), pa.bool_(), pa.list_(pa.string()), pa.string())
+    return {name: pa.array(cells, kind) for (name, cells), kind in zip(added.items(), kinds, strict=True)}

@@ -61,7 +61,14 @@ def push(model: DiFA, repository: str, *, private: bool, revision: str | None, t
 @contextmanager
 def fetched(repository: str, revision: str | None, token: str | None) -> Iterator[Path]:
     """A folder with copies of a repository's files, downloaded or from the hub's local cache."""
-    snapshot = _download(repository, revision, token)
+    client = _client()
+    try:
+        snapshot = Path(client.snapshot_download(repository, revision=revision, token=token, allow_patterns=_FILES))
+    except Exception as error:  # as above
+        raise ModelError(
+            f"{repository}: the Hugging Face hub could not deliver the model ({reason_of(error)}): check the name, the revision "
+            "and the connection"
+        ) from None
     inside = snapshot.resolve().parents[1]  # the repository's own part of the cache
     with scratch_folder() as folder:
         for path in sorted(snapshot.iterdir()):
@@ -70,17 +77,6 @@ def fetched(repository: str, revision: str | None, token: str | None) -> Iterato
                 raise ModelError(f"{repository}: expected files of its own, got a link to elsewhere: {path.name[:100]!r}")
             write_synced(folder / path.name, read_regular(target, MOST_BYTES))
         yield folder
-
-
-def _download(repository: str, revision: str | None, token: str | None) -> Path:
-    client = _client()
-    try:
-        return Path(client.snapshot_download(repository, revision=revision, token=token, allow_patterns=_FILES))
-    except Exception as error:  # as above
-        raise ModelError(
-            f"{repository}: the Hugging Face hub could not deliver the model ({reason_of(error)}): check the name, the revision "
-            "and the connection"
-        ) from None
 
 
 def _client() -> Any:

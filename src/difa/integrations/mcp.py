@@ -56,16 +56,8 @@ def _explain(model: DiFA, text: str, fpr: float | None) -> Explanation:
 def _checked(explained: Explanation) -> dict[str, Any]:
     result = explained.result
     words = [
-        {
-            "text": result.words[t].text,
-            "start": result.words[t].start,
-            "end": result.words[t].end,
-            "p_value": result.words[t].p_value,
-            "is_flagged": result.words[t].is_anomaly,
-            "suggestion": result.words[t].suggestion,
-            "sentence": word_sentence(result.words[t], explained.reasons[t]),
-        }
-        for t in unusual_words(result, 50)
+        {"text": word.text, "start": word.start, "end": word.end, **_judged(explained, t)}
+        for t, word in ((t, result.words[t]) for t in unusual_words(result, 50))
     ]
     verdict = {"is_flagged": result.is_anomaly, "p_value": result.p_value, "rule": explained.rule, "rate": explained.rate}
     return {"sentence": explain_sentence(explained), **verdict, "unusual_words": words}
@@ -80,15 +72,13 @@ def _explained(explained: Explanation, word: str) -> dict[str, Any]:
         )
     t = min(positions, key=lambda position: words[position].p_value)
     reasons = {view: [reason.text for reason in found] for view, found in explained.reasons[t].items()}
-    scored = words[t]
-    return {
-        "sentence": word_sentence(scored, explained.reasons[t]),
-        "p_value": scored.p_value,
-        "is_flagged": scored.is_anomaly,
-        "suggestion": scored.suggestion,
-        "evidence": dict(scored.evidence),
-        "reasons": reasons,
-    }
+    return {**_judged(explained, t), "evidence": dict(words[t].evidence), "reasons": reasons}
+
+
+def _judged(explained: Explanation, t: int) -> dict[str, Any]:
+    word = explained.result.words[t]
+    judged = {"p_value": word.p_value, "is_flagged": word.is_anomaly, "suggestion": word.suggestion}
+    return {"sentence": word_sentence(word, explained.reasons[t]), **judged}
 
 
 def _refusal(line: str) -> Exception:
