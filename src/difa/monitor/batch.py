@@ -39,14 +39,13 @@ class Excess:
 
     unusual: int = 0
     count: int = 0
-    difference: float = 0.0
     square: float = 0.0
+    """The sum of the squares of the documents' own excesses."""
 
     def add(self, unusual: int, count: int) -> None:
         """One document's."""
-        difference = unusual - RARE * count
         self.unusual, self.count = self.unusual + unusual, self.count + count
-        self.difference, self.square = self.difference + difference, self.square + difference**2
+        self.square += (unusual - RARE * count) ** 2
 
     @property
     def share(self) -> float:
@@ -55,7 +54,7 @@ class Excess:
     @property
     def deviations(self) -> float:
         """The excess in standard deviations, documents being independent."""
-        return self.difference / math.sqrt(self.square) if self.square else 0.0
+        return (self.unusual - RARE * self.count) / math.sqrt(self.square) if self.square else 0.0
 
 
 @dataclass
@@ -104,9 +103,6 @@ class BatchCounts:
         for view in result.words[0].evidence if result.words else ():
             unusual = sum(word.evidence[view] >= _EVIDENCE for word in result.words)
             self.views.setdefault(view, Excess()).add(unusual, len(result.words))
-        self._count_words(result)
-
-    def _count_words(self, result: Result) -> None:
         found: dict[str, bool] = {}
         for word in result.words:
             key = fold(word.text)

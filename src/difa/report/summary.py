@@ -44,6 +44,10 @@ class Group:
     documents: int = 0
     flagged: int = 0
 
+    def add(self, documents: int, flagged: int) -> None:
+        """Count more documents."""
+        self.documents, self.flagged = self.documents + documents, self.flagged + flagged
+
     @property
     def share(self) -> float:
         return self.flagged / max(1, self.documents)
@@ -104,8 +108,7 @@ def summarise(results: Iterable[Result], by: Sequence[str] = (), most: int = 30,
         worst.add(result)
         columns.update(dict.fromkeys(result.columns))
         for name, groups in grouped.items():
-            groups[value_of(result, name)].documents += 1
-            groups[value_of(result, name)].flagged += result.is_anomaly
+            groups[value_of(result, name)].add(1, result.is_anomaly)
     if not summary.all.documents:
         raise InputError("expected results of `difa score`, got none")
     for name, groups in grouped.items():
@@ -115,8 +118,7 @@ def summarise(results: Iterable[Result], by: Sequence[str] = (), most: int = 30,
             hint = " (the ids do not name files)" if name == FILE else ""
             raise InputError(f"by {name}: expected a column that the results have{hint}, such as {listed}")
         if without is not None:
-            groups[_NONE].documents += without.documents
-            groups[_NONE].flagged += without.flagged
+            groups[_NONE].add(without.documents, without.flagged)
     summary.worst, summary.groups = worst.sorted(), {name: dict(groups) for name, groups in grouped.items()}
     return summary
 
@@ -137,8 +139,7 @@ def value_of(result: Result, name: str) -> str:
 
 
 def _count(summary: Summary, result: Result) -> None:
-    summary.all.documents += 1
-    summary.all.flagged += result.is_anomaly
+    summary.all.add(1, result.is_anomaly)
     summary.words += len(result.words)
     summary.without_text += not result.words
     summary.histogram[min(BINS - 1, int(result.p_value * BINS))] += 1
