@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 _START, _END = "\x02", "\x03"
 _BETWEEN = "\udfff"  # half a surrogate pair, which no valid text has
@@ -80,23 +81,14 @@ class Letters:
             for gram, count in grams.items():
                 self._totals[gram[:-1]] += count
                 self._kinds[gram[:-1]] += 1
-        self._surprises: dict[str, float] = {}
+        self._surprise = lru_cache(_MEMO)(self._compute_surprise)
 
     def surprises(self, word: str) -> list[float]:
         """−log of the probability of each letter of the word, and of its end, after the letters before it."""
-        spelled, known, order = _START + word + _END, self._surprises, self._order
-        if len(known) > _MEMO:
-            known.clear()
-        surprises = []
-        for at in range(1, len(spelled)):
-            gram = spelled[max(0, at + 1 - order) : at + 1]
-            surprise = known.get(gram)
-            if surprise is None:
-                surprise = known[gram] = self._surprise(gram)
-            surprises.append(surprise)
-        return surprises
+        spelled = _START + word + _END
+        return [self._surprise(spelled[max(0, end - self._order) : end]) for end in range(2, len(spelled) + 1)]
 
-    def _surprise(self, gram: str) -> float:
+    def _compute_surprise(self, gram: str) -> float:
         """−log of the probability of the last letter after the others."""
         probability = 1 / self._alphabet
         for size in range(len(gram)):

@@ -28,20 +28,6 @@ _NONE, _START, _END = 0, 1, 2  # numbers of no word, and of the edges of a docum
 _BITS = 20  # of a word's number: three of them make a key
 
 
-class _Answers(dict[int, float]):
-    """Log-probabilities by the numbers of a word, the one before it and the one before that; asked for where missing."""
-
-    def __init__(self, model: Trigrams) -> None:
-        self._model = model
-
-    def __missing__(self, key: int) -> float:
-        if len(self) >= _MEMO:
-            self.clear()
-        names, rest = self._model.names, (1 << _BITS) - 1
-        answer = self[key] = self._model.chance(names[key >> 2 * _BITS], names[key >> _BITS & rest], names[key & rest])
-        return answer
-
-
 class Trigrams:
     """The model, loaded once per process."""
 
@@ -54,10 +40,10 @@ class Trigrams:
         self._log_math: Any = LogMath()  # must outlive the model
         self._model: Any = NGramModel(Config(lm=path, loglevel="FATAL"), self._log_math, path)
         self._unit = float(self._log_math.log_to_ln(1000)) / 1000
-        self.names: list[str | None] = [None, "<s>", "</s>"]
-        self._numbers: dict[str | None, int] = {name: number for number, name in enumerate(self.names)}
+        self._names: list[str | None] = [None, "<s>", "</s>"]
+        self._numbers: dict[str | None, int] = {name: number for number, name in enumerate(self._names)}
         self._words = WordCache(self._describe_word, 2)
-        self._answers = _Answers(self)
+        self._chance_of_key = lru_cache(_MEMO)(self._compute_chance)
         self._lock = Lock()
         self._end = self.chance("</s>")
 
@@ -76,8 +62,8 @@ class Trigrams:
         name = self.name_of(word)
         with self._lock:
             if name not in self._numbers:  # the model's own vocabulary bounds them
-                self._numbers[name] = len(self.names)
-                self.names.append(name)
+                self._numbers[name] = len(self._names)
+                self._names.append(name)
         return float(self._numbers[name]), self.chance(name)
 
     def chance(self, word: str | None, before: str | None = None, earlier: str | None = None) -> float:
@@ -132,15 +118,20 @@ class Trigrams:
         for at in range(first + 2, last + 2):
             earlier, before, word, after = numbers[at - 2 : at + 2]
             if word != _NONE:
-                total += self._answers[_key(word, before, earlier)] - alone[at]
-                total += self._answers[_key(after, word, _NONE)] - alone[at + 1] if after != _NONE else 0.0
+                total += self._chance_of_key(_key(word, before, earlier)) - alone[at]
+                total += self._chance_of_key(_key(after, word, _NONE)) - alone[at + 1] if after != _NONE else 0.0
         return total / (2 * (last - first))
 
     def _chances(self, word: IntArray, before: IntArray, earlier: IntArray) -> FloatArray:
         """Log-probabilities of words by their numbers: (T,)."""
         context = np.where(before == _NONE, 0, (before << _BITS) | earlier)
         keys = np.where(word == _NONE, 0, (word << 2 * _BITS) | context)
-        return np.fromiter(map(self._answers.__getitem__, keys.tolist()), np.float64, len(keys))
+        return np.fromiter(map(self._chance_of_key, keys.tolist()), np.float64, len(keys))
+
+    def _compute_chance(self, key: int) -> float:
+        """Log-probability of the word whose number a key has, after the words whose numbers it has."""
+        names, mask = self._names, (1 << _BITS) - 1
+        return self.chance(names[key >> 2 * _BITS], names[key >> _BITS & mask], names[key & mask])
 
 
 def _key(word: int, before: int, earlier: int) -> int:

@@ -148,7 +148,7 @@ class Statistics:
         self._strings = spelling.strings
         self._of_word = WordCache(self._describe_word, 2)
         self._meant = WordCache(self._describe_meant, 2)
-        self._likely: dict[str, dict[str, float]] = {}
+        self._suggestions = lru_cache(_MEMO)(self._find_suggestions)
 
     @classmethod
     def count(
@@ -205,11 +205,7 @@ class Statistics:
     def suggest(self, words: Sequence[str], position: int) -> str | None:
         """What a word may have been meant to be: a word one slip away, or two words, far more common and at home here."""
         word = words[position]
-        likely = self._likely.get(word)
-        if likely is None:
-            if len(self._likely) >= _MEMO:
-                self._likely.clear()
-            likely = self._likely[word] = self._suggestions(word)
+        likely = self._suggestions(word)
         if len(likely) < 2:
             best = next(iter(likely), None)
         else:
@@ -217,7 +213,7 @@ class Statistics:
             best = max(zip(at_home, likely, strict=True), key=lambda found: found[0] + likely[found[1]])[1]
         return best.capitalize() if best and word[:1].isupper() else best
 
-    def _suggestions(self, word: str) -> dict[str, float]:
+    def _find_suggestions(self, word: str) -> dict[str, float]:
         """What a word may have been meant to be anywhere, with its log share, in alphabetical order."""
         folded = plain(word)
         here, general = max(self._share(folded), (1 - CORPUS_SHARE) * FLOOR), self._known.exact(folded)
