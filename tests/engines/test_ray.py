@@ -119,13 +119,13 @@ import difa.engines.ray.score as engine
 class Gated(engine.Scorer):
     gate = os.environ["DIFA_TEST_GATE"]
 
-    def _score(self, piece, began):
+    def _score(self, piece):
         try:  # whoever is the first passes: which piece that is, is for Ray to say
             os.close(os.open(f"{self.gate}.first", os.O_CREAT | os.O_EXCL))
         except FileExistsError:
             while not os.path.exists(self.gate):
                 time.sleep(0.05)
-        return super()._score(piece, began)
+        return super()._score(piece)
 
 engine.Scorer = Gated
 from difa.cli import main
@@ -147,7 +147,7 @@ def test_a_killed_worker_costs_no_document(cluster, folder, texts, expected, tmp
     arguments, gate = ("--engine", "ray", "--address", cluster[0], "--out", out), {"DIFA_TEST_GATE": str(temporary / "gate")}
     process = start("score", folder, texts, *arguments, mark="worker", code=GATED, env=gate)
     done = wait_for(".out.part/_done-*", tmp_path, process)
-    busy = [pid for pid, title in processes(cluster[1]).items() if title.startswith("ray::MapWorker")]
+    busy = [pid for pid, title in processes(cluster[1]).items() if title.startswith("ray::Gated.score")]
     assert busy
     os.kill(busy[0], signal.SIGKILL)
     (temporary / "gate").touch()
@@ -300,8 +300,7 @@ from pathlib import Path
 import difa.engines.ray.score as engine
 
 class Deadly(engine.Scorer):
-    def _score(self, piece, began):
-        self._check_attempts(piece)
+    def _score(self, piece):
         os._exit(1)
 
 engine.Scorer = Deadly

@@ -26,6 +26,9 @@ TEXT = "\ufeffWhere is it?\n\nA café\r\n   \nthe last but one, which is rather 
 JSON = '{"text": "good"}\n\n{"txt": "bad"}\n{"text": "x", "id": 7}\nnot json\n{"tokens": ["a", "b c"]}\n\n'
 
 
+SHAPE = Shape(("id", "text"))
+
+
 def pieces_of(size, *inputs, columns=None):
     return plan([*map(for_any_machine, find_sources([str(name) for name in inputs], columns))], size)
 
@@ -124,22 +127,24 @@ def test_pieces_are_small_enough_for_all_workers_and_never_large(tmp_path):
 @pytest.mark.parametrize("prefix", ["", "file://"])
 def test_output_is_marked_when_complete(tmp_path, prefix):
     place = tmp_path / "out"
-    output = OutputFolder.prepare(f"{prefix}{place}")
-    with part_writer(output.staging, 0, "jsonl"):
+    output = OutputFolder(f"{prefix}{place}", {})
+    with part_writer(output.staging, 0, "jsonl", SHAPE):
         pass
-    assert output.missing([part_name(0, "jsonl"), part_name(1, "jsonl")]) == ["part-000001.jsonl"]
+    output.check_parts([part_name(0, "jsonl")])
+    with pytest.raises(EngineError, match=r"expected 2 parts, but 1 are missing, as part-000001\.jsonl"):
+        output.check_parts([part_name(0, "jsonl"), part_name(1, "jsonl")])
     assert not (place / SUCCESS).exists()
     output.finish({"documents": 0})
-    assert json.loads((place / SUCCESS).read_text()) == {"documents": 0}
+    assert json.loads((place / SUCCESS).read_text()) == {"documents": 0, "asked": {}}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
     with pytest.raises(InputError, match="found files"):
-        OutputFolder.prepare(f"{prefix}{place}")
+        OutputFolder(f"{prefix}{place}", {})
 
 
 @pytest.mark.parametrize("prefix", ["", "file://"])
 def test_abandoned_output_leaves_nothing(tmp_path, prefix):
-    output = OutputFolder.prepare(f"{prefix}{tmp_path / 'out'}")
-    with pytest.raises(KeyError), part_writer(output.staging, 0, "jsonl") as write:
+    output = OutputFolder(f"{prefix}{tmp_path / 'out'}", {})
+    with pytest.raises(KeyError), part_writer(output.staging, 0, "jsonl", SHAPE) as write:
         raise KeyError(write)
     output.abandon()
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -149,7 +154,7 @@ def test_a_taken_or_unwritable_place_is_refused(tmp_path):
     (tmp_path / "file").touch()
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(InputError, match=r"found files|cannot be written"):
-            OutputFolder.prepare(str(place))
+            OutputFolder(str(place), {})
 
 
 def test_settings_of_an_address_stay_at_its_end():
@@ -158,7 +163,7 @@ def test_settings_of_an_address_stay_at_its_end():
 
 def test_parquet_parts_hold_what_the_json_holds(quick_model, tmp_path, corpus):
     results = quick_model.score(corpus[:5])
-    with part_writer(str(tmp_path), 3, "parquet") as write:
+    with part_writer(str(tmp_path), 3, "parquet", SHAPE) as write:
         for part in columns_of(results[:2]) + columns_of(results[2:]):
             write(part)
     (file,) = tmp_path.iterdir()
@@ -230,24 +235,25 @@ def test_parts_of_a_table_have_its_columns(quick_model, tmp_path):
 
 def test_an_interrupted_output_goes_on_with_what_is_complete(tmp_path):
     place, asked = str(tmp_path / "out"), {"rate": "fpr 0.1"}
-    first = OutputFolder.prepare(place, asked)
+    first = OutputFolder(place, asked)
     first.begin(77)
     for index in range(2):
-        with part_writer(first.staging, index, "jsonl"):
+        with part_writer(first.staging, index, "jsonl", SHAPE):
             pass
-    write_notice(first.staging, 0, {"documents": 3})
+    write_notice(first.staging, 0, {"index": 0, "documents": 3})
     with pytest.raises(InputError, match="an interrupted run left its parts there: resume goes on, force starts anew"):
-        OutputFolder.prepare(place, asked)
+        OutputFolder(place, asked)
     with pytest.raises(InputError, match=r"expected the same rate as in the interrupted run, fpr 0\.1, got fpr 0\.2"):
-        OutputFolder.prepare(place, {"rate": "fpr 0.2"}, resume=True)
-    again = OutputFolder.prepare(place, asked, resume=True)
-    assert (again.piece_bytes, again.notices("jsonl")) == (77, {0: {"documents": 3}})
-    assert again.notices("csv") == {}, "a notice without its part"
+        OutputFolder(place, {"rate": "fpr 0.2"}, resume=True)
+    again = OutputFolder(place, asked, resume=True)
+    assert (again.piece_bytes, again.notices("jsonl")) == (77, [{"index": 0, "documents": 3}])
+    assert again.notices("csv") == [], "a notice without its part"
     again.finish({"documents": 3})
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [SUCCESS, "part-000000.jsonl", "part-000001.jsonl"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert OutputFolder.prepare(place, asked, resume=True).summary == {"documents": 3}
-    anew = OutputFolder.prepare(place, asked, force=True)
+    assert OutputFolder(place, asked, resume=True).summary == {"documents": 3}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    anew = OutputFolder(place, asked, force=True)
     anew.finish({"documents": 0})
     assert [path.name for path in (tmp_path / "out").iterdir()] == [SUCCESS]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -256,8 +262,8 @@ def test_an_interrupted_output_goes_on_with_what_is_complete(tmp_path):
 @pytest.mark.parametrize("can_exchange", [True, False])
 def test_a_replacement_that_is_stopped_keeps_one_of_the_two(tmp_path, monkeypatch, can_exchange):
     place, asked = str(tmp_path / "out"), {"rate": "fpr 0.1"}
-    OutputFolder.prepare(place, asked).finish({"documents": 1})
-    anew = OutputFolder.prepare(place, asked, force=True)
+    OutputFolder(place, asked).finish({"documents": 1})
+    anew = OutputFolder(place, asked, force=True)
     removed = []
     monkeypatch.setattr(folder.shutil, "rmtree", lambda path, **more: removed.append((tmp_path / "out" / SUCCESS).exists()))
     if not can_exchange:

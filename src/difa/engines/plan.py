@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
+from typing import Any, TypeVar
 
 from difa.document import Document
 from difa.errors import EngineError
@@ -26,10 +28,11 @@ PARQUET = ".parquet"
 _BLOCK = 1 << 20  # bytes read at a time
 _LARGEST = 4 << 20  # bytes of a piece: a few minutes of work, which is what a dead worker costs
 _SMALLEST = 16 << 10
+_SPANS = 64  # spans whose lines are counted at a time
 _PIECES_PER_WORKER = 16  # so that workers end at about the same time
 
-Count = Callable[[Sequence[tuple[Source, Span]]], list[int]]
-Cut = Callable[[Sequence[Source], int], list[list[Span]]]
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,43 +55,29 @@ def piece_size(sources: Sequence[Source], workers: int) -> int:
     return max(_SMALLEST, min(_LARGEST, total // (_PIECES_PER_WORKER * workers)))
 
 
-def plan(sources: Sequence[Source], size: int, count: Count | None = None, cut: Cut | None = None) -> list[Piece]:
+def one_by_one(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """What `work` makes of each item, here."""
+    return [work(item) for item in items]
+
+
+def plan(sources: Sequence[Source], size: int, each: Callable[..., list[Any]] = one_by_one) -> list[Piece]:
     """Pieces of about `size` bytes, in the order of the input.
 
     Args:
         sources: the input.
         size: bytes of a piece.
-        count: gives the lines that begin in each span; done here by default.
-        cut: gives the spans of text tables; done here by default.
+        each: does some work on many items, perhaps side by side.
     """
-    rows = iter((cut or cut_tables)([source for source in sources if is_text_table(source)], size))
-    spans = [next(rows) if is_text_table(source) else _cuts(source, size) for source in sources]
+    rows = iter(each(partial(_cut_table, size), [source for source in sources if _is_text_table(source)]))
+    spans = [next(rows) if _is_text_table(source) else _cuts(source, size) for source in sources]
     behind = [(source, span) for source, own in zip(sources, spans, strict=True) if source.suffix in LINES for span in own[:-1]]
-    lines = iter((count or count_all)(behind))
+    groups = [behind[start : start + _SPANS] for start in range(0, len(behind), _SPANS)]
+    lines = chain.from_iterable(each(_count_lines, groups))
     pieces: list[Piece] = []
     for source, own in zip(sources, spans, strict=True):
         for span in _numbered(own, lines) if source.suffix in LINES else own:
             pieces.append(Piece(len(pieces), source, span))
     return pieces
-
-
-def is_text_table(source: Source) -> bool:
-    """Whether it is cut at rows that can only be found by reading all of it."""
-    return source.suffix in TABLES and source.suffix != PARQUET and not is_packed(source.name)
-
-
-def cut_tables(sources: Sequence[Source], size: int) -> list[list[Span]]:
-    """The spans of text tables."""
-    found = []
-    for source in sources:
-        with source.open_bytes() as (file, _):
-            found.append(cut_rows(file, source.table or Table((), ""), size))
-    return found
-
-
-def count_all(spans: Sequence[tuple[Source, Span]]) -> list[int]:
-    """Lines that begin in each span: one at the start of the file, and one behind every newline."""
-    return [_count_lines(source, span) for source, span in spans]
 
 
 def read_piece(piece: Piece, bad: list[str] | None = None) -> Iterator[Document]:
@@ -122,13 +111,27 @@ def _numbered(spans: Sequence[Span], lines: Iterator[int]) -> Iterator[Span]:
         first += next(lines) if span is not spans[-1] else 0
 
 
-def _count_lines(source: Source, span: Span) -> int:
-    end = span.end or 0
+def _is_text_table(source: Source) -> bool:
+    """Whether it is cut at rows that can only be found by reading all of it."""
+    return source.suffix in TABLES and source.suffix != PARQUET and not is_packed(source.name)
+
+
+def _cut_table(size: int, source: Source) -> list[Span]:
     with source.open_bytes() as (file, _):
-        at = max(span.start - 1, 0)  # the newline before `start` begins a line in the span, one at its end does not
-        file.seek(at)
-        lines = int(span.start == 0 < end)
-        while at < end - 1 and (block := file.read(min(_BLOCK, end - 1 - at))):
-            lines += block.count(b"\n")
-            at += len(block)
-    return lines
+        return cut_rows(file, source.table or Table((), ""), size)
+
+
+def _count_lines(spans: Sequence[tuple[Source, Span]]) -> list[int]:
+    """Lines that begin in each span: one at the start of the file, and one behind every newline."""
+    found = []
+    for source, span in spans:
+        end = span.end or 0
+        with source.open_bytes() as (file, _):
+            at = max(span.start - 1, 0)  # the newline before `start` begins a line in the span, one at its end does not
+            file.seek(at)
+            lines = int(span.start == 0 < end)
+            while at < end - 1 and (block := file.read(min(_BLOCK, end - 1 - at))):
+                lines += block.count(b"\n")
+                at += len(block)
+        found.append(lines)
+    return found

@@ -25,6 +25,8 @@ from difa.formats.write import json_lines
 from difa.storage.atomic import fresh_file, scratch_folder
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
+COLUMNS = "columns"
+"""The format of files that are not final."""
 _ENDINGS = f"{', '.join(f'.{name}' for name in FORMATS)} (all but Parquet also with {' or '.join(PACKED)})"
 BETWEEN_WORDS = " | "
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # and the full-width signs, which some spreadsheets take for them
@@ -61,9 +63,13 @@ class Publisher:
             return json_lines(scored)
         return csv_rows(scored, self._shape, self._separator) if self._has_rows else pack_columns(scored)
 
+    def is_plain(self, final: str | Path) -> bool:
+        """Whether a file of that name is its blocks, one behind the other."""
+        return self._format in ("jsonl", COLUMNS) and not is_packed(final)
+
     def __call__(self, part: Path, final: Path) -> None:
         """Turn a complete part into the final file; the part stays until that is safely on disk."""
-        if self._format == "jsonl" and not is_packed(final):
+        if self.is_plain(final):
             part.replace(final)
             return
         fresh = part.with_name(f"{part.name}.table")

@@ -1,21 +1,21 @@
-"""Starts Ray or joins a cluster, quietly, and runs a pool of workers over rows."""
+"""Starts Ray or joins a cluster, quietly, and runs a pool of workers over pieces."""
 
 from __future__ import annotations
 
 import logging
 import os
 import socket
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from difa.errors import EngineError, MissingExtraError
+from difa.engines.plan import Piece
+from difa.errors import DifaError, EngineError, MissingExtraError
 from difa.runtime.parallel import core_count
 from difa.storage.atomic import scratch_folder
 
-_START_DEATHS = 4  # workers in a row that may die while they load the model
+_ATTEMPTS = 5  # at one piece: one that kills every worker must not go round for ever
 _STORE = 200 << 20  # bytes of the object store on one machine: beside the model it holds next to nothing
 
 
@@ -24,23 +24,6 @@ def check_installed() -> None:
     for module in ("ray", "pyarrow"):
         if find_spec(module) is None:
             raise MissingExtraError(module, "ray", "the Ray engine")
-
-
-class Attempts:
-    """Counts how often each piece was begun: one that kills every worker must not go round for ever."""
-
-    def __init__(self) -> None:
-        self._begun: Counter[int] = Counter()
-
-    def begin(self, index: int) -> int:
-        """How often this piece was begun, now included."""
-        self._begun[index] += 1
-        return self._begun[index]
-
-
-def start_attempts(ray: Any) -> Any:
-    """The counter as an actor, which needs no core."""
-    return ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Attempts).remote()
 
 
 @contextmanager
@@ -84,31 +67,57 @@ def cluster(address: str | None, workers: int | None, threads: int, model_bytes:
 
 
 def run_pool(
-    rows: Sequence[Mapping[str, Any]], worker: type, arguments: tuple[Any, ...], workers: int, threads: int
-) -> Iterator[dict[str, Any]]:
-    """What the workers return for each row, as it comes.
+    ray: Any, worker: type, arguments: tuple[Any, ...], pieces: Sequence[Piece], workers: int, threads: int
+) -> Iterator[Any]:
+    """What the workers say of each piece, as it comes; a worker that dies is started again, and so is its piece.
 
-    Ray Data starts dead workers again and gives them their rows again, without a limit: `Attempts` sets one.
+    Args:
+        ray: the module.
+        worker: a class with the methods `load`, called once, and `score`, called for each piece.
+        arguments: those of its constructor.
+        pieces: the work.
+        workers: workers at a time, at most.
+        threads: threads, and cores, of each.
     """
-    import ray
-    from ray.data import ActorPoolStrategy
-
-    _quieten()
-    cores = str(threads)
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
-    results = ray.data.from_items(list(rows), override_num_blocks=len(rows)).map(
-        worker,
-        fn_constructor_args=arguments,
-        compute=ActorPoolStrategy(size=min(workers, len(rows)), max_tasks_in_flight_per_actor=2),
-        num_cpus=threads,
-        runtime_env={"env_vars": dict.fromkeys(names, cores)},
-    )
+    environment = {"env_vars": dict.fromkeys(names, str(threads))}
+    start = ray.remote(num_cpus=threads, max_restarts=-1, max_task_retries=_ATTEMPTS - 1, runtime_env=environment)(worker)
+    actors = [start.remote(*arguments) for _ in range(min(workers, len(pieces)))]
+    # A piece is given to a worker that has loaded the model: some may never find a core.
+    busy: dict[Any, tuple[Any, Piece | None]] = {actor.load.remote(): (actor, None) for actor in actors}
+    rest, left = iter(pieces), len(pieces)
     try:
-        yield from results.iter_rows()
-    except ray.exceptions.RayTaskError:
+        while left:
+            (done,), _ = ray.wait(list(busy))
+            actor, piece = busy.pop(done)
+            said = _outcome(ray, done, piece)
+            if (following := next(rest, None)) is not None:
+                busy[actor.score.remote(following)] = actor, following
+            else:
+                ray.kill(actor)  # its cores are for workers that died
+            if piece is not None:
+                left -= 1
+                yield said
+    finally:
+        for actor in actors:
+            ray.kill(actor)
+
+
+def _outcome(ray: Any, done: Any, piece: Piece | None) -> Any:
+    """What a worker said, or why there is nothing."""
+    try:
+        return ray.get(done)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, DifaError):
+            raise error.cause from None
         raise  # a fault of ours: its trace is worth seeing
     except ray.exceptions.RayError as error:
-        raise EngineError(f"Ray cannot go on: {_first_line(error)}") from None
+        if piece is not None and isinstance(error, ray.exceptions.RayActorError):
+            raise EngineError(
+                f"{piece.source.label}: {_ATTEMPTS} workers died over the piece that begins at line {piece.span.first}: "
+                "give workers more memory, or look for an extremely long line"
+            ) from None
+        raise EngineError(f"Ray cannot go on: {str(error).strip().partition(chr(10))[0]}") from None
 
 
 def _check_reachable(address: str) -> None:
@@ -142,24 +151,3 @@ def _worker_count(ray: Any, workers: int | None, threads: int) -> int:
     if cores < threads:
         raise EngineError(f"expected at least {threads} cores for a worker of {threads} threads, the cluster has {cores}")
     return workers or cores // threads
-
-
-def _quieten() -> None:
-    """No bars and no chatter: the command line has its own."""
-    from ray.data import DataContext
-
-    settings = {
-        "enable_progress_bars": False,
-        "print_on_execution_start": False,
-        "max_consecutive_actor_init_deaths": _START_DEATHS,
-        "execution_no_progress_timeout_s": -1,  # pieces take minutes, and a cluster may have to grow first
-    }
-    context = DataContext.get_current()
-    for name, value in settings.items():
-        if hasattr(context, name):  # some are younger than the oldest Ray that will do
-            setattr(context, name, value)
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
