@@ -8,7 +8,10 @@ import pytest
 
 from difa.engines.output import Block, Layout, Output, Progress, alone
 from difa.errors import InputError
+from difa.formats.shape import Shape
+from difa.formats.table_output import Publisher
 
+LINES = Publisher("jsonl", Shape(()))
 GOOD = {
     "asked": {"model": "a", "inputs": [{"name": "x", "bytes": 1, "modified": 2}]},
     "shards": [{"file": "part-00000.jsonl", "documents": 3}],
@@ -54,7 +57,7 @@ def test_an_odd_note_of_what_was_asked_is_another_run(tmp_path, inputs):
     read(layout.journal, GOOD | {"asked": {"model": "a", "inputs": inputs}})
     with (
         pytest.raises(InputError, match="expected the same inputs as in the interrupted run"),
-        Output(layout, GOOD["asked"], resume=True),
+        Output(layout, GOOD["asked"], LINES, resume=True),
     ):
         pass
 
@@ -65,12 +68,12 @@ def test_a_shard_that_was_removed_is_missed(tmp_path):
         read(layout.journal, GOOD | {"complete": complete})
         with (
             pytest.raises(InputError, match=r"part-00000\.jsonl: expected the results of 3 documents"),
-            Output(layout, GOOD["asked"], resume=True),
+            Output(layout, GOOD["asked"], LINES, resume=True),
         ):
             pass
     (tmp_path / "part-00000.jsonl").touch()
-    with Output(layout, GOOD["asked"], resume=True) as output:
-        assert output.resumed
+    with Output(layout, GOOD["asked"], LINES, resume=True) as output:
+        assert output.counts.documents == 3
 
 
 def test_names_that_are_no_unicode_can_be_noted(tmp_path):
@@ -91,7 +94,7 @@ def test_a_full_disk_is_said_once(tmp_path, monkeypatch):
     monkeypatch.setattr(Output, "_open", lambda self: Path("/dev/full").open("wb"))  # noqa: SIM115
 
     def run():
-        with Output(Layout.file(tmp_path / "out"), {"model": "a"}) as output:
+        with Output(Layout.file(tmp_path / "out"), {"model": "a"}, LINES) as output:
             output.append(Block(b"few bytes, which wait in memory", 1, 0))
             output.finish()
 

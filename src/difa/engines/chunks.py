@@ -8,6 +8,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -18,14 +19,6 @@ from difa.runtime.parallel import cut_chunks, weight
 _AHEAD = 2  # chunks that wait to be encoded
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class _Made(Generic[T]):
-    """An item, or what was raised instead."""
-
-    item: T | None = None
-    error: BaseException | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +72,8 @@ class ReadAhead(Generic[T]):
 
     def __init__(self, items: Iterable[T], ahead: int = _AHEAD) -> None:
         self._room = threading.Semaphore(ahead)
-        self._made: queue.SimpleQueue[_Made[T]] = queue.SimpleQueue()
-        self._held: _Made[T] | None = None
+        self._made: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
+        self._held: Future[T] | None = None
         self._stopped = threading.Event()
         # A daemon: it may be waiting for standard input when the run is already over.
         threading.Thread(target=self._make, args=(iter(items),), daemon=True).start()
@@ -97,13 +90,11 @@ class ReadAhead(Generic[T]):
 
     def __next__(self) -> T:
         """The next item, waited for."""
-        made = self._held or self._made.get()
-        if made.error is not None:
-            self._held = made  # there is nothing behind it
-            raise made.error
+        self._held = self._held or self._made.get()
+        item = self._held.result()  # an error stays: there is nothing behind it
         self._held = None
         self._room.release()
-        return made.item  # type: ignore[return-value]
+        return item
 
     def ready(self) -> T | None:
         """The next item if it is there already; an error and the end are left for whoever waits."""
@@ -112,12 +103,15 @@ class ReadAhead(Generic[T]):
                 self._held = self._made.get_nowait()
             except queue.Empty:
                 return None
-        return None if self._held.error is not None else next(self)
+        return next(self) if self._held.exception() is None else None
 
     def _make(self, items: Iterator[T]) -> None:
         while self._room.acquire() and not self._stopped.is_set():
+            made: Future[T] = Future()
             try:
-                self._made.put(_Made(next(items)))
+                made.set_result(next(items))
             except BaseException as error:  # the end as well
-                self._made.put(_Made(error=error))
+                made.set_exception(error)
                 return
+            finally:
+                self._made.put(made)

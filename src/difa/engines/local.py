@@ -17,18 +17,18 @@ from difa.document import Scored
 from difa.engines.cascade import Cascade, Judge
 from difa.engines.chunks import ReadAhead, ReadChunk, read_chunks
 from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job
-from difa.engines.output import Layout, Output, Pack
+from difa.engines.output import Layout, Output
 from difa.engines.processes import Workers, start_workers
 from difa.engines.sinks import Shown, Sink, Top, cut_shards, open_stream
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Position, read_entries
-from difa.formats.columns import pack_columns, read_columns
+from difa.formats.columns import read_columns
 from difa.formats.packed import is_packed
 from difa.formats.replaceable import check_output
 from difa.formats.shape import Shape
 from difa.formats.sources import Source, find_sources
-from difa.formats.table_output import Publisher, format_of
+from difa.formats.table_output import COLUMNS, Publisher, format_of
 from difa.formats.write import json_lines
 from difa.storage.atomic import is_stream, scratch_folder
 
@@ -66,8 +66,8 @@ def score_inputs(
             return run.score_best(Shown(show), Layout.file(folder / "results").spool())
     if job.top is not None and rule.name == "fpr":  # it needs results, and workers make lines
         return run.score_to_files(job.out)
-    pack = run.publisher.block if rule.name == "fpr" else pack_columns
-    with start_workers(run.judge, pack, size) as workers:
+    first = run.publisher() if rule.name == "fpr" else run.publisher(COLUMNS)
+    with start_workers(run.judge, first, size) as workers:
         return replace(run, workers=workers).score_to_files(job.out)
 
 
@@ -106,14 +106,13 @@ class _Run:
     def format(self) -> str:
         return self.job.format or "jsonl" if self.job.shard_size else format_of(self.job.out, self.job.format)
 
-    @property
-    def publisher(self) -> Publisher:
-        return Publisher(self.format, Shape.of_sources(self.sources))
+    def publisher(self, format: str | None = None) -> Publisher:
+        return Publisher(format or self.format, Shape.of_sources(self.sources))
 
-    def output(self, layout: Layout, pack: Pack = pack_columns, publish: Publisher | None = None) -> Output:
+    def output(self, layout: Layout, publisher: Publisher) -> Output:
         asked, resume, force = asked_of(self.job, self.rule, self.sources), self.job.resume, self.job.force
         notes = self.repeatable and self.job.top is None  # the most unusual are known at the end only
-        return Output(layout, asked, resume=resume, force=force, notes=notes, pack=pack, publish=publish)
+        return Output(layout, asked, publisher, resume=resume, force=force, notes=notes)
 
     def score_best(self, sink: Sink, spooled: Layout) -> Counts:
         """Score everything into a sink, or with `top` only the most unusual; all are counted."""
@@ -127,7 +126,7 @@ class _Run:
     def score_to_files(self, out: Path) -> Counts:
         """Score everything into a file, or into shards."""
         layout = Layout.shards(out, self.job.shard_size, self.format) if self.job.shard_size else Layout.file(out)
-        with self.output(layout, self.publisher.block, self.publisher) as output:
+        with self.output(layout, self.publisher()) as output:
             counts = output.counts
             if not output.progress.complete:
                 counts = self.score_best(output, layout.spool())
@@ -140,7 +139,7 @@ class _Run:
         if self.rule.name == "fpr" and not spooled.journal.exists():  # of an earlier run, which must not be forgotten
             self._score_into(sink)
             return sink.counts
-        with self.output(spooled) as spool:
+        with self.output(spooled, self.publisher(COLUMNS)) as spool:
             if self.rule.name == "fpr":
                 self._score_into(sink)
                 return sink.counts

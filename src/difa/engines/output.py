@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -23,7 +23,7 @@ from difa.document import Scored
 from difa.engines.job import Counts, refuse_other
 from difa.errors import EngineError, InputError
 from difa.formats import Position
-from difa.formats.write import json_lines
+from difa.formats.table_output import Publisher
 from difa.storage.atomic import behind_link, fresh_file, hidden_name, locked, sync_folder, write_synced
 
 MANIFEST = "manifest.json"
@@ -140,10 +140,6 @@ def alone(layout: Layout) -> Iterator[None]:
         yield
 
 
-Publish = Callable[[Path, Path], None]
-Pack = Callable[[Scored], bytes]
-
-
 @dataclass(frozen=True, slots=True)
 class Block:
     """Results as they are appended to a part, and what is counted of them."""
@@ -153,11 +149,10 @@ class Block:
     flagged: int
 
     @classmethod
-    def of(cls, parts: Iterable[Scored], pack: Pack) -> Block:
+    def of(cls, parts: Sequence[Scored], publisher: Publisher) -> Block:
         """The block of some documents."""
-        known = list(parts)
-        flagged = sum(int(part.document_flags.sum()) for part in known)
-        return cls(b"".join(map(pack, known)), sum(map(len, known)), flagged)
+        flagged = sum(int(part.document_flags.sum()) for part in parts)
+        return cls(b"".join(map(publisher.block, parts)), sum(map(len, parts)), flagged)
 
 
 class Output:
@@ -167,27 +162,24 @@ class Output:
         self,
         layout: Layout,
         asked: dict[str, Any],
+        publisher: Publisher,
         *,
         resume: bool = False,
         force: bool = False,
         notes: bool = True,
-        pack: Pack = json_lines,
-        publish: Publish | None = None,
     ) -> None:
         """Decide what is to be done at the place; nothing is written yet.
 
         Args:
             layout: where to.
             asked: what decides the results, by name.
+            publisher: writes a part, and gives it its final name when it is complete.
             resume: go on where an earlier run stopped.
             force: throw away what an earlier run left.
             notes: whether the run can be repeated at all, so that notes are of use.
-            pack: what documents append to a part.
-            publish: gives a complete part its final name, perhaps in another format; renames it by default.
         """
-        self.pack = pack
-        self._publish = publish or _rename
-        self.layout, self._asked, self._resume, self._force, self._notes = layout, asked, resume, force, notes
+        self.layout, self._asked, self._publisher = layout, asked, publisher
+        self._resume, self._force, self._notes = resume, force, notes
         self._file: BinaryIO | None = None
         self._stack = ExitStack()
 
@@ -201,7 +193,6 @@ class Output:
         except BaseException:
             self._stack.close()
             raise
-        self.resumed = self.progress.documents > 0
         self._noted, self._wait = time.monotonic(), _FIRST_NOTE
         return self
 
@@ -232,7 +223,7 @@ class Output:
 
     def write(self, scored: Scored) -> None:
         """Append the results of documents; a shard must not end within them."""
-        self.append(Block.of([scored], self.pack))
+        self.append(Block.of([scored], self._publisher))
 
     def append(self, block: Block) -> None:
         """The same for results that were packed elsewhere."""
@@ -283,7 +274,7 @@ class Output:
                 raise InputError(f"{layout.title}: expected a new or empty folder for shards, found other files: choose another")
             return Progress(asked=self._asked)
         with self._writing():
-            _settle(layout, stored, self._publish)
+            _settle(layout, stored, self._publisher)
         if self._force or (stored.complete and not layout.keep_journal):
             self._remove(stored)
             return Progress(asked=self._asked)
@@ -337,7 +328,7 @@ class Output:
             self.progress.partial = {"documents": 0, "bytes": 0}
             if self._notes or self.layout.keep_journal:
                 self.progress.write(self.layout.journal)
-            self._publish(self.layout.partial(shard), self.layout.final(shard))
+            self._publisher(self.layout.partial(shard), self.layout.final(shard))
             sync_folder(self.layout.folder)
 
     @contextmanager
@@ -348,15 +339,11 @@ class Output:
             raise InputError(f"{self.layout.title}: cannot be written: {error.strerror}") from None
 
 
-def _rename(lines: Path, final: Path) -> None:
-    lines.replace(final)
-
-
-def _settle(layout: Layout, progress: Progress, publish: Publish) -> None:
+def _settle(layout: Layout, progress: Progress, publisher: Publisher) -> None:
     """Give the last complete part its name, if the run ended just before it could."""
     last = len(progress.shards) - 1
     if last >= 0 and layout.partial(last).exists():
-        publish(layout.partial(last), layout.final(last))
+        publisher(layout.partial(last), layout.final(last))
 
 
 def _refuse_missing(layout: Layout, stored: Progress) -> None:

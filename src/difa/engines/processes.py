@@ -25,8 +25,9 @@ from typing import TypeAlias
 from difa.document import Document, Word
 from difa.engines.cascade import Judge
 from difa.engines.chunks import ReadAhead, ReadChunk
-from difa.engines.output import Block, Pack
+from difa.engines.output import Block
 from difa.errors import EngineError
+from difa.formats.table_output import Publisher
 from difa.runtime.parallel import Chunk, core_count, ordered_map
 
 _Sent: TypeAlias = tuple[str | None, str, list[int], str]  # id, text, start and end of each word, other columns as JSON
@@ -55,14 +56,14 @@ class Workers:
 
 
 @contextmanager
-def start_workers(judge: Judge, pack: Pack, size: int | None) -> Generator[Workers | None, None, None]:
+def start_workers(judge: Judge, publisher: Publisher, size: int | None) -> Generator[Workers | None, None, None]:
     """Workers for a model without an encoder, where they help; None otherwise.
 
     To be called before files are opened and threads are started: a worker has all that is there when it starts.
 
     Args:
         judge: the model, and how flags are set.
-        pack: what documents append to a part.
+        publisher: packs their results.
         size: bytes that are to be read, if that is known.
     """
     detector = judge.model.detector_
@@ -72,7 +73,7 @@ def start_workers(judge: Judge, pack: Pack, size: int | None) -> Generator[Worke
         yield None
         return
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(count, context, _begin, (judge, pack, os.getpid()))
+    pool = ProcessPoolExecutor(count, context, _begin, (judge, publisher, os.getpid()))
     try:
         pool.submit(int).result()  # forks now
         yield Workers(pool, count)
@@ -84,11 +85,11 @@ class _Here:
     """What a worker was started with."""
 
     judge: Judge
-    pack: Pack
+    publisher: Publisher
 
 
-def _begin(judge: Judge, pack: Pack, parent: int) -> None:
-    _Here.judge, _Here.pack = judge, pack
+def _begin(judge: Judge, publisher: Publisher, parent: int) -> None:
+    _Here.judge, _Here.publisher = judge, publisher
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted run is ended by the process that started it
     warnings.simplefilter("ignore")  # said already, once
     threading.Thread(target=_end_without, args=(parent,), daemon=True).start()
@@ -103,7 +104,7 @@ def _end_without(parent: int) -> None:
 def _score(sent: Iterable[_Sent]) -> Block:
     chunk = Chunk([_unpack(*item) for item in sent])
     ((_, parts),) = _Here.judge.score(iter([chunk]))
-    return Block.of(parts, _Here.pack)
+    return Block.of(parts, _Here.publisher)
 
 
 def _pack(document: Document) -> _Sent:
