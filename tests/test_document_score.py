@@ -28,6 +28,35 @@ def test_of_phrases_only_several_count():
     assert describe(fused, evidence, [2], ["phrase"]).tolist() == [[5.0, 3.0, 4.0, 3.0]]
 
 
+def test_the_oddest_passage_is_six_words_in_a_row():
+    views = ["language", "neighbour"]
+    odd = np.array([0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 3, 0, 0, 6, 6.0])
+    traits = describe(np.zeros(15), np.stack([odd, odd], axis=1), [13, 0, 2], views)
+    # six words of 1 + 1; in the last document two words of 6 + 6, which are not six in a row
+    assert traits[:, trait_names(views).index("topic: passage")].tolist() == pytest.approx([2.0, 0.0, 4.0])
+    assert "topic: passage" not in trait_names(["language"])
+
+
+def test_a_passage_of_another_topic_makes_a_document():
+    names = trait_names(["language", "neighbour"])
+    score = DocumentScore.fit(np.tile(np.arange(1000.0)[:, None], (1, len(names))), [5] * 1000, ["language", "neighbour"])
+    passage = np.zeros((1, len(names)))
+    passage[0, names.index("topic: passage")] = 5000.0
+    assert score.score(score.evidence(passage, [5]), NO_FOLDS)[0] == pytest.approx(0.5 * np.log(1001))
+
+
+def test_a_feed_does_not_hide_what_is_clear_without_it(rng):
+    traits, lengths, folds = rng.exponential(1, (200, 8)), [5] * 200, rng.integers(0, 8, 200)
+    plain = DocumentScore.fit(traits, lengths, VIEWS)
+    only_one = traits.copy()
+    only_one[:50, 0] += 20.0  # what the feed is full of
+    taught = plain.learn(only_one, lengths, np.ones(200), folds, FeedConfig())
+    other = np.zeros((1, 8))
+    other[0, 1] = 50.0
+    evidence = plain.evidence(other, [5])
+    assert taught.score(evidence, NO_FOLDS)[0] >= 1.5 * plain.score(evidence, NO_FOLDS)[0]
+
+
 NO_FOLDS = np.zeros(1, dtype=int)
 
 

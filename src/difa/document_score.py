@@ -1,15 +1,15 @@
 """Evidence of all words of a document -> document score, ranked among normal documents trait by trait.
 
-Anomalies show in a document in different ways: one word stands out, a few do, or all are a little off. So the highest evidence,
-the mean of the three highest and the mean of all are traits, of the fused words and of single views. The highest of many words
+Anomalies show in a document in different ways: one word stands out, a few do, a passage does, or all are a little off. So the highest
+evidence, the mean of the three highest, that of the oddest words in a row and the mean of all are traits, of the fused words and of views. The highest of many words
 is higher than that of few, so what the length alone explains is taken off each trait: a slope on the logarithm of the length,
 fitted on normal documents. Where these are equally long they tell little about it, and the slope is near what theory says: the
 highest of T tail evidences is log T on average. Each trait is then ranked among normal documents, so that all are on one scale.
 The prior score is the root mean square of some of them. It is never below a fixed share of the evidence of the highest word, so
-that one word can make a document, nor below one of the mean rarity of its words, so that foreign text does, nor below one of
-its rarest fault. A feed adds what it teaches about traits, as it does about words (`fuse`):
+that one word can make a document, nor below one of the mean rarity of its words, so that foreign text does, nor below one of its
+oddest passage, so that a clause of another topic does, nor below one of its rarest fault. A feed adds what it teaches about traits, as it does about words (`fuse`):
 
-    S = prior + w · √(mean of log² R_trait)
+    S = prior + max(w · √(mean of log² R_trait), prior / 2)
 """
 
 from __future__ import annotations
@@ -26,20 +26,26 @@ from difa.fuse import HEAD, Curves
 
 WORDS = "words"
 """The fused words, beside the names of views."""
-HIGHEST, THREE, MEAN = "highest", "three highest", "mean"
+TOPIC = "topic"
+"""What is new in form or meaning, beside the names of views: the evidence of language and neighbour view together."""
+_OF_TOPIC = ("language", "neighbour")
+HIGHEST, THREE, MEAN, PASSAGE = "highest", "three highest", "mean", "passage"
 _PRIOR = (
     *((name, HIGHEST) for name in (WORDS, "tone", "critic")),
     *((name, THREE) for name in (WORDS, "tone", "critic", "phrase")),  # one odd phrase is no news, several are
     ("neighbour", MEAN),
 )
 _FOREIGN = ("language", MEAN)
+_ODD_PASSAGE = (TOPIC, PASSAGE)
 _FAULT = ("faults", HIGHEST)
 _LEARNED = ((WORDS, MEAN), *((HEAD, kind) for kind in (HIGHEST, THREE, MEAN)))
 _TOP = 3
+_IN_A_ROW = 6  # words of a passage
 _ONE_WORD = 0.7  # share of the highest word's evidence that a document's score has at least
-_FOREIGN_TEXT = 0.5  # the same for the mean rarity of its words
+_FOREIGN_TEXT = 0.5  # the same for the mean rarity of its words, and for its oddest passage
+_CLEAR = 0.5  # share of the prior score that a feed adds at least: what its commonest kind taught must not hide the others
 _ONE_FAULT = 3.0  # how much less than the evidence of its rarest fault it has at least: much text has small faults
-_USUAL_SLOPE = {MEAN: 0.0, HIGHEST: 1.0, THREE: 1.0}  # of a view's evidence, which is exponential
+_USUAL_SLOPE = {MEAN: 0.0, HIGHEST: 1.0, THREE: 1.0, PASSAGE: 0.7}  # of a view's evidence, which is exponential
 _USUAL_SLOPE_OF_WORDS = 0.5  # of fused words, which vary less: .42 to .64 in corpora with many lengths
 _USUAL_WEIGHT = 20.0  # squared log lengths of documents that the usual slope counts for: residuals vary by 1, slopes by .05
 _NOTHING = -1e6  # of a trait that a document does not have: no length makes that unusual
@@ -98,12 +104,14 @@ class DocumentScore:
         of_prior = [at for at, trait in enumerate(known) if trait in _PRIOR]
         one_word = _ONE_WORD * evidence[:, known.index((WORDS, HIGHEST))]
         score = np.maximum(np.sqrt((evidence[:, of_prior] ** 2).mean(axis=1)), one_word)
-        if _FOREIGN in known:
-            score = np.maximum(score, _FOREIGN_TEXT * evidence[:, known.index(_FOREIGN)])
+        for trait in (_FOREIGN, _ODD_PASSAGE):
+            if trait in known:
+                score = np.maximum(score, _FOREIGN_TEXT * evidence[:, known.index(trait)])
         if _FAULT in known:
             score = np.maximum(score, evidence[:, known.index(_FAULT)] - _ONE_FAULT)
         if self.curves is not None:
-            score = score + self.weight * np.sqrt((self.curves.gain(evidence, folds) ** 2).mean(axis=1))
+            learned = self.weight * np.sqrt((self.curves.gain(evidence, folds) ** 2).mean(axis=1))
+            score = score + np.maximum(learned, _CLEAR * score)
         return np.asarray(score)
 
     def tensors(self) -> Mapping[str, FloatArray]:
@@ -156,7 +164,8 @@ def trait_names(views: Sequence[str]) -> list[str]:
 
 
 def _traits(views: Sequence[str]) -> list[tuple[str, str]]:
-    return [trait for trait in (*_PRIOR, _FOREIGN, _FAULT, *_LEARNED) if trait[0] in (WORDS, *views)]
+    known = (WORDS, *views, *([TOPIC] if set(_OF_TOPIC) <= set(views) else []))
+    return [trait for trait in (*_PRIOR, _FOREIGN, _ODD_PASSAGE, _FAULT, *_LEARNED) if trait[0] in known]
 
 
 def describe(fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], views: Sequence[str]) -> FloatArray:
@@ -170,13 +179,15 @@ def describe(fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], vi
     """
     counts, traits = np.array(lengths, dtype=np.int64), _traits(views)
     columns = {WORDS: fused, **{name: evidence[:, at] for at, name in enumerate(views)}}
-    peaked = list(dict.fromkeys(name for name, kind in traits if kind != MEAN))
+    peaked = list(dict.fromkeys(name for name, kind in traits if kind in (HIGHEST, THREE)))
     highest = _highest(np.stack([columns[name] for name in peaked], axis=-1), counts)  # (documents, columns, 3)
     shown = np.minimum(np.maximum(counts, 1), _TOP)
     made: list[FloatArray] = []
     for name, kind in traits:
         if kind == MEAN:
             made.append(_sums(columns[name], counts) / np.maximum(counts, 1))
+        elif kind == PASSAGE:
+            made.append(_oddest_passage(sum(columns[view] for view in _OF_TOPIC), counts))
         else:
             of_name = highest[:, peaked.index(name)]
             made.append(of_name[:, 0] if kind == HIGHEST else of_name.sum(axis=-1) / shown)
@@ -189,6 +200,18 @@ def _sums(values: FloatArray, counts: IntArray) -> FloatArray:
     if full.any():
         sums[full] = np.add.reduceat(values, (np.cumsum(counts) - counts)[full])
     return sums
+
+
+def _oddest_passage(values: FloatArray, counts: IntArray) -> FloatArray:
+    """The highest sum of words in a row, divided by their full number: fewer words do not make a passage. (documents,)"""
+    before, ends = np.concatenate([[0.0], np.cumsum(values)]), np.repeat(np.cumsum(counts), counts)
+    starts = np.arange(len(values))
+    sums = before[np.minimum(starts + _IN_A_ROW, ends)] - before[starts]
+    oddest = np.zeros(len(counts))
+    full = counts > 0
+    if full.any():
+        oddest[full] = np.maximum.reduceat(sums, (np.cumsum(counts) - counts)[full]) / _IN_A_ROW
+    return oddest
 
 
 def _highest(values: FloatArray, counts: IntArray) -> FloatArray:

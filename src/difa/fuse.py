@@ -41,6 +41,7 @@ HEAD_REASON = ReasonKind(
 _WORDINGS = {
     HEAD: Wording("words of a new kind", HEAD_REASON.plain, "it is like what stands out in your new texts", HEAD_REASON.rank),
     "words": Wording("unusual words", "is unusual", "its words are unusual together"),
+    "topic": Wording("passages about something else", "is about something else", "a passage is about something else"),
 }
 _STEP = 0.05
 _GRID = np.arange(0.0, 14.0 + _STEP / 2, _STEP)  # evidence at which curves are kept
