@@ -179,6 +179,8 @@ def describe(fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], vi
     """
     counts, traits = np.array(lengths, dtype=np.int64), _traits(views)
     columns = {WORDS: fused, **{name: evidence[:, at] for at, name in enumerate(views)}}
+    if TOPIC in dict(traits):
+        columns[TOPIC] = np.sum([columns[name] for name in _OF_TOPIC], axis=0)
     peaked = list(dict.fromkeys(name for name, kind in traits if kind in (HIGHEST, THREE)))
     highest = _highest(np.stack([columns[name] for name in peaked], axis=-1), counts)  # (documents, columns, 3)
     shown = np.minimum(np.maximum(counts, 1), _TOP)
@@ -187,7 +189,7 @@ def describe(fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], vi
         if kind == MEAN:
             made.append(_sums(columns[name], counts) / np.maximum(counts, 1))
         elif kind == PASSAGE:
-            made.append(_oddest_passage(sum(columns[view] for view in _OF_TOPIC), counts))
+            made.append(_oddest_passage(columns[name], counts))
         else:
             of_name = highest[:, peaked.index(name)]
             made.append(of_name[:, 0] if kind == HIGHEST else of_name.sum(axis=-1) / shown)

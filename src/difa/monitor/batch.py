@@ -31,8 +31,10 @@ MOST = 5
 """Of each kind that are named at most."""
 _CLEAR = 4.0  # standard deviations from which a change is named: many are looked at
 _TRAITS = {
-    **{"highest": "documents with single", "three highest": "documents with several"},
-    **{"passage": "documents with", "mean": "documents full of"},
+    "highest": "documents with single",
+    "three highest": "documents with several",
+    "passage": "documents with",
+    "mean": "documents full of",
 }
 
 
