@@ -58,8 +58,8 @@ def find(
     """Find the new documents that do not belong among the normal ones. Learns from both, needs no labels."""
     from difa.cli.progress import stages
     from difa.errors import InputError
-    from difa.formats.replaceable import check_output
-    from difa.formats.table_output import format_of
+    from difa.formats.results import check_output
+    from difa.formats.write import format_of
     from difa.storage.persist import check_place
 
     known, sources = given.other_sources([normal]), given.other_sources([new])
@@ -110,8 +110,8 @@ def _show(model: DiFA, documents: Sequence[Document], results: Sequence[Result],
 def _write(out: Path, form: str, sources: Sequence[Source], results: Sequence[Result]) -> None:
     from difa.document import columns_of
     from difa.errors import InputError
-    from difa.formats.shape import Shape
-    from difa.formats.table_output import write_results
+    from difa.formats.tables import Shape
+    from difa.formats.write import write_results
 
     try:
         with to_stdout(out) as place:

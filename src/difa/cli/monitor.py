@@ -40,7 +40,7 @@ def monitor(
 ) -> None:
     """Check whether a feed is still like the normal text; exit code 1 on alarm."""
     from difa.calibrate import check_rate
-    from difa.formats.replaceable import check_output
+    from difa.formats.results import check_output
     from difa.monitor import Monitor
     from difa.monitor.watch import prometheus as figures
     from difa.monitor.watch import read_state, write_state

@@ -94,7 +94,7 @@ class ReadOptions:
 
     def other_sources(self, inputs: Sequence[str]) -> list[Source]:
         """The files behind inputs beside the main ones: the columns that were named are meant only for tables among them."""
-        from difa.formats.packed import suffix_of
+        from difa.formats.streams import suffix_of
 
         has_tables = any(suffix_of(Path(name)) not in (".jsonl", ".json", ".txt") for name in inputs)
         return self.sources(inputs, self.columns if has_tables else replace(self.columns, text=None, id=None))
@@ -206,12 +206,12 @@ def allowed_words(given: Sequence[str] | None) -> list[str]:
 def read_text(name: str) -> str:
     """The text of a file, or of standard input for -."""
     from difa.errors import InputError
-    from difa.formats.stdin import unreadable
+    from difa.formats.streams import unreadable_stdin
 
     try:
         return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8-sig")
     except OSError as error:
-        raise unreadable(error) if name == "-" else InputError(f"{name}: cannot be read: {error.strerror}") from None
+        raise unreadable_stdin(error) if name == "-" else InputError(f"{name}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: expected UTF-8 text, got something else at byte {error.start}") from None
 

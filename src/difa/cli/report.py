@@ -38,8 +38,7 @@ def report(
     """Write a report on scored documents: one HTML file to send to others."""
     from difa.calibrate import check_rate
     from difa.decide import Rule, flag
-    from difa.formats.replaceable import check_output
-    from difa.formats.results import read_results, result_files
+    from difa.formats.results import check_output, read_results, result_files
     from difa.report.html import report_html
     from difa.report.summary import summarise
     from difa.storage.atomic import fresh_text
@@ -74,8 +73,7 @@ def label_studio(
     """Write tasks for Label Studio, with the flagged words already marked."""
     from difa import __version__
     from difa.formats.labelstudio import CONFIGURATION, write_tasks
-    from difa.formats.replaceable import check_output
-    from difa.formats.results import read_results, result_files
+    from difa.formats.results import check_output, read_results, result_files
     from difa.report.sentences import word_sentence
     from difa.storage.atomic import fresh_text
 

@@ -147,7 +147,7 @@ def _uses_ray(engine: str, out: str | None, only_ray: Mapping[str, object], only
 
 def _words_apart(allow: list[str] | None, out: str | None, model: Path) -> list[str]:
     """The words to allow, once it is clear that the results replace neither a file of them nor the model."""
-    from difa.formats.replaceable import check_output
+    from difa.formats.results import check_output
 
     words = allowed_words(allow)
     if out is not None and os.path.isfile(out) and model.is_dir():
@@ -159,7 +159,7 @@ def _score_here(fitted: DiFA, job: Job, sources: list[Source], quiet: bool) -> C
     """Score on this machine, into files or to standard output."""
     from difa.cli.progress import stream
     from difa.engines.local import score_inputs
-    from difa.formats.table_output import format_of
+    from difa.formats.write import format_of
 
     file = job.out / "part" if job.out is not None and job.shard_size else job.out  # a folder may be called anything
     is_lines = format_of(file, job.format) == "jsonl"

@@ -23,13 +23,11 @@ from difa.engines.sinks import Shown, Sink, Top, cut_shards, open_stream
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Position, read_entries
-from difa.formats.columns import read_columns
-from difa.formats.packed import is_packed
-from difa.formats.replaceable import check_output
-from difa.formats.shape import Shape
+from difa.formats.results import check_output
 from difa.formats.sources import Source, find_sources
-from difa.formats.table_output import COLUMNS, Publisher, format_of
-from difa.formats.write import json_lines
+from difa.formats.streams import is_packed
+from difa.formats.tables import Shape
+from difa.formats.write import COLUMNS, Publisher, format_of, json_lines, read_columns
 from difa.storage.atomic import is_stream, scratch_folder
 
 __all__ = ["Job", "Silent", "Watch", "score_inputs"]

@@ -23,7 +23,7 @@ from difa.document import Scored
 from difa.engines.job import Counts, refuse_other
 from difa.errors import EngineError, InputError
 from difa.formats import Position
-from difa.formats.table_output import Publisher
+from difa.formats.write import Publisher
 from difa.storage.atomic import behind_link, fresh_file, hidden_name, locked, sync_folder, write_synced
 
 MANIFEST = "manifest.json"

@@ -17,10 +17,9 @@ from typing import Any, TypeVar
 from difa.document import Document
 from difa.errors import EngineError
 from difa.formats import read_span
-from difa.formats.bounds import WHOLE, Span
 from difa.formats.delimited import cut_rows
-from difa.formats.packed import is_packed
-from difa.formats.sources import LINES, Source, is_address
+from difa.formats.sources import LINES, Source
+from difa.formats.streams import WHOLE, Span, is_address, is_packed
 from difa.formats.tables import TABLES, Table
 
 PARQUET = ".parquet"

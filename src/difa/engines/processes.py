@@ -27,7 +27,7 @@ from difa.engines.cascade import Judge
 from difa.engines.chunks import ReadAhead, ReadChunk
 from difa.engines.output import Block
 from difa.errors import EngineError
-from difa.formats.table_output import Publisher
+from difa.formats.write import Publisher
 from difa.runtime.parallel import Chunk, core_count, ordered_map
 
 _Sent: TypeAlias = tuple[str | None, str, list[int], str]  # id, text, start and end of each word, other columns as JSON

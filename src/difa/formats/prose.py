@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from difa.errors import InputError
-from difa.formats.bounds import check_text
+from difa.formats.lines import check_text
 from difa.formats.sources import files_below
 
 SUFFIXES = (".md", ".markdown", ".rst", ".txt", ".py", ".pyi")

@@ -21,17 +21,26 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from difa.errors import ConfigError, InputError
-from difa.formats import stdin
-from difa.formats.bounds import WHOLE, Span, lines_in
 from difa.formats.delimited import read_header
 from difa.formats.labelstudio import tasks
-from difa.formats.packed import arrow, is_packed, suffix_of, unpacked
 from difa.formats.parquet import read_schema
 from difa.formats.sandbox import lines_apart
+from difa.formats.streams import (
+    WHOLE,
+    Span,
+    arrow,
+    is_address,
+    is_packed,
+    lines_in,
+    read_stdin,
+    spooled_stdin,
+    suffix_of,
+    unpacked,
+)
 from difa.formats.tables import TABLES, Columns, Table
 
 LINES = (".txt", ".jsonl")
-
+_STDIN = ("text", "jsonl", "json", "csv", "tsv", "parquet")  # what standard input can be said to hold
 _FETCHED = 1 << 20  # bytes of a file at an address that are fetched at a time
 
 Lines = Iterable[bytes | None]
@@ -75,13 +84,13 @@ class Source:
     @property
     def path(self) -> str:
         """Where its bytes lie."""
-        return stdin.spooled() if self.is_stdin else self.place or self.name
+        return spooled_stdin() if self.is_stdin else self.place or self.name
 
     @contextmanager
     def open(self, span: Span = WHOLE) -> Iterator[tuple[Lines, Callable[[], int]]]:
         """Its lines, or those that begin in a span, and a function that says how many of its bytes have been read."""
         if self.is_stdin and self.suffix in ("", *LINES):
-            yield stdin.read_lines(), lambda: 0
+            yield read_stdin(), lambda: 0
             return
         if self.suffix == ".json":  # parsed as a whole, and as a whole it may be far larger than its bytes
             yield lines_apart(self.label, task_lines, self.label, os.path.abspath(self.path)), lambda: 0
@@ -93,13 +102,13 @@ class Source:
     def open_bytes(self) -> Iterator[tuple[io.BufferedReader, Callable[[], int]]]:
         """What is in the file, and a function that says how many bytes of it, as it lies on disk, have been read."""
         try:
-            with _open_raw(self.path) as raw, unpacked(self.name, raw) as file:
+            with _opened(self.path) as raw, unpacked(self.name, raw) as file:
                 yield file, raw.tell
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{self.label}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _open_raw(path: str) -> io.BufferedReader:
+def _opened(path: str) -> io.BufferedReader:
     if not is_address(path):
         return open(path, "rb")
     system, place = locate(path)
@@ -117,13 +126,7 @@ def task_lines(label: str, place: str) -> Iterator[str]:
 
 
 def find_sources(inputs: Sequence[str], columns: Columns | None = None, skip_bad: bool = False) -> list[Source]:
-    """Everything that the names stand for.
-
-    Args:
-        inputs: files, folders, patterns or `-`.
-        columns: the columns of tables that hold text and ids; without it they are guessed.
-        skip_bad: whether what cannot be read in a folder is a bad line of its own; otherwise it raises `InputError`.
-    """
+    """All files that the inputs stand for; with `skip_bad`, what cannot be read in a folder takes part as a bad line."""
     asked = columns or Columns()
     found = [source for name in inputs for source in ([_stdin(asked)] if name == "-" else _look_up(name))]
     if not skip_bad and (closed := next((source for source in found if source.unreadable), None)):
@@ -151,8 +154,8 @@ def _with_tables(found: Sequence[Source], asked: Columns) -> list[Source]:
 def _stdin(asked: Columns) -> Source:
     """Standard input; where columns were named it is a table."""
     held = asked.stdin or (None if asked.is_open else "csv")
-    if held is not None and held not in stdin.FORMATS:
-        raise ConfigError(f"input format: expected one of {', '.join(stdin.FORMATS)}, got {held!r}")
+    if held is not None and held not in _STDIN:
+        raise ConfigError(f"input format: expected one of {', '.join(_STDIN)}, got {held!r}")
     return Source("-", format=held)
 
 
@@ -233,14 +236,18 @@ class Found:
     files: list[Path] = field(default_factory=list)
     unreadable: list[tuple[Path, str]] = field(default_factory=list)
 
+    def take(self, path: Path) -> None:
+        """Add a file, by whether it can be read; pipes and devices are left out."""
+        if path.is_file() and os.access(path, os.R_OK):
+            self.files.append(path)
+        elif path.is_file():
+            self.unreadable.append((path, "Permission denied"))
+        elif path.is_symlink() and not path.exists():
+            self.unreadable.append((path, "a link that leads nowhere"))
+
 
 def files_below(folder: Path, wanted: Callable[[Path], bool]) -> Found:
-    """Files in a folder and all below it, sorted by path.
-
-    Args:
-        folder: where to begin.
-        wanted: whether a file is of interest, by its name; others may be unreadable.
-    """
+    """Files in a folder and all below it whose names are wanted, sorted by path; others may be unreadable."""
     found, seen = Found(), set[tuple[int, int]]()
     folders, links = deque([folder]), deque[Path]()
     while folders or links:
@@ -256,7 +263,7 @@ def files_below(folder: Path, wanted: Callable[[Path], bool]) -> Found:
                     if entry.is_dir():
                         (links if entry.is_symlink() else folders).append(path)
                     elif wanted(path):
-                        _take(path, entry.is_symlink(), found)
+                        found.take(path)
         except OSError as error:
             found.unreadable.append((place, error.strerror or str(error)))
     found.files.sort()
@@ -274,11 +281,6 @@ def matches(pattern: str) -> list[str]:
     for name in sorted(found, key=lambda name: (len(Path(name).parts), name)):
         shortest.setdefault(os.path.realpath(name), name)
     return sorted(shortest.values())
-
-
-def is_address(location: str) -> bool:
-    """Whether a location is given as an address rather than as a path."""
-    return "://" in location
 
 
 def locate(location: str) -> tuple[Any, str]:
@@ -326,13 +328,3 @@ def address_files(address: str) -> list[tuple[str, Any]]:
             raise InputError(f"{address}: expected files that match this pattern, found none: check the folder and the pattern")
     inside.sort(key=lambda entry: PurePosixPath(entry.path).parts)
     return [(below(folder, entry.path.removeprefix(root).lstrip("/")), entry) for entry in inside]
-
-
-def _take(path: Path, is_link: bool, found: Found) -> None:
-    if path.is_file():
-        if os.access(path, os.R_OK):
-            found.files.append(path)
-        else:
-            found.unreadable.append((path, "Permission denied"))
-    elif is_link and not path.exists():
-        found.unreadable.append((path, "a link that leads nowhere"))

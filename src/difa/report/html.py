@@ -13,7 +13,7 @@ from pathlib import Path
 
 from difa import __version__
 from difa.document import Explanation, Result, WordScore
-from difa.formats.replaceable import GENERATOR
+from difa.formats.results import GENERATOR
 from difa.fuse import speak_of
 from difa.report.sentences import (
     document_sentence,

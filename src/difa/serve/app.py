@@ -28,7 +28,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from difa import __version__
-from difa.formats.table_output import _FORMULA
+from difa.formats.write import FORMULA
 from difa.serve.body import JsonRoute, Refusal
 from difa.serve.models import CONTENT_TYPE, Counters, ServedModel
 from difa.serve.schemas import Kept, ModelsResponse, Problem, ScoreResponse, TableResponse, line_of
@@ -174,7 +174,7 @@ async def _page(request: Request) -> Response:
 
 async def _formula(request: Request) -> Response:
     """How a formula of a spreadsheet begins: one list for what the page saves and what the command writes."""
-    return Response(f"export const FORMULA = {json.dumps(_FORMULA)};\n", media_type="text/javascript")
+    return Response(f"export const FORMULA = {json.dumps(FORMULA)};\n", media_type="text/javascript")
 
 
 class Guard:

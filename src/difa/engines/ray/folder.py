@@ -23,10 +23,10 @@ from difa.engines.job import Counts, Job, refuse_other
 from difa.engines.output import Layout, alone
 from difa.engines.sinks import Best, cut_shards
 from difa.errors import EngineError, InputError
-from difa.formats.columns import unpack_columns
-from difa.formats.shape import Shape
-from difa.formats.sources import below, is_address, locate
-from difa.formats.table_output import COLUMNS, Publisher
+from difa.formats.sources import below, locate
+from difa.formats.streams import is_address
+from difa.formats.tables import Shape
+from difa.formats.write import COLUMNS, Publisher, unpack_columns
 from difa.storage.atomic import behind_link, fresh_file, hidden_name, scratch_folder, sync_folder, take_place, unfinished
 
 SUCCESS = "_SUCCESS"

@@ -26,11 +26,11 @@ from difa.engines.ray.cluster import check_installed, cluster, run_pool
 from difa.engines.ray.folder import OutputFolder, part_name, part_writer, second_pass, write_notice
 from difa.errors import ConfigError, DifaError, EngineError, InputError
 from difa.estimator import DiFA
-from difa.formats.packed import suffix_of
-from difa.formats.replaceable import check_output
-from difa.formats.shape import Shape
-from difa.formats.sources import Source, find_sources, is_address
-from difa.formats.table_output import COLUMNS, FORMATS, Publisher, format_of
+from difa.formats.results import check_output
+from difa.formats.sources import Source, find_sources
+from difa.formats.streams import is_address, suffix_of
+from difa.formats.tables import Shape
+from difa.formats.write import COLUMNS, FORMATS, Publisher, format_of
 from difa.runtime.parallel import chunk_documents
 from difa.storage.atomic import scratch_folder
 
