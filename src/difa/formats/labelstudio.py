@@ -85,10 +85,9 @@ def parse_task(line: bytes, source: str, number: int) -> Document | None:
 
 def _text(data: Any) -> str:
     fields = data if isinstance(data, dict) else {}
-    strings = {key: value for key, value in fields.items() if isinstance(value, str)}
-    for key in _TEXT_KEYS:
-        if key in strings:
-            return strings[key]
+    for held in map(fields.get, _TEXT_KEYS):
+        if isinstance(held, str):
+            return held
     raise InputError(f'expected a string as "text" in the task\'s data, got {", ".join(map(repr, fields)) or "nothing"}')
 
 

@@ -91,9 +91,9 @@ def find_prose(names: Iterable[str]) -> list[Path]:
             paths[path] = None
             continue
         found = files_below(path, lambda file: file.suffix.lower() in SUFFIXES)
-        for place, why in found.unreadable:
-            raise InputError(f"{place}: cannot be read: {why}")
-        shown = [file for file in found.files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+        if closed := next((place for place, why in found.items() if why is not None), None):
+            raise InputError(f"{closed}: cannot be read: {found[closed]}")
+        shown = [file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts)]
         if not shown:
             raise InputError(f"{path}: expected files ending in {', '.join(SUFFIXES)} in this folder, found none")
         paths |= dict.fromkeys(shown)

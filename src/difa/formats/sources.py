@@ -16,7 +16,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -102,17 +102,16 @@ class Source:
     def open_bytes(self) -> Iterator[tuple[io.BufferedReader, Callable[[], int]]]:
         """What is in the file, and a function that says how many bytes of it, as it lies on disk, have been read."""
         try:
-            with _opened(self.path) as raw, unpacked(self.name, raw) as file:
+            with self._raw() as raw, unpacked(self.name, raw) as file:
                 yield file, raw.tell
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{self.label}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
-
-def _opened(path: str) -> io.BufferedReader:
-    if not is_address(path):
-        return open(path, "rb")
-    system, place = locate(path)
-    return io.BufferedReader(system.open_input_file(place), _FETCHED)
+    def _raw(self) -> io.BufferedReader:
+        if not is_address(self.path):
+            return open(self.path, "rb")
+        system, place = locate(self.path)
+        return io.BufferedReader(system.open_input_file(place), _FETCHED)
 
 
 def task_lines(label: str, place: str) -> Iterator[str]:
@@ -175,7 +174,7 @@ def _look_up(name: str) -> Iterator[Source]:
     if is_address(name):
         yield from _at_address(name)
     elif glob.has_magic(name) and not path.exists():
-        for match in matches(name):
+        for match in _matches(name):
             yield from _look_up(match) if not glob.has_magic(match) else [_file(Path(match))]
     elif path.is_dir():
         yield from _inside(path)
@@ -186,16 +185,15 @@ def _look_up(name: str) -> Iterator[Source]:
 def _inside(folder: Path) -> list[Source]:
     """The lines in a folder; what is closed to us takes part, so that it can be named."""
     found = files_below(folder, lambda file: suffix_of(file) in (*LINES, *TABLES))
-    files = [_file(file) for file in found.files if suffix_of(file) in LINES]
-    closed = [Source(str(place), unreadable=why) for place, why in found.unreadable if suffix_of(place) not in TABLES]
-    if not files and not closed:
-        raise _no_lines(str(folder), map(str, found.files))
-    return sorted((*files, *closed), key=lambda source: Path(source.name))
+    others = [path for path in found if suffix_of(path) not in TABLES]
+    if not others:
+        raise _no_lines(str(folder), [str(path) for path, why in found.items() if why is None])
+    return [_file(path) if found[path] is None else Source(str(path), unreadable=found[path]) for path in others]
 
 
 def _at_address(name: str) -> list[Source]:
     """The same at an address."""
-    found = [Source(address, info.size, info.mtime_ns or 0) for address, info in address_files(name)]
+    found = _address_files(name)
     if "*" not in name and [source.name for source in found] != [name]:
         lines = [source for source in found if source.suffix in LINES]
         if not lines:
@@ -229,26 +227,12 @@ def _check_ending(path: str | Path) -> None:
         )
 
 
-@dataclass
-class Found:
-    """Files, and what could not be looked at, each with the reason."""
+def files_below(folder: Path, wanted: Callable[[Path], bool]) -> dict[Path, str | None]:
+    """Files in a folder and all below it whose names are wanted, sorted, each with the reason why it cannot be read, if so.
 
-    files: list[Path] = field(default_factory=list)
-    unreadable: list[tuple[Path, str]] = field(default_factory=list)
-
-    def take(self, path: Path) -> None:
-        """Add a file, by whether it can be read; pipes and devices are left out."""
-        if path.is_file() and os.access(path, os.R_OK):
-            self.files.append(path)
-        elif path.is_file():
-            self.unreadable.append((path, "Permission denied"))
-        elif path.is_symlink() and not path.exists():
-            self.unreadable.append((path, "a link that leads nowhere"))
-
-
-def files_below(folder: Path, wanted: Callable[[Path], bool]) -> Found:
-    """Files in a folder and all below it whose names are wanted, sorted by path; others may be unreadable."""
-    found, seen = Found(), set[tuple[int, int]]()
+    Folders that cannot be looked into are among them.
+    """
+    found, seen = dict[Path, str | None](), set[tuple[int, int]]()
     folders, links = deque([folder]), deque[Path]()
     while folders or links:
         place = folders.popleft() if folders else links.popleft()  # a folder's own name comes before that of a link
@@ -262,19 +246,24 @@ def files_below(folder: Path, wanted: Callable[[Path], bool]) -> Found:
                     path = place / entry.name
                     if entry.is_dir():
                         (links if entry.is_symlink() else folders).append(path)
-                    elif wanted(path):
-                        found.take(path)
+                    elif wanted(path) and path.is_file():
+                        found[path] = None if os.access(path, os.R_OK) else "Permission denied"
+                    elif wanted(path) and entry.is_symlink() and not path.exists():
+                        found[path] = "a link that leads nowhere"
         except OSError as error:
-            found.unreadable.append((place, error.strerror or str(error)))
-    found.files.sort()
-    return found
+            found[place] = error.strerror or str(error)
+    return dict(sorted(found.items()))
 
 
-def matches(pattern: str) -> list[str]:
+def _no_match(pattern: str) -> InputError:
+    return InputError(f"{pattern}: expected files that match this pattern, found none: check the folder and the pattern")
+
+
+def _matches(pattern: str) -> list[str]:
     """Everything that matches a pattern, sorted; what a loop of links shows again is left out."""
     found = sorted(glob.glob(pattern, recursive=True))
     if not found:
-        raise InputError(f"{pattern}: expected files that match this pattern, found none: check the folder and the pattern")
+        raise _no_match(pattern)
     if "**" not in pattern:
         return found
     shortest: dict[str, str] = {}
@@ -305,8 +294,8 @@ def below(folder: str, relative: str) -> str:
     return f"{head.rstrip('/')}/{relative}{mark}{settings}"
 
 
-def address_files(address: str) -> list[tuple[str, Any]]:
-    """Files at an address, with their size and time: the one of that name, those below a folder, or those that a `*` matches."""
+def _address_files(address: str) -> list[Source]:
+    """Files at an address: the one of that name, those below a folder, or those that a `*` matches."""
     from pyarrow import fs
 
     head, mark, settings = address.partition("?")
@@ -318,13 +307,14 @@ def address_files(address: str) -> list[tuple[str, Any]]:
         if info.type == fs.FileType.NotFound:
             raise InputError(f"{address}: cannot be read: No such file or directory")
         if info.type == fs.FileType.File:
-            return [(address, info)]
+            return [Source(address, info.size, info.mtime_ns or 0)]
         inside = [entry for entry in system.get_file_info(fs.FileSelector(root, recursive=True)) if entry.is_file]
     except OSError as error:
         raise InputError(f"{address}: cannot be read: {error.strerror or error}") from None
     if "*" in head:
         inside = [entry for entry in inside if PurePosixPath(entry.path).match(path)]
         if not inside:
-            raise InputError(f"{address}: expected files that match this pattern, found none: check the folder and the pattern")
+            raise _no_match(address)
     inside.sort(key=lambda entry: PurePosixPath(entry.path).parts)
-    return [(below(folder, entry.path.removeprefix(root).lstrip("/")), entry) for entry in inside]
+    names = (below(folder, entry.path.removeprefix(root).lstrip("/")) for entry in inside)
+    return [Source(name, entry.size, entry.mtime_ns or 0) for name, entry in zip(names, inside, strict=True)]

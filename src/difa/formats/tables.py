@@ -77,15 +77,7 @@ class Table:
 def choose_columns(
     names: Sequence[str], asked: Columns, sample: Mapping[str, Sequence[str]], lists: Collection[str], source: str
 ) -> Table:
-    """The table with these columns.
-
-    Args:
-        names: all columns, in order.
-        asked: what the user named.
-        sample: some cells of each column that holds strings.
-        lists: the columns that hold lists of words.
-        source: the table's name.
-    """
+    """The table with these columns; `sample` has some cells of those that hold strings, `lists` names those of words."""
     listed = ", ".join(map(repr, names)) or "none"
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
