@@ -2,16 +2,13 @@
 
 import { fetchModels, score, setKey } from "./api.js";
 import { DocumentTable, Opener, cutParts, save, toCsv, toJsonl, toTexts, withRows } from "./documents.js";
-import { byId, element, flaggedWords, heat, isFlagged, keep, percent, rarity } from "./dom.js";
-import { drawHistogram } from "./histogram.js";
+import { byId, element, flaggedWords, isFlagged, keep, percent, rarity } from "./dom.js";
+import { LONGEST_NAME, Popover, WordsPanel, drawHistogram, rank } from "./result.js";
 import { AllowedWords, Verdicts, judgeButtons, refreshJudges } from "./verdicts.js";
-import { Popover, WordsPanel, evidenceBar } from "./words.js";
 
 const EXAMPLES_ARE = "Try a text made up of frequent words of this model’s normal text, with a typo or without:";
 const REASONS_WORDS = 2000;
-const RANKED = 6;
 const LISTED = 60; // flagged words with buttons; the others are judged where they stand
-const SHOWN = 60; // characters of a word in a list
 
 const state = { models: [], limits: {}, rate: 0.01, result: null, results: [], scoredBy: "", asking: null, askAgain: () => {} };
 const allowed = new AllowedWords(byId("allowed"), () => state.askAgain());
@@ -144,7 +141,7 @@ function openRow(result) {
     const answer = await score({ model: model().name, texts, return_reasons: true, allow: allowed.words }, signal);
     answer.results[0].words?.forEach(({ reasons, sentence }, index) => Object.assign(result.words[index], { reasons, sentence }));
     if (state.result !== result) return;
-    rank(result);
+    showRanking(result);
     panel.refresh();
   });
 }
@@ -156,30 +153,11 @@ function showResult(result) {
   byId("result").hidden = false;
   popover.close(true);
   panel.show(result);
-  rank(result);
+  showRanking(result);
   setRate(state.rate);
 }
 
-function rank(result) {
-  const ranked = result.words.map((word, index) => ({ word, index })).sort((a, b) => a.word.p_value - b.word.p_value || b.word.score - a.word.score);
-  byId("ranking").replaceChildren(...ranked.slice(0, RANKED).map(({ word, index }) => rankedWord(word, index)));
-  const views = Object.keys(result.words[0]?.evidence ?? {});
-  byId("view-keys").replaceChildren(...views.map((view, index) => element("span", { class: `view-${index % 8}` }, view)));
-}
-
-function rankedWord(word, index) {
-  const views = Object.entries(word.evidence);
-  const bars = views.map(([, evidence], at) => element("div", { class: `view-${at % 8}` }, evidenceBar(evidence)));
-  const strongest = views.reduce((best, view) => (view[1] > best[1] ? view : best), ["", -1]);
-  const why = word.sentence ?? word.reasons?.[strongest[0]]?.[0]?.text ?? "";
-  const parts = [
-    element("bdi", { class: `h${heat(word.p_value)}` }, word.text.slice(0, SHOWN)),
-    element("div", {}, ...bars),
-    element("span", { class: "why" }, why),
-    element("span", { class: "p" }, `p = ${rarity(word.p_value)}`),
-  ];
-  return element("li", {}, element("button", { type: "button", onclick: () => panel.stand(index, true) }, ...parts));
-}
+const showRanking = (result) => rank(byId("ranking"), byId("view-keys"), result, (index) => panel.stand(index, true));
 
 // The rate: everything that follows from it, without asking the service again.
 
@@ -208,10 +186,10 @@ function tellVerdict(result, rate) {
   byId("verdict-box").className = bad ? "verdict bad" : count ? "verdict some" : "verdict";
   const some = `Normal as a whole, but ${count === 1 ? "one word stands out" : `${count} words stand out`}`;
   byId("verdict").textContent = bad ? "This text stands out" : count ? some : "This text looks normal";
-  const rank = `${percent(result.p_value)} of normal documents are as unusual (p = ${rarity(result.p_value)}).`;
+  const rare = `${percent(result.p_value)} of normal documents are as unusual (p = ${rarity(result.p_value)}).`;
   const words = `${count || "No"} of ${result.words.length} words ${count === 1 ? "is" : "are"} flagged.`;
   const whole = bad && !count ? " No single word stands out: the text as a whole is unlike the normal ones." : "";
-  byId("verdict-why").textContent = `${rank} ${words}${whole}`;
+  byId("verdict-why").textContent = `${rare} ${words}${whole}`;
 }
 
 function summarise() {
@@ -230,7 +208,7 @@ function judgesOfText({ text }, name) {
 function judgesOfWord(word) {
   const { text } = state.result;
   const judge = (verdict) => verdicts.judgeWord(text, word, verdict, flaggedWords(state.result, state.rate), state.scoredBy);
-  return judgeButtons(word.text.slice(0, SHOWN), () => verdicts.word(text, word), judge);
+  return judgeButtons(word.text.slice(0, LONGEST_NAME), () => verdicts.word(text, word), judge);
 }
 
 const verdictOf = (word) => verdicts.word(state.result.text, word);
@@ -243,7 +221,7 @@ function actionsOf(word) {
 // Buttons for the text, and for each word that is flagged or was called odd.
 function listJudges(result, rate) {
   const words = result.words.filter((word) => isFlagged(word, rate) || verdictOf(word) === "odd");
-  const item = (word) => element("li", {}, element("bdi", {}, word.text.slice(0, SHOWN)), judgesOfWord(word));
+  const item = (word) => element("li", {}, element("bdi", {}, word.text.slice(0, LONGEST_NAME)), judgesOfWord(word));
   const whole = element("li", { class: "whole" }, element("b", {}, "The whole text"), judgesOfText(result, "the text"));
   byId("review").replaceChildren(whole, ...words.slice(0, LISTED).map(item));
   const others = words.length - LISTED;

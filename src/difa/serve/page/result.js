@@ -1,11 +1,14 @@
-// The text, word by word, and why a word stands out: its p-value, a bar for each view's evidence, and the reasons in words.
+// One result: its text word by word, why a word stands out, the most unusual words, and where its score lies among normal ones.
 
-import { element, heat, isFlagged, percent, rarity } from "./dom.js";
+import { element, heat, isFlagged, percent, rarity, shape } from "./dom.js";
 
 const MARKED = 0.05; // words at most this probable are stops for the arrow keys
 const LEAST_HEIGHT = 120; // pixels: enough to read and to scroll
 const FULL = 10; // evidence at which a bar is full: about 1 in 20,000 normal words
 const UNUSUAL = -Math.log(0.2);
+const RANKED = 6; // words
+export const LONGEST_NAME = 60; // characters of a word in a list
+const [WIDTH, HEIGHT, TOP, BOTTOM] = [300, 120, 22, 18]; // of the histogram, and of what stands above and below its bars
 const INVISIBLE = /[\p{Cf}\p{Cc}\p{Zl}\p{Zp}]/gu;
 
 export class WordsPanel {
@@ -96,6 +99,7 @@ export class WordsPanel {
   }
 }
 
+// Why a word stands out: its p-value, a bar for each view's evidence, and the reasons in words.
 export class Popover {
   constructor(box) {
     Object.assign(this, { box, pinned: false, anchor: null });
@@ -181,8 +185,66 @@ function describeView(view, evidence, index, reasons) {
 }
 
 // A bar in the view's colour; the class of an element around it says which.
-export function evidenceBar(evidence) {
+function evidenceBar(evidence) {
   const bar = element("i");
   bar.style.width = `${Math.min(100, (100 * evidence) / FULL)}%`;
   return element("div", { class: "track", role: "img", "aria-label": `evidence ${evidence.toFixed(1)} of ${FULL}` }, bar);
+}
+
+// The most unusual words; `stand` leads to one of them in the text.
+export function rank(list, keys, result, stand) {
+  const rarest = (a, b) => a.word.p_value - b.word.p_value || b.word.score - a.word.score;
+  const ranked = result.words.map((word, index) => ({ word, index })).sort(rarest);
+  list.replaceChildren(...ranked.slice(0, RANKED).map(({ word, index }) => rankedWord(word, () => stand(index))));
+  const views = Object.keys(result.words[0]?.evidence ?? {});
+  keys.replaceChildren(...views.map((view, index) => element("span", { class: `view-${index % 8}` }, view)));
+}
+
+function rankedWord(word, onclick) {
+  const views = Object.entries(word.evidence);
+  const bars = views.map(([, evidence], at) => element("div", { class: `view-${at % 8}` }, evidenceBar(evidence)));
+  const strongest = views.reduce((best, view) => (view[1] > best[1] ? view : best), ["", -1]);
+  const why = word.sentence ?? word.reasons?.[strongest[0]]?.[0]?.text ?? "";
+  const parts = [
+    element("bdi", { class: `h${heat(word.p_value)}` }, word.text.slice(0, LONGEST_NAME)),
+    element("div", {}, ...bars),
+    element("span", { class: "why" }, why),
+    element("span", { class: "p" }, `p = ${rarity(word.p_value)}`),
+  ];
+  return element("li", {}, element("button", { type: "button", onclick }, ...parts));
+}
+
+// Where normal documents lie, and where this one does. Built by the DOM, so that the content policy can stay strict.
+export function drawHistogram(box, model, result, rate) {
+  const { edges, counts } = model.histogram;
+  const [low, high] = [Math.min(edges[0], result.score), Math.max(edges.at(-1), result.score)];
+  const x = (score) => 4 + ((WIDTH - 8) * (score - low)) / (high - low || 1);
+  const base = HEIGHT - BOTTOM;
+  const most = Math.max(...counts, 1);
+  // Documents above it are flagged. A model that knows too few documents for the rate has none.
+  const limit = model.thresholds.findLast((entry) => entry.rate <= rate * (1 + 1e-9))?.score ?? Infinity;
+  const bars = counts.map((count, index) => {
+    const [from, to] = [edges[index], edges[index + 1]];
+    const height = count ? Math.max(1.5, ((base - TOP) * count) / most) : 0;
+    const kind = (from + to) / 2 > limit ? "bar above" : "bar";
+    return shape("rect", { class: kind, x: x(from), y: base - height, width: Math.max(0.5, x(to) - x(from) - 1), height, rx: 1 });
+  });
+  const here = x(result.score);
+  const end = here > WIDTH / 2;
+  const parts = [shape("line", { class: "axis", x1: 0, x2: WIDTH, y1: base + 0.5, y2: base + 0.5 }), ...bars];
+  if (limit <= high) parts.push(shape("line", { class: "limit", x1: x(limit), x2: x(limit), y1: TOP, y2: base }));
+  const text = (place, ...words) => shape("text", { class: "chart-label", y: HEIGHT - 4, ...place }, ...words);
+  const mine = { class: "chart-label strong", x: here + (end ? -8 : 8), y: TOP - 3, "text-anchor": end ? "end" : "start" };
+  parts.push(
+    shape("line", { class: "here", x1: here, x2: here, y1: TOP - 6, y2: base }),
+    shape("circle", { class: "here-dot", cx: here, cy: TOP - 6, r: 3.5 }),
+    text(mine, `this document ${result.score.toFixed(1)}`),
+    text({ x: 0 }, low.toFixed(1)),
+    text({ x: WIDTH / 2, "text-anchor": "middle" }, "document score"),
+    text({ x: WIDTH, "text-anchor": "end" }, high.toFixed(1)),
+  );
+  const range = `from ${edges[0].toFixed(1)} to ${edges.at(-1).toFixed(1)}`;
+  const own = `This document has ${result.score.toFixed(1)}, p ${rarity(result.p_value)}.`;
+  const label = `Scores of ${model.normal_documents} normal documents, ${range}. ${own}`;
+  box.replaceChildren(shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label }, ...parts));
 }
