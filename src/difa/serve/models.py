@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from difa.corpus.allow import AllowList
 from difa.document import Document, Explanation, Result
@@ -51,7 +51,6 @@ _BINS = 32
 _PROBE = from_text("One sentence of some length, to find out how fast this machine is before anybody asks for anything.")
 _RATES = tuple(round(10 ** (-3 + step / 20), 5) for step in range(55))  # 0.001 to 0.5, evenly on a log scale
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _WORDS = (8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384, 65536)
@@ -78,15 +77,6 @@ class Counters:
         self.batch_words.labels(model, lane).observe(words)
         self.batch_seconds.labels(model, lane).observe(seconds)
 
-    def observe_request(self, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        self.requests.labels(route, str(status)).inc()
-        self.seconds.labels(route).observe(seconds)
-
-    def text(self) -> bytes:
-        """Everything in Prometheus' text format."""
-        return generate_latest(self.registry)
-
 
 def cost_of(document: Document) -> int:
     """What a document costs, in words, at least 1.
@@ -110,12 +100,7 @@ class Queued:
     allow: AllowList = field(default_factory=AllowList)
     owner: object = None
     outcome: asyncio.Future[Result | Explanation] = field(init=False)
-    """Where the result goes, from the moment the job is queued."""
-
-    @property
-    def is_wanted(self) -> bool:
-        """Whether somebody waits for the outcome."""
-        return not self.outcome.done()
+    """Where the result goes, from the moment the job is queued; done or cancelled if nobody waits for it any more."""
 
 
 class FairQueue:
@@ -166,36 +151,25 @@ def learn_pace(known: float, cost: int, seconds: float) -> float:
     return _MEMORY * known + (1 - _MEMORY) * latest
 
 
+@dataclass(eq=False)
 class Lane:
-    """A queue in front of one thread.
+    """A queue in front of one thread."""
 
-    Args:
-        name: for the thread and the counters.
-        work: takes the jobs of a batch, returns one outcome or exception per job; runs in the lane's thread.
-        budget: cost of a batch at most; a job above it runs alone.
-        most: jobs of a batch at most.
-        wait: seconds that an idle lane waits for more documents, unless the last wait brought none.
-        pace: seconds per word at first; it learns from every batch.
-        observe: called on the event loop after each batch, with its jobs, cost and seconds.
-    """
+    name: str
+    work: Callable[[Sequence[Queued]], Outcomes]
+    """Takes the jobs of a batch, returns one outcome or exception per job; runs in the lane's thread."""
+    budget: int  # cost of a batch at most; a job above it runs alone
+    most: int  # jobs of a batch at most
+    wait: float  # seconds that an idle lane waits for more documents, unless the last wait brought none
+    pace: float  # seconds per word; it learns from every batch
+    observe: Callable[[str, int, int, float], None]
+    """Called on the event loop after each batch, with the lane's name, and the batch's jobs, cost and seconds."""
 
-    def __init__(
-        self,
-        name: str,
-        work: Callable[[Sequence[Queued]], Outcomes],
-        *,
-        budget: int,
-        most: int,
-        wait: float,
-        pace: float,
-        observe: Callable[[str, int, int, float], None],
-    ) -> None:
-        self.name, self.pace, self.waiting = name, pace, FairQueue()
-        self.running: list[Queued] = []
-        self._work, self._budget, self._most, self._wait, self._observe = work, budget, most, wait, observe
+    def __post_init__(self) -> None:
+        self.waiting, self.running = FairQueue(), list[Queued]()
         self._had_company, self._is_stopping = True, False
         self._arrived, self._enough = asyncio.Event(), asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"difa-{name}")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"difa-{self.name}")
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -233,7 +207,7 @@ class Lane:
         job.outcome.add_done_callback(lambda outcome: self.waiting.discard(job) if outcome.cancelled() else None)
         self.waiting.add(job)
         self._arrived.set()
-        if self.waiting.cost >= self._budget or len(self.waiting) >= self._most:
+        if self.waiting.cost >= self.budget or len(self.waiting) >= self.most:
             self._enough.set()
 
     async def _run(self) -> None:
@@ -241,7 +215,7 @@ class Lane:
         while True:
             if not self.waiting:
                 await self._wait_for_company()
-            self.running = jobs = self.waiting.take(self._budget, self._most)
+            self.running = jobs = self.waiting.take(self.budget, self.most)
             if not jobs:
                 continue
             self._had_company = len(jobs) > 1
@@ -252,9 +226,9 @@ class Lane:
                 continue
             cost, seconds = sum(job.cost for job in jobs), time.perf_counter() - started
             self.pace = learn_pace(self.pace, cost, seconds)
-            self._observe(self.name, len(jobs), cost, seconds)
+            self.observe(self.name, len(jobs), cost, seconds)
             for job, outcome in zip(jobs, outcomes, strict=True):
-                if not job.is_wanted:
+                if job.outcome.done():
                     continue
                 if isinstance(outcome, Exception):
                     job.outcome.set_exception(outcome)
@@ -264,8 +238,8 @@ class Lane:
     def _work_while_wanted(self, jobs: Sequence[Queued]) -> Outcomes | None:
         """The outcomes, or None where everybody who asked has gone."""
         try:
-            with cancellable(lambda: not self._is_stopping and any(job.is_wanted for job in jobs)):
-                return self._work(jobs)
+            with cancellable(lambda: not self._is_stopping and not all(job.outcome.done() for job in jobs)):
+                return self.work(jobs)
         except Cancelled:
             return None
 
@@ -274,10 +248,9 @@ class Lane:
         self._enough.clear()
         await self._arrived.wait()
         # Someone who asks alone need not wait for others who do not come.
-        if self._wait and self._had_company and not self._enough.is_set():
+        if self.wait and self._had_company:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._wait):
-                    await self._enough.wait()
+                await asyncio.wait_for(self._enough.wait(), self.wait)
 
 
 class ServedModel:
@@ -303,11 +276,11 @@ class ServedModel:
             lane = Lane(
                 name,
                 self._work,
-                budget=self.settings.batch_words,
-                most=count,
-                wait=self.settings.batch_wait if count > 1 else 0.0,
-                pace=self._pace,
-                observe=partial(self._counters.observe_batch, self.name),
+                self.settings.batch_words,
+                count,
+                self.settings.batch_wait if count > 1 else 0.0,
+                self._pace,
+                partial(self._counters.observe_batch, self.name),
             )
             self._counters.queue.labels(self.name, name).set_function(lane.waiting.__len__)  # whenever it is read
             self.lanes[name] = lane
@@ -363,14 +336,12 @@ class ServedModel:
 
     def _score(self, jobs: Sequence[Queued]) -> list[Result]:
         """All at once where they allow the same words, as most do."""
-        places: dict[AllowList, list[int]] = {}
-        for at, job in enumerate(jobs):
-            places.setdefault(job.allow, []).append(at)
-        scored: dict[int, Result] = {}
-        for allow, members in places.items():
-            documents = [jobs[at].document for at in members]
-            scored.update(zip(members, self.model.score_unflagged(documents, allow=allow.entries), strict=True))
-        return [scored[at] for at in range(len(jobs))]
+        scored: dict[Queued, Result] = {}
+        for allow in dict.fromkeys(job.allow for job in jobs):
+            members = [job for job in jobs if job.allow == allow]
+            results = self.model.score_unflagged([job.document for job in members], allow=allow.entries)
+            scored.update(zip(members, results, strict=True))
+        return [scored[job] for job in jobs]
 
     def _alone(self, job: Queued) -> Result | Explanation | Exception:
         try:

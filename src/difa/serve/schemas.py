@@ -57,6 +57,11 @@ VERDICT_EXAMPLES: dict[str, Any] = {
 }
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text has no half of a surrogate pair, which JSON can hold but no file."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 class _Shape(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -147,7 +152,7 @@ class Verdict(_Body):
             is_time = False
         if not is_time:
             raise ValueError(f"at: expected a time such as {_AT}, got something else")
-        if any("\ud800" <= character <= "\udfff" for character in self.model):
+        if not is_unicode(self.model):
             raise ValueError("model: expected a name in Unicode, got half a character")
         return self
 

@@ -23,14 +23,14 @@ from difa.corpus.allow import AllowList
 from difa.decide import Rule, flag
 from difa.document import Document, Explanation, Reason, Result
 from difa.errors import DifaError, InputError
-from difa.formats.lines import kind_of, parse_record
+from difa.formats.lines import are_strings, kind_of, parse_record
 from difa.formats.tables import Columns
 from difa.formats.write import to_json
 from difa.report.sentences import document_sentence, telling, unusual_words, word_sentence
 from difa.serve.body import Allowance, Allowances, JsonRequest, Refusal, off_loop, read_table, while_there
 from difa.serve.files import append_verdicts
 from difa.serve.models import Counters, Queued, ServedModel, cost_of
-from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Kept, ScoreRequest, Verdict
+from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Kept, ScoreRequest, Verdict, is_unicode
 from difa.serve.settings import Settings
 from difa.words import from_text, from_tokens
 
@@ -81,8 +81,7 @@ class Service:
 
     def model(self, name: str | None) -> ServedModel:
         """The model of that name, or the first."""
-        if name is None:
-            return next(iter(self.models.values()))
+        name = next(iter(self.models)) if name is None else name
         if name not in self.models:
             raise Refusal(404, f"model: expected one of {', '.join(self.models)}, got another name")
         return self.models[name]
@@ -172,7 +171,7 @@ def jobs_of(request: ScoreRequest, settings: Settings) -> list[Queued | Failure]
 
 def _job(item: Any, settings: Settings, reasons: bool, allow: AllowList) -> Queued | Failure:
     given = item.get("id") if isinstance(item, dict) else None
-    document_id = str(given) if isinstance(given, (str, int)) and _is_unicode(str(given)) else None
+    document_id = str(given) if isinstance(given, (str, int)) and is_unicode(str(given)) else None
     try:
         if (size := _size(item)) > settings.max_characters:
             return _too_large("characters", settings.max_characters, size, document_id)
@@ -191,11 +190,10 @@ def _too_large(what: str, limit: int, got: int, document_id: str | None) -> Fail
 def _parse(item: Any) -> Document:
     if isinstance(item, str):
         return from_text(item)
-    if isinstance(item, list) and all(isinstance(token, str) for token in item):
+    if are_strings(item):
         return from_tokens(item)
     if isinstance(item, dict):
-        unknown = set(item) - {"id", "text", "tokens"}
-        if unknown:
+        if not item.keys() <= {"id", "text", "tokens"}:
             raise InputError("expected only the keys id, text and tokens in a document, got another one: remove it")
         return parse_record(item)
     wanted = "a string, a list of words or an object with text or tokens"
@@ -213,14 +211,6 @@ def _size(item: Any) -> int:
     return 0
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Outcome]) -> bytes:
     """The body of the answer."""
     flagged = iter(flag([_result(outcome) for outcome in outcomes if not isinstance(outcome, Failure)], rule))
@@ -231,8 +221,7 @@ def _respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[O
             continue
         reasons = outcome.reasons if isinstance(outcome, Explanation) else None
         records.append(_record(next(flagged), request, reasons))
-    body = {"model": model, "rule": rule.name, "rate": rule.rate, "results": records}
-    return to_json(body)
+    return to_json({"model": model, "rule": rule.name, "rate": rule.rate, "results": records})
 
 
 def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str, Sequence[Reason]]] | None) -> dict[str, Any]:
@@ -246,9 +235,9 @@ def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str
         return record
     unusual = frozenset(unusual_words(result))
     for t, (word, scored) in enumerate(zip(record["words"], result.words, strict=True)):
-        if reasons is not None and t in unusual:
-            word["sentence"] = word_sentence(scored, reasons[t])
         if reasons is not None:
+            if t in unusual:
+                word["sentence"] = word_sentence(scored, reasons[t])
             found = {view: telling(reasons[t].get(view, ()), value) for view, value in scored.evidence.items()}
             word["reasons"] = {view: [{"text": one.text, "weight": one.weight} for one in some] for view, some in found.items()}
         if not request.return_evidence:
