@@ -116,12 +116,12 @@ def _add_v1(app: FastAPI, service: Service, settings: Settings) -> None:
     add = partial(app.router.add_api_route, dependencies=_KEYS if has_key else [])
     post = partial(add, methods=["POST"], responses=_refusals(*_POST, *asks))
     post_json = partial(post, route_class_override=JsonRoute)
-    what = "Read the documents of a file: text, JSON lines, CSV, TSV, Parquet, packed or not"
+    readable = "Read the documents of a file: text, JSON lines, CSV, TSV, Parquet, packed or not"
     post_json("/v1/score", service.score, summary="Score documents and their words", response_model=ScoreResponse)
-    post("/v1/tables", service.table, summary=what, response_model=TableResponse, openapi_extra=_FILE)
+    post("/v1/tables", service.table, summary=readable, response_model=TableResponse, openapi_extra=_FILE)
     post_json("/v1/verdicts", service.verdict, summary="Keep what a person says of a text and its words", response_model=Kept)
-    what = "The models and the limits"
-    add("/v1/models", service.describe, summary=what, response_model=ModelsResponse, responses=_refusals(*asks))
+    get = partial(add, responses=_refusals(*asks))
+    get("/v1/models", service.describe, summary="The models and the limits", response_model=ModelsResponse)
 
 
 def _add_watched(app: FastAPI, service: Service) -> None:

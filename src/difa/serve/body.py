@@ -2,10 +2,8 @@
 
 The size is watched while the bytes arrive, since a body need not say how long it is. JSON is taken by its letter: UTF-8, no NaN
 or Infinity, no number out of range, no key twice, no nesting without end. FastAPI checks the rest against the schemas.
-
-A file goes to a temporary one, since readers of tables want one; it has no name, and is gone when the answer is made. It is read
-as the command line reads it, in a child process with bounds on memory and time, so that no file can end the service. A table
-without one obvious text column is answered with its columns, so that someone can choose.
+A file goes to a temporary one without a name, since readers of tables want one. It is read as the command line reads it, in a
+child process with bounds on memory and time, so that no file can end the service.
 """
 
 from __future__ import annotations
@@ -95,7 +93,6 @@ class JsonRequest(Request):
         self._parsed: Any = None
 
     def give_back(self) -> None:
-        """Hold nothing any more."""
         self._allowance.held -= self.held
         self.held = 0
 
@@ -118,7 +115,6 @@ class JsonRequest(Request):
         return whole
 
     async def json(self) -> Any:
-        """The body, parsed."""
         return self._parsed
 
     def _check_headers(self, large: str) -> None:
@@ -137,7 +133,6 @@ class JsonRoute(APIRoute):
     """A route whose handler gets a `JsonRequest`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """FastAPI's handler, which reads the body through the request that it is given."""
         handle = super().get_route_handler()
 
         async def handle_within_limits(request: Request) -> Response:

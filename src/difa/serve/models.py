@@ -2,11 +2,9 @@
 
 A lane is a queue in front of one thread. While a batch runs, the next one collects; an idle lane waits a few milliseconds for
 company, if there was some the last time. Requests take turns: a batch takes one document of each in order, so a list of a
-thousand does not hold up a single text. Work that nobody waits for any more ends at its next step. All of this state belongs to
-the event loop; only `work` runs in the thread. Lanes, batches, queues and limits count words by what they cost.
-
-Short documents share batches in one lane. Long ones run one by one in another, and so do those whose reasons are wanted in a
-third: they share the cores with the short ones instead of standing before them.
+thousand does not hold up a single text. All of this state belongs to the event loop; only `work` runs in the thread.
+Short documents share batches in one lane. Long ones, and those whose reasons are wanted, run one by one in lanes of their own.
+Lanes, batches, queues and limits count words by what they cost.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from difa.corpus.allow import AllowList
 from difa.document import Document, Explanation, Result
 from difa.encoders import LONGEST_WORD
-from difa.errors import ConfigError, InputError
+from difa.errors import ConfigError
 from difa.estimator import DiFA
 from difa.report.sentences import visible
 from difa.runtime.parallel import Cancelled, cancellable
@@ -39,7 +37,7 @@ from difa.serve.example import make_examples
 from difa.serve.settings import Settings
 from difa.words import from_text
 
-Outcomes = Sequence[Result | Explanation | Exception]
+Outcome = Result | Explanation | Exception
 
 _LETTERS = 6
 _SPARSE = 40  # characters of a text that count as a word even if they are white space: they are held in memory
@@ -72,7 +70,6 @@ class Counters:
         self.words = Counter("difa_words_scored", "Words scored.", ["model"], registry=registry)
 
     def observe_batch(self, model: str, lane: str, documents: int, words: int, seconds: float) -> None:
-        """Count a batch."""
         self.documents.labels(model, lane).observe(documents)
         self.batch_words.labels(model, lane).observe(words)
         self.batch_seconds.labels(model, lane).observe(seconds)
@@ -99,8 +96,8 @@ class Queued:
     reasons: bool = False
     allow: AllowList = field(default_factory=AllowList)
     owner: object = None
-    outcome: asyncio.Future[Result | Explanation] = field(init=False)
-    """Where the result goes, from the moment the job is queued; done or cancelled if nobody waits for it any more."""
+    outcome: asyncio.Future[Outcome] = field(init=False)
+    """Where the result goes, from the moment the job is queued; cancelled if nobody waits for it any more."""
 
 
 class FairQueue:
@@ -114,12 +111,10 @@ class FairQueue:
         return sum(map(len, self.by_owner.values()))
 
     def add(self, job: Queued) -> None:
-        """Put a job behind the others of its owner."""
         self.by_owner.setdefault(job.owner, deque()).append(job)
         self.cost += job.cost
 
     def discard(self, job: Queued) -> None:
-        """Take a job out, if it is still there."""
         jobs = self.by_owner.get(job.owner, deque())
         if job in jobs:
             jobs.remove(job)
@@ -156,8 +151,8 @@ class Lane:
     """A queue in front of one thread."""
 
     name: str
-    work: Callable[[Sequence[Queued]], Outcomes]
-    """Takes the jobs of a batch, returns one outcome or exception per job; runs in the lane's thread."""
+    work: Callable[[Sequence[Queued]], Sequence[Outcome]]
+    """From the jobs of a batch to one outcome for each; runs in the lane's thread."""
     budget: int  # cost of a batch at most; a job above it runs alone
     most: int  # jobs of a batch at most
     wait: float  # seconds that an idle lane waits for more documents, unless the last wait brought none
@@ -173,7 +168,6 @@ class Lane:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to take work; call it on the event loop."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
@@ -188,7 +182,6 @@ class Lane:
 
     @property
     def is_running(self) -> bool:
-        """Whether the lane takes work."""
         return self._task is not None and not self._task.done()
 
     @property
@@ -228,14 +221,10 @@ class Lane:
             self.pace = learn_pace(self.pace, cost, seconds)
             self.observe(self.name, len(jobs), cost, seconds)
             for job, outcome in zip(jobs, outcomes, strict=True):
-                if job.outcome.done():
-                    continue
-                if isinstance(outcome, Exception):
-                    job.outcome.set_exception(outcome)
-                else:
+                if not job.outcome.done():
                     job.outcome.set_result(outcome)
 
-    def _work_while_wanted(self, jobs: Sequence[Queued]) -> Outcomes | None:
+    def _work_while_wanted(self, jobs: Sequence[Queued]) -> Sequence[Outcome] | None:
         """The outcomes, or None where everybody who asked has gone."""
         try:
             with cancellable(lambda: not self._is_stopping and not all(job.outcome.done() for job in jobs)):
@@ -263,8 +252,7 @@ class ServedModel:
         started = time.perf_counter()
         model.score_unflagged([_PROBE])
         self._pace = (time.perf_counter() - started) / cost_of(_PROBE)
-        self.views = list(probe.words[0].evidence)
-        self.info = self._describe()
+        self.info = self._describe(list(probe.words[0].evidence))
         self._counters = counters
         self.lanes: dict[str, Lane] = {}
         self.accepted = 0
@@ -272,28 +260,20 @@ class ServedModel:
 
     def start(self) -> None:
         """Begin to take work; call it on the event loop."""
+        budget, observe = self.settings.batch_words, partial(self._counters.observe_batch, self.name)
         for name, count in (("short", self.settings.batch_documents), ("long", 1), ("reasons", 1)):
-            lane = Lane(
-                name,
-                self._work,
-                self.settings.batch_words,
-                count,
-                self.settings.batch_wait if count > 1 else 0.0,
-                self._pace,
-                partial(self._counters.observe_batch, self.name),
-            )
+            wait = self.settings.batch_wait if count > 1 else 0.0
+            lane = Lane(name, self._work, budget, count, wait, self._pace, observe)
             self._counters.queue.labels(self.name, name).set_function(lane.waiting.__len__)  # whenever it is read
             self.lanes[name] = lane
             lane.start()
 
     async def stop(self) -> None:
-        """End the lanes."""
         for lane in self.lanes.values():
             await lane.stop()
 
     @property
     def is_ready(self) -> bool:
-        """Whether work is taken."""
         return bool(self.lanes) and all(lane.is_running for lane in self.lanes.values())
 
     @contextmanager
@@ -322,7 +302,7 @@ class ServedModel:
                 return Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
         return None
 
-    def _work(self, jobs: Sequence[Queued]) -> Outcomes:
+    def _work(self, jobs: Sequence[Queued]) -> Sequence[Outcome]:
         """Results without flags: batches mix requests of different rates, and each request flags its own."""
         if not any(job.reasons for job in jobs):
             try:
@@ -343,7 +323,7 @@ class ServedModel:
             scored.update(zip(members, results, strict=True))
         return [scored[job] for job in jobs]
 
-    def _alone(self, job: Queued) -> Result | Explanation | Exception:
+    def _alone(self, job: Queued) -> Outcome:
         try:
             if job.reasons:
                 return self.model.explain_unflagged(job.document, allow=job.allow.entries)
@@ -353,7 +333,7 @@ class ServedModel:
         except Exception as error:
             return error
 
-    def _describe(self) -> dict[str, Any]:
+    def _describe(self, views: list[str]) -> dict[str, Any]:
         """What `/v1/models` says: what was learned, where normal documents lie, and the score that each rate asks for."""
         reference = self.model.detector_.document_reference  # as p-values and thresholds have it: without what was left out
         counts, edges = np.histogram(reference.values, bins=_BINS)
@@ -363,7 +343,7 @@ class ServedModel:
             "name": self.name,
             "fpr": self.model.fpr,
             "fdr": self.model.fdr,
-            "views": self.views,
+            "views": views,
             "examples": make_examples(self.model),
             "normal_documents": len(reference.values),
             "learned_from": lessons.extent if lessons else None,
@@ -382,6 +362,4 @@ def load_models(folders: Sequence[Path], settings: Settings, counters: Counters,
         if name in models:
             raise ConfigError(f"{folder}: expected model folders of different names, got {name!r} twice: rename one")
         models[name] = ServedModel(name, DiFA.load(folder, threads=threads), settings, counters)
-    if not models:
-        raise InputError("expected at least one model folder, got none")
     return models

@@ -132,7 +132,7 @@ class Verdict(_Body):
     """When, in UTC; the present time without it."""
 
     @model_validator(mode="after")
-    def _spans_in_the_text(self) -> Verdict:
+    def _is_consistent(self) -> Verdict:
         if not self.text.strip():
             raise ValueError("text: expected a text, got none")
         for span in self.spans:
@@ -142,10 +142,6 @@ class Verdict(_Body):
                 raise ValueError("spans: expected words, got white space")
         if self.verdict == "normal" and self.spans:
             raise ValueError("spans: expected none in a normal text, got some: leave them out, or call the text odd")
-        return self
-
-    @model_validator(mode="after")
-    def _time_and_name(self) -> Verdict:
         try:
             is_time = self.at is None or datetime.strptime(self.at, TIME).strftime(TIME) == self.at
         except ValueError:

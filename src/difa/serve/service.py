@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,17 +41,12 @@ _WRITER = ThreadPoolExecutor(1, "difa-verdicts")  # one at a time: they would on
 _COUNTED = "(a long or odd one counts as several)"
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A document that cannot be scored, and why."""
+class Failure(Refusal):
+    """A document that cannot be scored: an entry in the answer to a list, the answer itself where it was the only document."""
 
-    line: str
-    id: str | None = None
-    status: int = 422
-    """Of the answer, where it was the only document."""
-
-
-Outcome = Result | Explanation | Failure
+    def __init__(self, line: str, document_id: str | None, status: int = 422) -> None:
+        super().__init__(status, line)
+        self.document_id = document_id
 
 
 class Service:
@@ -125,7 +120,7 @@ class Service:
             raise _keeps_no_verdicts()
         job = await off_loop(request.held, _job, verdict.text, self.settings, False, AllowList())
         if isinstance(job, Failure):  # verdicts are about texts that were scored
-            raise Refusal(job.status, job.line)
+            raise job
         with self._verdicts.one():
             await _keep(path, verdict, self.settings.timeout)
         return JSONResponse(Kept().model_dump())
@@ -149,8 +144,7 @@ def jobs_of(request: ScoreRequest, settings: Settings) -> list[Queued | Failure]
     alone = request.text if request.text is not None else request.tokens
     documents = [alone] if alone is not None else request.texts or ()
     if len(documents) > settings.max_texts:
-        line = f"texts: expected at most {settings.max_texts} documents, got {len(documents)}: send several lists"
-        raise Refusal(413, line)
+        raise Refusal(413, f"texts: expected at most {settings.max_texts} documents, got {len(documents)}: send several lists")
     try:
         allow = AllowList.of(request.allow)
     except InputError as error:
@@ -160,7 +154,7 @@ def jobs_of(request: ScoreRequest, settings: Settings) -> list[Queued | Failure]
     for document in documents:
         job = _job(document, settings, request.return_reasons, allow)
         if isinstance(job, Failure) and alone is not None:
-            raise Refusal(job.status, job.line)
+            raise job
         cost += job.cost if isinstance(job, Queued) else 0
         if cost > settings.queue_words:  # found out on the way: all of them together may be more than fits into memory
             line = f"expected at most {settings.queue_words} words {_COUNTED} in a request, got more: send several lists"
@@ -211,13 +205,13 @@ def _size(item: Any) -> int:
     return 0
 
 
-def _respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Outcome]) -> bytes:
+def _respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Result | Explanation | Failure]) -> bytes:
     """The body of the answer."""
     flagged = iter(flag([_result(outcome) for outcome in outcomes if not isinstance(outcome, Failure)], rule))
     records: list[dict[str, Any]] = []
     for outcome in outcomes:
         if isinstance(outcome, Failure):
-            records.append({"id": outcome.id, "error": outcome.line})
+            records.append({"id": outcome.document_id, "error": outcome.detail})
             continue
         reasons = outcome.reasons if isinstance(outcome, Explanation) else None
         records.append(_record(next(flagged), request, reasons))
@@ -286,14 +280,14 @@ def _result(outcome: Result | Explanation) -> Result:
     return outcome.result if isinstance(outcome, Explanation) else outcome
 
 
-def _outcome(job: Queued) -> Outcome:
+def _outcome(job: Queued) -> Result | Explanation | Failure:
     if job.outcome.cancelled():
         raise _shutting_down()
-    error = job.outcome.exception()
-    if error is None:
-        return job.outcome.result()
-    if isinstance(error, DifaError):
-        return Failure(str(error), job.document.id)
+    outcome = job.outcome.result()
+    if not isinstance(outcome, Exception):
+        return outcome
+    if isinstance(outcome, DifaError):
+        return Failure(str(outcome), job.document.id)
     # The type only: a message may quote the text.
-    _log.error("a document of %d words could not be scored: %s", len(job.document.words), type(error).__name__)
+    _log.error("a document of %d words could not be scored: %s", len(job.document.words), type(outcome).__name__)
     return Failure("the document could not be scored: the service has logged why", job.document.id)
