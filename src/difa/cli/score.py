@@ -170,7 +170,7 @@ def _score_here(fitted: DiFA, job: Job, sources: list[Source], quiet: bool) -> C
 
 def _tell(fitted: DiFA, job: Job, counts: Counts, out: str | None, quiet: bool) -> None:
     """Say how it went."""
-    from difa.engines.sinks import why_nothing
+    from difa.engines.stream import why_nothing
 
     say_skipped(counts.skipped)
     if counts.empty:

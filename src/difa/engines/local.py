@@ -7,19 +7,20 @@ spooled first, and get their flags in a second pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+import shutil
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO, TypeAlias
 
 from difa.decide import Cutoff, Rule
 from difa.document import Scored
 from difa.engines.cascade import Cascade, Judge
-from difa.engines.chunks import ReadAhead, ReadChunk, read_chunks
 from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job
 from difa.engines.output import Layout, Output
 from difa.engines.processes import Workers, start_workers
-from difa.engines.sinks import Shown, Sink, Top, cut_shards, open_stream
+from difa.engines.stream import ReadAhead, ReadChunk, Shown, Top, cut_shards, read_chunks
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Position, read_entries
@@ -31,6 +32,8 @@ from difa.formats.write import COLUMNS, Publisher, format_of, json_lines, read_c
 from difa.storage.atomic import is_stream, scratch_folder
 
 __all__ = ["Job", "Silent", "Watch", "score_inputs"]
+
+_Sink: TypeAlias = Output | Shown
 
 
 def score_inputs(
@@ -74,17 +77,28 @@ def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path, sources: Se
     if job.shard_size or job.resume or job.force:
         raise ConfigError(f"{out}: expected a file or folder for shard_size, resume and force, got a pipe or a device")
     form = format_of(out, job.format)
-    with open_stream(out) as write:
+    with _open_stream(out) as stream, scratch_folder() as folder:
+
+        def write(scored: Scored) -> None:
+            stream.write(json_lines(scored))
+            stream.flush()
+
         if form == "jsonl" and not is_packed(out):
-            lines = replace(job, out=None, format=form)
-            return score_inputs(model, lines, watch, lambda scored: write(json_lines(scored)), sources)
-        with scratch_folder() as folder:
-            table = folder / f"table.{form}{out.suffix if is_packed(out) else ''}"
-            counts = score_inputs(model, replace(job, out=table, format=form), watch, sources=sources)
-            with table.open("rb") as content:
-                while block := content.read(1 << 20):
-                    write(block)
-            return counts
+            return score_inputs(model, replace(job, out=None, format=form), watch, write, sources)
+        table = folder / f"table.{form}{out.suffix if is_packed(out) else ''}"
+        counts = score_inputs(model, replace(job, out=table, format=form), watch, sources=sources)
+        with table.open("rb") as content:
+            shutil.copyfileobj(content, stream)
+        return counts
+
+
+@contextmanager
+def _open_stream(out: Path) -> Iterator[BinaryIO]:
+    try:
+        with out.open("wb") as stream:
+            yield stream
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error.strerror}") from None
 
 
 @dataclass(frozen=True)
@@ -112,7 +126,7 @@ class _Run:
         notes = self.repeatable and self.job.top is None  # the most unusual are known at the end only
         return Output(layout, asked, publisher, resume=resume, force=force, notes=notes)
 
-    def score_best(self, sink: Sink, spooled: Layout) -> Counts:
+    def score_best(self, sink: _Sink, spooled: Layout) -> Counts:
         """Score everything into a sink, or with `top` only the most unusual; all are counted."""
         if self.job.top is None:
             return self.score(sink, spooled)
@@ -132,7 +146,7 @@ class _Run:
             layout.spool().remove()
             return counts
 
-    def score(self, sink: Sink, spooled: Layout) -> Counts:
+    def score(self, sink: _Sink, spooled: Layout) -> Counts:
         """Score everything into a sink, by way of a spool file if the flags need to know all p-values."""
         if self.rule.name == "fpr" and not spooled.journal.exists():  # of an earlier run, which must not be forgotten
             self._score_into(sink)
@@ -152,7 +166,7 @@ class _Run:
             sink.counts.skipped, sink.counts.empty = spool.counts.skipped, spool.counts.empty
         return sink.counts
 
-    def _score_into(self, sink: Sink) -> None:
+    def _score_into(self, sink: _Sink) -> None:
         done = sink.counts.documents
         entries = read_entries(self.sources, sink.position)
         chunks = read_chunks(entries, skip_bad=self.job.skip_bad, shard_size=sink.shard_size, done=done)
@@ -163,7 +177,7 @@ class _Run:
                 sink.note(chunk.position, len(chunk.bad), sum(not document.words for document in chunk.documents))
                 self.watch.advance(len(chunk.documents), chunk.bytes)
 
-    def _written(self, chunks: ReadAhead[ReadChunk], sink: Sink) -> Generator[ReadChunk, None, None]:
+    def _written(self, chunks: ReadAhead[ReadChunk], sink: _Sink) -> Generator[ReadChunk, None, None]:
         """The chunks, each of them when its results have been handed to the sink."""
         if self.workers is not None and isinstance(sink, Output):
             for chunk, block in self.workers.score(chunks):

@@ -24,8 +24,8 @@ from typing import TypeAlias
 
 from difa.document import Document, Word
 from difa.engines.cascade import Judge
-from difa.engines.chunks import ReadAhead, ReadChunk
 from difa.engines.output import Block
+from difa.engines.stream import ReadAhead, ReadChunk
 from difa.errors import EngineError
 from difa.formats.write import Publisher
 from difa.runtime.parallel import Chunk, core_count, ordered_map

@@ -71,13 +71,8 @@ def run_pool(
 ) -> Iterator[Any]:
     """What the workers say of each piece, as it comes; a worker that dies is started again, and so is its piece.
 
-    Args:
-        ray: the module.
-        worker: a class with the methods `load`, called once, and `score`, called for each piece.
-        arguments: those of its constructor.
-        pieces: the work.
-        workers: workers at a time, at most.
-        threads: threads, and cores, of each.
+    The class `worker` has the methods `load`, called once, and `score`, called for each piece. A worker takes as many cores as
+    threads.
     """
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
     environment = {"env_vars": dict.fromkeys(names, str(threads))}

@@ -21,7 +21,7 @@ from difa.decide import Cutoff, Rule
 from difa.document import Scored
 from difa.engines.job import Counts, Job, refuse_other
 from difa.engines.output import Layout, alone
-from difa.engines.sinks import Best, cut_shards
+from difa.engines.stream import Best, cut_shards
 from difa.errors import EngineError, InputError
 from difa.formats.sources import below, locate
 from difa.formats.streams import is_address
@@ -42,15 +42,7 @@ class OutputFolder:
     def __init__(
         self, location: str, asked: dict[str, Any], resume: bool = False, force: bool = False, is_file: bool = False
     ) -> None:
-        """Refuse a location that is taken or cannot be written, before any work is done.
-
-        Args:
-            location: the folder's path or address.
-            asked: what decides the results, by name.
-            resume: go on with what an earlier run left.
-            force: replace what an earlier run left.
-            is_file: join the parts to one file.
-        """
+        """Refuse a location that is taken or cannot be written, before any work is done; with `is_file`, parts are joined."""
         self.location, self.is_file, self._asked = location, is_file, asked
         self.piece_bytes: int | None = None  # of the run that this one goes on with
         self.summary: dict[str, Any] | None = None  # what the run did that was finished here before
@@ -136,13 +128,7 @@ class OutputFolder:
                 shutil.rmtree(left, ignore_errors=True)
 
     def join(self, pieces: int, publish: Publisher, results: Iterable[Scored] | None) -> None:
-        """Make one file of the parts, and give it its name.
-
-        Args:
-            pieces: how many parts there are.
-            publish: writes the file.
-            results: what belongs into it; all lines of the parts as they are by default.
-        """
+        """Make one file of the parts, or of the results that belong into it instead of them, and give it its name."""
         part = Path(self.staging) / "joined"
         with part.open("wb") as joined:
             if results is None:

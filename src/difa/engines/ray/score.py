@@ -21,7 +21,7 @@ from difa.config import check_threads
 from difa.decide import Rule
 from difa.engines.cascade import Cascade, Judge
 from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job
-from difa.engines.plan import Piece, for_any_machine, one_by_one, piece_size, plan, read_piece
+from difa.engines.plan import Piece, for_any_machine, piece_size, plan, read_piece
 from difa.engines.ray.cluster import check_installed, cluster, run_pool
 from difa.engines.ray.folder import OutputFolder, part_name, part_writer, second_pass, write_notice
 from difa.errors import ConfigError, DifaError, EngineError, InputError
@@ -263,7 +263,7 @@ def _load(files: ModelFiles, task: Task) -> DiFA:
 def _side_by_side(ray: Any, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """What `work` makes of each item, by the machines of the cluster where there is more than one."""
     if len(items) <= 1:
-        return one_by_one(work, items)
+        return [*map(work, items)]
     task = ray.remote(lambda item: work(item))
     return list(ray.get([task.remote(item) for item in items]))
 
