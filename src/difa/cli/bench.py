@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import Cache, Quiet, Threads, command, say
+from difa.cli.console import say
+from difa.cli.options import Cache, Quiet, Threads, command
 
 if TYPE_CHECKING:
     from difa.bench.run import Run
@@ -69,7 +70,7 @@ class RunOptions:
     def open(self, context: typer.Context, *, printed: bool = True) -> Iterator[Run]:
         """A run by these options, under a progress bar; in the end the study's table is printed."""
         from difa.bench.run import Options, open_run
-        from difa.cli.progress import cells
+        from difa.cli.console import cells
 
         given = {name: value for name, value in vars(self).items() if name != "quiet"}
         given |= {"sets": _names(self.sets), "forms": _names(self.forms), "seeds": _numbers(self.seeds, "seeds")}

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from difa.cli.options import Force, Quiet, Scores, command, say, say_next, to_stdout
+from difa.cli.console import say, say_next, to_stdout
+from difa.cli.options import Force, Quiet, Scores, command
+from difa.storage.atomic import fresh_text
 
 if TYPE_CHECKING:
     from difa.document import Result
@@ -41,7 +43,6 @@ def report(
     from difa.formats.results import check_output, read_results, result_files
     from difa.report.html import report_html
     from difa.report.summary import summarise
-    from difa.storage.atomic import fresh_text
 
     if str(out) != "-":
         check_output(out, result_files(scores), force)
@@ -75,7 +76,6 @@ def label_studio(
     from difa.formats.labelstudio import CONFIGURATION, write_tasks
     from difa.formats.results import check_output, read_results, result_files
     from difa.report.sentences import word_sentence
-    from difa.storage.atomic import fresh_text
 
     for written in filter(None, (out, config)):
         check_output(written, result_files(scores), force)

@@ -11,20 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import (
-    Allow,
-    Fdr,
-    Fpr,
-    Inputs,
-    ModelFolder,
-    ReadIdsOptions,
-    allowed_words,
-    command,
-    say,
-    say_next,
-    say_skipped,
-    to_stdout,
-)
+from difa.cli.console import say, say_next, say_skipped, stream, to_stdout
+from difa.cli.options import Allow, Fdr, Fpr, Inputs, ModelFolder, ReadIdsOptions, allowed_words, command
+from difa.errors import ConfigError
 
 if TYPE_CHECKING:
     from difa.document import Scored
@@ -88,9 +77,7 @@ def score(
     ] = None,
 ) -> None:
     """Score every word and every document."""
-    from difa.cli.progress import stream
     from difa.engines.job import Job
-    from difa.errors import ConfigError
 
     out = None if out == "-" else out
     words = _words_apart(allow, out, model)
@@ -132,8 +119,6 @@ def score(
 
 def _uses_ray(engine: str, out: str | None, only_ray: Mapping[str, object], only_local: Mapping[str, object]) -> bool:
     """Whether Ray was chosen; options of the other engine are refused, not ignored."""
-    from difa.errors import ConfigError
-
     if engine not in ENGINES:
         raise ConfigError(f"engine: expected one of {', '.join(ENGINES)}, got {engine!r}")
     for name, value in (only_local if engine == "ray" else only_ray).items():
@@ -157,7 +142,6 @@ def _words_apart(allow: list[str] | None, out: str | None, model: Path) -> list[
 
 def _score_here(fitted: DiFA, job: Job, sources: list[Source], quiet: bool) -> Counts:
     """Score on this machine, into files or to standard output."""
-    from difa.cli.progress import stream
     from difa.engines.local import score_inputs
     from difa.formats.write import format_of
 

@@ -7,7 +7,6 @@ again by another. Every document is scored as without Ray, and the parts in orde
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -266,11 +265,3 @@ def _side_by_side(ray: Any, work: Callable[[Any], Any], items: Sequence[Any]) ->
         return [*map(work, items)]
     task = ray.remote(lambda item: work(item))
     return list(ray.get([task.remote(item) for item in items]))
-
-
-def measure_ray(model: Path, documents: Sequence[str], workers: int) -> float:
-    """Seconds that workers of one thread each need for the documents, without starting Ray and loading the model."""
-    with scratch_folder() as folder:
-        source = folder / "documents.jsonl"
-        source.write_text("".join(json.dumps({"text": text}) + "\n" for text in documents), encoding="utf-8")
-        return score_files(Job(model, [str(source)]), f"{folder}/out", workers=workers).seconds
