@@ -9,7 +9,7 @@ import statistics
 from pathlib import Path
 
 from difa.engines.job import Job
-from difa.engines.ray.score import score_files
+from difa.engines.ray import score_files
 from difa.storage.atomic import scratch_folder
 from difa.words import split_words
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from difa.document import columns_of
+from difa.engines import folder
+from difa.engines.folder import SUCCESS, OutputFolder, part_name, part_writer, write_notice
 from difa.engines.plan import for_any_machine, piece_size, plan, read_piece
-from difa.engines.ray import folder
-from difa.engines.ray.folder import SUCCESS, OutputFolder, part_name, part_writer, write_notice
 from difa.errors import EngineError, InputError
 from difa.formats import read_documents
 from difa.formats.sources import below, find_sources

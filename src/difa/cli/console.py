@@ -36,9 +36,9 @@ def say_next(advice: str, quiet: bool = False) -> None:
 
 
 @contextmanager
-def to_stdout(out: Path | None, direct: bool = False) -> Iterator[Path | None]:
-    """Where a command writes; what has no file is made aside and printed when it is complete, unless it is written directly."""
-    if (out is not None and str(out) != "-") or direct:
+def to_stdout(out: Path) -> Iterator[Path]:
+    """Where a command writes: for `-` a file aside, which is printed when it is complete."""
+    if str(out) != "-":
         yield out
         return
     with scratch_folder() as folder:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -109,7 +109,7 @@ def _write(out: Path, form: str, sources: Sequence[Source], results: Sequence[Re
 
     try:
         with to_stdout(out) as place:
-            write_results(cast(Path, place), form, Shape.of_sources(sources), columns_of(results))
+            write_results(place, form, Shape.of_sources(sources), columns_of(results))
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror or error}") from None
 

@@ -149,9 +149,7 @@ class ReadIdsOptions(ReadOptions):
 def command(*examples: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make options of the fields of a command's groups, behind its own options, and keep examples for `--help`.
 
-    Args:
-        examples: what to show.
-        defaults: of fields of the groups, where the command has others than they.
+    `defaults` are those of fields of the groups, where the command has others than they.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:

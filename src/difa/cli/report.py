@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -51,7 +51,7 @@ def report(
         rule = Rule("fpr", check_rate("fpr", fpr))
         results = (flag([result], rule)[0] for result in results)
     summary = summarise(results, by or (), most, fpr)
-    with to_stdout(out) as place, fresh_text(cast(Path, place)) as file:
+    with to_stdout(out) as place, fresh_text(place) as file:
         file.write(report_html(summary, title, scores))
     said = f"{summary.all.flagged} of {summary.all.documents} documents flagged"
     say(said + ("" if str(out) == "-" else f", written to {out}"), quiet)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -102,7 +103,7 @@ def score(
     )
     sources, fitted = given.sources(inputs), given.load(model)
     if by_ray:
-        from difa.engines.ray.score import score_files
+        from difa.engines.ray import score_files
 
         options: dict[str, Any] = {"workers": workers, "threads": given.threads, "address": address, "cache": given.cache}
         with stream(given.quiet) as watch:
@@ -148,7 +149,8 @@ def _score_here(fitted: DiFA, job: Job, sources: list[Source], quiet: bool) -> C
     file = job.out / "part" if job.out is not None and job.shard_size else job.out  # a folder may be called anything
     is_lines = format_of(file, job.format) == "jsonl"
     on_terminal = job.out is None and is_lines and sys.stdout.isatty()
-    with stream(quiet or on_terminal) as watch, to_stdout(job.out, direct=is_lines) as written:
+    place = nullcontext(job.out) if is_lines or job.out is not None else to_stdout(Path("-"))
+    with stream(quiet or on_terminal) as watch, place as written:
         return score_inputs(fitted, replace(job, out=written), watch, _show if on_terminal else _print, sources)
 
 

@@ -143,45 +143,35 @@ class Shown:
         self.counts.empty += empty
 
 
-class Best:
-    """The most unusual of many documents, in bounded memory."""
+class Top(Shown):
+    """Takes all results, counts them, and passes on the most unusual ones, the most unusual first, at the end.
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: list[Scored] = []
+    Only so many are held at a time. Of two alike the earlier comes first.
+    """
 
-    def add(self, scored: Scored) -> None:
-        """Look at some more."""
+    def __init__(self, write: Callable[[Scored], None], most: int) -> None:
+        super().__init__(self._keep)
+        self._write, self._most, self._kept = write, most, list[Scored]()
+
+    def finish(self) -> None:
+        """All results are there."""
+        for part, at in self._places(self._kept):
+            self._write(self._kept[part].take([at]))
+
+    def _keep(self, scored: Scored) -> None:
         self._kept.append(scored.take(sorted(at for _, at in self._places([scored]))))
         if sum(map(len, self._kept)) > _ROOM * self._most:
             chosen = sorted(self._places(self._kept))
             parts = {part: [at for other, at in chosen if other == part] for part, _ in chosen}
             self._kept = [self._kept[part].take(places) for part, places in parts.items()]
 
-    def documents(self) -> Iterator[Scored]:
-        """One by one, the most unusual first and of two alike the earlier."""
-        for part, at in self._places(self._kept):
-            yield self._kept[part].take([at])
-
     def _places(self, parts: Sequence[Scored]) -> list[tuple[int, int]]:
+        """Part and place of the most unusual documents, in order."""
         places = [(part, at) for part, scored in enumerate(parts) for at in range(len(scored))]
         p_values, scores = (
             np.concatenate([np.empty(0), *(getattr(part, name) for part in parts)]) for name in ("document_p", "document_scores")
         )
         return [places[at] for at in np.lexsort((-scores, p_values))[: self._most].tolist()]
-
-
-class Top(Shown):
-    """Takes all results, counts them, and passes on the most unusual ones, the most unusual first, at the end."""
-
-    def __init__(self, write: Callable[[Scored], None], most: int) -> None:
-        self._write, self._best = write, Best(most)
-        super().__init__(self._best.add)
-
-    def finish(self) -> None:
-        """All results are there."""
-        for scored in self._best.documents():
-            self._write(scored)
 
 
 def cut_shards(results: Iterable[Scored], shard_size: int | None, done: int = 0) -> Iterator[tuple[int, Scored]]:

@@ -21,7 +21,7 @@ from difa.decide import Cutoff, Rule
 from difa.document import Scored
 from difa.engines.job import Counts, Job, refuse_other
 from difa.engines.output import Layout, alone
-from difa.engines.stream import Best, cut_shards
+from difa.engines.stream import Top, cut_shards
 from difa.errors import EngineError, InputError
 from difa.formats.sources import below, locate
 from difa.formats.streams import is_address
@@ -217,10 +217,12 @@ def second_pass(folder: str, pieces: int, rule: Rule, job: Job, counts: Counts) 
 
     cutoff, counts.flagged, everything = Cutoff.of(read(range(pieces)), rule), 0, range(pieces)
     if job.top is not None:
-        best = Best(job.top)
+        best: list[Scored] = []
+        top = Top(best.append, job.top)
         for scored in flagged(everything):
-            best.add(scored)
-        yield 0, best.documents()
+            top.write(scored)
+        top.finish()
+        yield 0, best
     elif job.shard_size is None:
         yield from ((index, flagged([index])) for index in everything)
     else:
