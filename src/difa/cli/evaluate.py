@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from difa.cli import fit
 from difa.cli.console import counter, print_json, say_left_out, say_next
-from difa.cli.fit import set_rate
 from difa.cli.options import Allow, Fdr, Force, Fpr, Inputs, Json, ModelFolder, ReadIdsOptions, allowed_words, command
 from difa.errors import InputError
 from difa.storage.atomic import fresh_text
@@ -103,7 +103,7 @@ def threshold(
             f"{found.documents} like them {found.expected:.0f} on average, {low} to {high} with 95 % confidence"
         )
     if set_:
-        set_rate(model, found.rate, given.quiet)
+        fit.set_(model=model, fpr=found.rate, quiet=given.quiet)
     elif not json:
         typer.echo(f"put it in force: difa set {model} --fpr {found.rate!r}")
 

@@ -15,7 +15,7 @@ from difa.cli.console import print_json, say, say_next, stages, to_stdout
 from difa.cli.fit import FitOptions
 from difa.cli.options import Allow, Force, Fpr, Json, ModelFolder, Quiet, allowed_words, command, read_text
 from difa.errors import ConfigError, InputError
-from difa.storage.atomic import fresh_text
+from difa.storage.atomic import fresh_text, writing
 
 if TYPE_CHECKING:
     from difa.document import Document, Result
@@ -107,11 +107,8 @@ def _write(out: Path, form: str, sources: Sequence[Source], results: Sequence[Re
     from difa.formats.tables import Shape
     from difa.formats.write import write_results
 
-    try:
-        with to_stdout(out) as place:
-            write_results(place, form, Shape.of_sources(sources), columns_of(results))
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from None
+    with writing(out), to_stdout(out) as place:
+        write_results(place, form, Shape.of_sources(sources), columns_of(results))
 
 
 @command(

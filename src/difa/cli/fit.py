@@ -239,20 +239,15 @@ def set_(
     quiet: Quiet = False,
 ) -> None:
     """Change the false-alarm rate of a model, without a new fit."""
-    set_rate(model, fpr, quiet)
-
-
-def set_rate(model: Path, rate: float, quiet: bool) -> None:
-    """Store the rate, and say so."""
     from difa.calibrate import check_rate
     from difa.estimator import DiFA
-    from difa.storage.persist import set_rate as store_rate
+    from difa.storage.persist import set_rate
 
-    check_rate("--fpr", rate)
-    if why := DiFA.load(model).detector_.document_reference.why_too_small(rate):
+    check_rate("--fpr", fpr)
+    if why := DiFA.load(model).detector_.document_reference.why_too_small(fpr):
         warnings.warn(why, stacklevel=1)
-    store_rate(model, rate)
-    say(f"{model}: flags {rate:g} of normal documents from now on", quiet)
+    set_rate(model, fpr)
+    say(f"{model}: flags {fpr:g} of normal documents from now on", quiet)
 
 
 @command(

@@ -27,7 +27,7 @@ from difa.formats.sources import below, locate
 from difa.formats.streams import is_address
 from difa.formats.tables import Shape
 from difa.formats.write import COLUMNS, Publisher, unpack_columns
-from difa.storage.atomic import behind_link, fresh_file, hidden_name, scratch_folder, sync_folder, take_place, unfinished
+from difa.storage.atomic import behind_link, fresh_file, hidden_name, scratch_folder, sync_folder, take_place, unfinished, writing
 
 SUCCESS = "_SUCCESS"
 _ASKED, _NOTICE = "_asked.json", "_done-"
@@ -49,10 +49,8 @@ class OutputFolder:
         path = Path(location).absolute()
         self.staging = location if is_address(location) else str(path.with_name(f"{hidden_name(path.name)}.part"))
         self._system, self._path = locate(self.staging)
-        try:
+        with writing(location):
             self._look(locate(location)[1], resume, force)
-        except OSError as error:
-            raise InputError(f"{location}: cannot be written: {error.strerror or error}") from None
 
     @classmethod
     @contextmanager
@@ -61,11 +59,9 @@ class OutputFolder:
         with ExitStack() as stack:
             if not is_address(location):
                 path = Path(location).absolute()
-                try:
+                with writing(location):
                     path.parent.mkdir(parents=True, exist_ok=True)
                     stack.enter_context(alone(Layout.file(path)))
-                except OSError as error:
-                    raise InputError(f"{location}: cannot be written: {error.strerror}") from None
             output = cls(location, *choices)
             try:
                 yield output

@@ -7,12 +7,11 @@ spooled first, and get their flags in a second pass.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 from difa.decide import Cutoff, Rule
 from difa.document import Scored
@@ -29,7 +28,7 @@ from difa.formats.sources import Source, find_sources
 from difa.formats.streams import is_packed
 from difa.formats.tables import Shape
 from difa.formats.write import COLUMNS, Publisher, format_of, json_lines, read_columns
-from difa.storage.atomic import is_stream, scratch_folder
+from difa.storage.atomic import is_stream, scratch_folder, writing
 
 __all__ = ["Job", "Silent", "Watch", "score_inputs"]
 
@@ -77,28 +76,23 @@ def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path, sources: Se
     if job.shard_size or job.resume or job.force:
         raise ConfigError(f"{out}: expected a file or folder for shard_size, resume and force, got a pipe or a device")
     form = format_of(out, job.format)
-    with _open_stream(out) as stream, scratch_folder() as folder:
+    with writing(out), out.open("wb", buffering=0) as stream:
 
-        def write(scored: Scored) -> None:
-            stream.write(json_lines(scored))
-            stream.flush()
+        def write(content: bytes) -> None:
+            rest = memoryview(content)
+            while rest:  # nothing waits in a buffer, so that an interrupted run ends at once
+                rest = rest[stream.write(rest) :]
 
         if form == "jsonl" and not is_packed(out):
-            return score_inputs(model, replace(job, out=None, format=form), watch, write, sources)
-        table = folder / f"table.{form}{out.suffix if is_packed(out) else ''}"
-        counts = score_inputs(model, replace(job, out=table, format=form), watch, sources=sources)
-        with table.open("rb") as content:
-            shutil.copyfileobj(content, stream)
-        return counts
-
-
-@contextmanager
-def _open_stream(out: Path) -> Iterator[BinaryIO]:
-    try:
-        with out.open("wb") as stream:
-            yield stream
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror}") from None
+            lines = replace(job, out=None, format=form)
+            return score_inputs(model, lines, watch, lambda scored: write(json_lines(scored)), sources)
+        with scratch_folder() as folder:
+            table = folder / f"table.{form}{out.suffix if is_packed(out) else ''}"
+            counts = score_inputs(model, replace(job, out=table, format=form), watch, sources=sources)
+            with table.open("rb") as content:
+                while block := content.read(1 << 20):
+                    write(block)
+            return counts
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from difa.engines.job import Counts, refuse_other
 from difa.errors import EngineError, InputError
 from difa.formats import Position
 from difa.formats.write import Publisher
-from difa.storage.atomic import behind_link, fresh_file, hidden_name, locked, sync_folder, write_synced
+from difa.storage.atomic import behind_link, fresh_file, hidden_name, locked, sync_folder, write_synced, writing
 
 MANIFEST = "manifest.json"
 _FIRST_NOTE = 1.0  # seconds: what took less is not worth keeping
@@ -173,7 +173,7 @@ class Output:
 
     def __enter__(self) -> Output:
         with ExitStack() as stack:
-            with self._writing():
+            with writing(self.layout.title):
                 if self.layout.shard_size:
                     self.layout.folder.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(alone(self.layout))
@@ -213,7 +213,7 @@ class Output:
 
     def append(self, block: Block) -> None:
         """The same for results that were packed elsewhere."""
-        with self._writing():
+        with writing(self.layout.title):
             self._file = self._file or self._open()
             self._file.write(block.content)
         self.progress.documents += block.documents
@@ -230,7 +230,7 @@ class Output:
             self._close_shard()
         elif self.notes and time.monotonic() - self._noted > self._wait:
             started = time.monotonic()
-            with self._writing():
+            with writing(self.layout.title):
                 self._sync()
                 self.progress.write(self.layout.journal)
             self._noted = time.monotonic()
@@ -242,7 +242,7 @@ class Output:
         if self.progress.partial["documents"] or not self.progress.shards:
             self._close_shard()
         else:
-            with self._writing():
+            with writing(self.layout.title):
                 self.progress.write(self.layout.journal)
         if not self.layout.keep_journal:
             self.layout.journal.unlink(missing_ok=True)
@@ -260,7 +260,7 @@ class Output:
             return Progress(asked=self.asked)
         last = len(stored.shards) - 1
         if last >= 0 and layout.partial(last).exists():  # the run ended just before this could get its name
-            with self._writing():
+            with writing(self.layout.title):
                 self.publisher(layout.partial(last), layout.final(last))
         if self.force or (stored.complete and not layout.keep_journal):
             self._remove(stored)
@@ -304,7 +304,7 @@ class Output:
             os.fsync(self._file.fileno())
 
     def _close_shard(self) -> None:
-        with self._writing():
+        with writing(self.layout.title):
             self._file = self._file or self._open()
             self._sync()
             self._file.close()
@@ -316,13 +316,6 @@ class Output:
                 self.progress.write(self.layout.journal)
             self.publisher(self.layout.partial(shard), self.layout.final(shard))
             sync_folder(self.layout.folder)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise InputError(f"{self.layout.title}: cannot be written: {error.strerror}") from None
 
 
 def _refuse_missing(layout: Layout, stored: Progress) -> None:

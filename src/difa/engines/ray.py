@@ -29,10 +29,10 @@ from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job
 from difa.engines.plan import Piece, for_any_machine, piece_size, plan, read_piece
 from difa.errors import ConfigError, DifaError, EngineError, InputError, MissingExtraError
 from difa.estimator import DiFA
-from difa.formats.streams import suffix_of
 from difa.formats.results import check_output
+from difa.formats.sources import Source, find_sources
+from difa.formats.streams import suffix_of
 from difa.formats.tables import Shape
-from difa.formats.sources import Source, find_sources, is_address
 from difa.formats.write import COLUMNS, FORMATS, Publisher, format_of
 from difa.runtime.parallel import chunk_documents, core_count
 from difa.storage.atomic import scratch_folder

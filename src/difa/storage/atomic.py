@@ -93,9 +93,18 @@ def kept(name: str, make: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
 
 
 @contextmanager
+def writing(place: object) -> Iterator[None]:
+    """Say in one line what goes wrong with a place that is written to."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{place}: cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
 def fresh_text(path: Path) -> Iterator[TextIO]:
     """A text file, on disk before it takes its name; a pipe or device is written to as it is."""
-    try:
+    with writing(path):
         if is_stream(path):
             with path.open("w", encoding="utf-8", newline="\n") as file:
                 yield file
@@ -104,8 +113,6 @@ def fresh_text(path: Path) -> Iterator[TextIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 @contextmanager
