@@ -8,7 +8,7 @@ spooled first, and get their flags in a second pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -58,7 +58,7 @@ def score_inputs(
     model = model.allowing(job.allow)
     rule = check_job(job, model)
     cascade = Cascade(model, DiFA.load(job.screen, threads=model.threads), job.screen_rate) if job.screen else None
-    run = _Run(Judge(model, None if rule.name == "fdr" else rule, cascade), job, rule, sources, watch)
+    run = _Run(Judge(model, rule, cascade), job, sources, watch)
     size = sum(source.size for source in sources) if run.repeatable else None
     watch.begin(size)
     if job.out is None:
@@ -99,10 +99,13 @@ def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path, sources: Se
 class _Run:
     judge: Judge
     job: Job
-    rule: Rule
     sources: Sequence[Source]
     watch: Watch
     workers: Workers | None = None
+
+    @property
+    def rule(self) -> Rule:
+        return self.judge.rule
 
     @property
     def repeatable(self) -> bool:
@@ -142,13 +145,12 @@ class _Run:
 
     def score(self, sink: _Sink, spooled: Layout) -> Counts:
         """Score everything into a sink, by way of a spool file if the flags need to know all p-values."""
-        if self.rule.name == "fpr" and not spooled.journal.exists():  # of an earlier run, which must not be forgotten
-            self._score_into(sink)
-            return sink.counts
-        with self.output(spooled, self.publisher(COLUMNS)) as spool:
-            if self.rule.name == "fpr":
+        first = self.output(spooled, self.publisher(COLUMNS))
+        if self.rule.name == "fpr":
+            with first if spooled.journal.exists() else nullcontext():  # of an earlier run, which must not be forgotten
                 self._score_into(sink)
-                return sink.counts
+            return sink.counts
+        with first as spool:
             if not spool.progress.complete:
                 self._score_into(spool)
                 spool.finish()

@@ -228,7 +228,7 @@ class Scorer:
             files, screen = ray.get(self._files)
             model = _load(files, task).allow(task.job.allow)
             cascade = Cascade(model, _load(screen, task), task.job.screen_rate) if screen else None
-            self._judge = Judge(model, None if task.rule.name == "fdr" else task.rule, cascade)
+            self._judge = Judge(model, task.rule, cascade)
         return self._judge
 
     def score(self, piece: Piece) -> Notice:

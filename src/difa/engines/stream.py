@@ -37,13 +37,6 @@ class ReadChunk:
     position: Position
     bytes: int
 
-    @classmethod
-    def of(cls, entries: Sequence[Entry]) -> ReadChunk:
-        """What was read in these entries."""
-        documents = [entry.document for entry in entries if entry.document is not None]
-        bad = [entry.bad for entry in entries if entry.bad is not None]
-        return cls(documents, bad, entries[-1].position, entries[-1].bytes)
-
 
 def read_chunks(entries: Iterable[Entry], *, skip_bad: bool, shard_size: int | None = None, done: int = 0) -> Iterator[ReadChunk]:
     """Chunks of a stream, whose boundaries depend on its lines alone unless the sender pauses.
@@ -65,8 +58,10 @@ def read_chunks(entries: Iterable[Entry], *, skip_bad: bool, shard_size: int | N
     for part in cut_chunks(entries, lambda entry: weight(entry.document) if entry.document else 0, is_last):
         complaint = None if skip_bad else part[-1].bad
         before = part if complaint is None else part[:-1]
-        if any(entry.document or entry.bad for entry in before):  # and not just a pause
-            yield ReadChunk.of(before)
+        documents = [entry.document for entry in before if entry.document is not None]
+        bad = [entry.bad for entry in before if entry.bad is not None]
+        if documents or bad:  # and not just a pause
+            yield ReadChunk(documents, bad, before[-1].position, before[-1].bytes)
         if complaint is not None:
             raise bad_line(complaint)
 
