@@ -31,7 +31,7 @@ from difa.errors import ConfigError, DifaError, EngineError, InputError, Missing
 from difa.estimator import DiFA
 from difa.formats.results import check_output
 from difa.formats.sources import Source, find_sources
-from difa.formats.streams import suffix_of
+from difa.formats.streams import is_address, suffix_of
 from difa.formats.tables import Shape
 from difa.formats.write import COLUMNS, FORMATS, Publisher, format_of
 from difa.runtime.parallel import chunk_documents, core_count
