@@ -169,7 +169,7 @@ def efficiency_markdown(records: Records) -> str:
         "Each method in a process of its own. Times include encoding where the method needs vectors, and leave out loading; "
         "memory is the peak of the process, libraries included."
     )
-    lines = ["# Efficiency", "", about, ""]
+    lines = [about, ""]
     for (name, form), mine in grouped(records, "set", "form").items():
         words = f"{mine[0]['training_words']} words to fit on, {mine[0]['test_words']} to score, {mine[0]['cores']} cores"
         rows = []
@@ -227,7 +227,7 @@ def with_anomalies(halves: Split, share: float, seed: int) -> Split:
 
 def contamination_markdown(records: Records) -> str:
     """Document figures by share, a table per set and way."""
-    lines = ["# Contamination", "", f"Document {ENTRIES}", ""]
+    lines = [f"Document {ENTRIES}", ""]
     for (name, form, kind), mine in grouped(records, "set", "form", "kind").items():
         lines += [f"## {name.capitalize()}, {form} form: {_SPOILT[kind]}", ""]
         lines += [*by_column(mine, "share", lambda share: f"{share:.0%}"), ""]
@@ -272,7 +272,7 @@ def insert_words(document: Document, count: int, marked: Sequence[str], rng: np.
 
 def sparsity_markdown(records: Records) -> str:
     """Document figures by the number of anomalous words, a table per set."""
-    lines = ["# Sparsity", "", f"Document {ENTRIES}", ""]
+    lines = [f"Document {ENTRIES}", ""]
     for (name, form), mine in grouped(records, "set", "form").items():
         lines += [f"## {name.capitalize()}, {form} form: so many anomalous words per anomalous document", ""]
         lines += [*by_column(mine, "part", lambda count: plural(count, "word")), ""]
@@ -320,7 +320,7 @@ def examples_markdown(records: Records) -> str:
         }
         for title, document in example_titles(records)
     ]
-    return "\n".join(["# Examples", "", f"{'; '.join(titles)}.", "", *markdown(rows), ""])
+    return "\n".join([f"{'; '.join(titles)}.", "", *markdown(rows), ""])
 
 
 def page(records: Records) -> str:

@@ -269,12 +269,12 @@ def shares_frame(records: Records) -> Frame:
         quarters = enumerate(record.get("quarters", ()))
         counted += [("normal", {"level": "quarter", "rate": at} | each) for at, each in quarters if each["count"]]
         rows += [of | {"text": text, "share": each["flagged"] / max(1, each["count"])} | each for text, each in counted]
-    return ordered(pandas.DataFrame(rows), "set", sets_of(records))
+    return ordered(pandas.DataFrame(rows), set=sets_of(records))
 
 
 def promises_markdown(records: Records) -> str:
     """All tables, for each preset that was measured."""
-    lines, with_feed = ["# Promises", ""], list[str]()
+    lines, with_feed = list[str](), list[str]()
     for (method,), mine in grouped(records, "method").items():
         for feed, parts in (("", ("whole",)), (" with a feed", ("feed",))):
             chosen = [record for record in mine if record["settings"]["part"] in parts]
@@ -347,7 +347,7 @@ def _with_all(frame: Frame, by: str = "set") -> Frame:
     import pandas
 
     every = pandas.concat([frame, frame.assign(set="all")]).sort_values(by, kind="stable")
-    return ordered(every, "set", [*frame.set.unique(), "all"])
+    return ordered(every, set=[*frame.set.unique(), "all"])
 
 
 def _of_fits(records: Records, whole: Records) -> list[list[str]]:
@@ -367,7 +367,7 @@ def _of_fits(records: Records, whole: Records) -> list[list[str]]:
         kinds += [("spoilt", "normal", f"normal, {spoilt}"), ("whole", "anomalous", "anomalous, fitted on normal documents")]
         kinds += [("spoilt", "anomalous", f"anomalous, {spoilt}")]
     mixtures = pandas.DataFrame([{"set": record["set"]} | each for record in whole for each in record["mixtures"]])
-    mixtures = ordered(mixtures, "set", sets_of(whole))
+    mixtures = ordered(mixtures, set=sets_of(whole))
     mixtures["anomalous"] = mixtures.share.map(lambda share: f"{100 * share:.0f} %")
     return [
         _table(f"**Normal documents that are flagged**, {spread} (lowest–highest)", sets, {"set": "set"}, "documents", "within"),

@@ -325,7 +325,7 @@ def measure(command: Sequence[str]) -> dict[str, float]:
 
 def speed_markdown(records: Records) -> str:
     """Ratios with their targets, then words per second, stages and memory."""
-    return "\n".join(["# Speed", "", *(line for record in records for line in _section(record))])
+    return "\n".join(line for record in records for line in _section(record))
 
 
 def ratios(record: Record) -> list[tuple[str, tuple[float, str]]]:
