@@ -65,14 +65,7 @@ TAUGHT, LEFT_OUT = ERROR_KINDS[::2], ERROR_KINDS[1::2]
 def make_pseudo_test(
     training: Sequence[Document], seed: int, bench: Workbench, perturb: PerturbConfig | None = None
 ) -> PseudoTest:
-    """Cut normal documents in two, and make pseudo anomalies of the second part.
-
-    Args:
-        training: normal documents.
-        seed: of the cut and of the changes.
-        bench: the encoder.
-        perturb: which anomalies, and how many; None makes those of the kinds that are left out.
-    """
+    """Cut normal documents in two, and make pseudo anomalies of the second part, by default those of `LEFT_OUT`."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(training)).tolist()
     fitted = [training[index] for index in sorted(order[: len(order) // 2])]
@@ -275,11 +268,7 @@ def _key(record: Record) -> str:
 def run_layers(run: Run, layers: Sequence[int] = (), preset: str = "paper", documents: int = 300) -> list[Record]:
     """Judge layers of the encoder, and write `layers.json`, `layers.md` and, the best one alone, `layer.txt`.
 
-    Args:
-        run: where to, and on what.
-        layers: which; for none every other one, counted back from the last.
-        preset: of DiFA.
-        documents: most training documents of a set that are looked at.
+    For no layers every other one is judged, counted back from the last, with at most so many training documents of a set.
     """
     source = find(EncoderConfig(name=run.options.encoder))
     depth = int(json.loads((source.folder / "config.json").read_text(encoding="utf-8"))["num_hidden_layers"])

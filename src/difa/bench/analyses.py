@@ -80,16 +80,15 @@ def run_efficiency(run: Run, methods: Sequence[str] = ()) -> list[Record]:
 
 
 def run_contamination(
-    run: Run, methods: Sequence[str] = SPOILT_METHODS, shares: Mapping[str, Sequence[float]] = SHARES
+    run: Run,
+    methods: Sequence[str] = SPOILT_METHODS,
+    shares: Mapping[str, Sequence[float]] = SHARES,
+    kinds: Sequence[str] = (),
 ) -> list[Record]:
-    """Measure, and write `contamination.json`, `contamination.md` and the picture."""
-    settings = [{"kind": kind, "share": share} for kind in shares for share in shares[kind]]
+    """Measure some ways of contamination, all for none, and write `contamination.json`, `contamination.md` and the picture."""
+    chosen = check_names("kinds", kinds, list(shares), f"some of {', '.join(shares)}")
+    settings = [{"kind": kind, "share": share} for kind in chosen for share in shares[kind]]
     return CONTAMINATION.measure(run, check_methods(methods), lambda trial: settings)
-
-
-def shares_of(kinds: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """The shares of some ways of contamination; of all for none."""
-    return {kind: SHARES[kind] for kind in check_names("kinds", kinds, list(SHARES), f"some of {', '.join(SHARES)}")}
 
 
 def run_sparsity(run: Run, methods: Sequence[str] = SPARSE_METHODS, counts: Sequence[int] = COUNTS) -> list[Record]:

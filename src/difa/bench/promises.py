@@ -60,13 +60,7 @@ Pair = tuple[Document, Result]
 
 
 def run_promises(run: Run, preset: str = "fast", only: Sequence[str] = ()) -> list[Record]:
-    """Measure, and write `promises.json` and `promises.md`.
-
-    Args:
-        run: where to, and on what.
-        preset: of DiFA.
-        only: parts to measure; all that the preset has for none.
-    """
+    """Measure some parts, or all that the preset has for none, and write `promises.json` and `promises.md`."""
     (name,) = check_methods([f"difa-{preset}"])
     known = PARTS if name in LEARNERS else PARTS[:-1]  # what does not learn from a feed has no such part
     chosen = check_names("only", only, known, f"some of {', '.join(known)} for {name}")
@@ -274,15 +268,15 @@ def shares_frame(records: Records) -> Frame:
 
 def promises_markdown(records: Records) -> str:
     """All tables, for each preset that was measured."""
-    lines, with_feed = list[str](), list[str]()
-    for (method,), mine in grouped(records, "method").items():
-        for feed, parts in (("", ("whole",)), (" with a feed", ("feed",))):
-            chosen = [record for record in mine if record["settings"]["part"] in parts]
-            seeds = plural(len({record["seed"] for record in chosen}), "resample")
-            tables = [] if not chosen else _of_feeds(chosen) if feed else _of_fits(mine, chosen)
-            head = [f"## {label_of(method)}{feed}, {seeds} of each set", ""] if chosen else []
-            (with_feed if feed else lines).extend([*head, *(line for table in tables for line in (*table, ""))])
-    return "\n".join([*lines, *with_feed])
+    lines = []
+    for part, said in (("whole", ""), ("feed", " with a feed")):
+        for (method,), mine in grouped(records, "method").items():
+            if chosen := [record for record in mine if record["settings"]["part"] == part]:
+                seeds = plural(len({record["seed"] for record in chosen}), "resample")
+                lines += [f"## {label_of(method)}{said}, {seeds} of each set", ""]
+                tables = _of_feeds(chosen) if part == "feed" else _of_fits(mine, chosen)
+                lines += [line for table in tables for line in (*table, "")]
+    return "\n".join(lines)
 
 
 def _mean(values: FloatArray) -> str:
