@@ -54,7 +54,7 @@ def test_validation_sees_no_test_document(start):
     """Whatever the test half holds, the validation figures of a setting are the same."""
     run = start(draws=0)
     dataset = run.sets[0]
-    first = [cell.fetch() for cell in validation_cells(run, dataset, 42, ("lof", "length"))]
+    first = [cell.fetch()["figures"] for cell in validation_cells(run, dataset, 42, ("lof", "length"))]
     assert len(first) == 4, "one for each setting of LOF; word length has nothing to choose"
     training = {document.id for document in split(dataset.documents, 42).training}
     other = [
@@ -63,8 +63,8 @@ def test_validation_sees_no_test_document(start):
     ]
     assert other != dataset.documents
     changed = replace(dataset, documents=other)
-    assert [cell.fetch() for cell in validation_cells(run, changed, 42, ("lof",))] == first
-    levels = {(figure["level"], figure["pooling"]) for figure in first[0]["figures"]}
+    assert [cell.fetch()["figures"] for cell in validation_cells(run, changed, 42, ("lof",))] == first
+    levels = {(figure["level"], figure["pooling"]) for figure in first[0]}
     assert levels == {("word", None), ("document", "max"), ("document", "mean")}
 
 
