@@ -376,11 +376,7 @@ def _contamination(records: Records) -> Verdict:
     return _above(points, lambda ours: ours[0.0] - ours[0.3] <= MOST_LOST, "{:.0%}", 0.3)
 
 
-@claim(
-    "sparsity",
-    "Robust to sparsity",
-    f"above TokenCore and isolation forest at every number of words; never below {HIGH:g}",
-)
+@claim("sparsity", "Robust to sparsity", f"above TokenCore and isolation forest at every number of words; never below {HIGH:g}")
 def _sparsity(records: Records) -> Verdict:
     points = [(r["method"], float(figure["part"]), figure["auroc"]) for r in records for figure in r["figures"]]
     return _above(points, lambda ours: min(ours.values()) >= HIGH, "{:.0f} words")

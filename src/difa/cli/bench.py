@@ -202,9 +202,7 @@ def feed(
 
 
 @measures(
-    *("", "--sets review --seeds 0,1,2", "--preset full", "--preset full --only feed"),
-    forms="clean",
-    seeds="0,1,2,3,4,5,6,7,8,9",
+    *("", "--sets review --seeds 0,1,2", "--preset full", "--preset full --only feed"), forms="clean", seeds="0,1,2,3,4,5,6,7,8,9"
 )
 def promises(
     context: typer.Context,
