@@ -306,10 +306,6 @@ def _drawn(group: Frame) -> str:
     return f"{low:.0f} %" if high - low < 0.5 else f"{low:.0f}–{high:.0f} %"
 
 
-def _discovered(group: Frame, level: str) -> str:
-    return " / ".join(_mean(group[level].str[key].to_numpy()) for key in ("false", "found"))
-
-
 _CELLS: dict[str, Callable[[Frame], Mapping[str, str]]] = {
     "documents": lambda group: {f"at {100 * rate:g} %": _spread(_shares(group, "document", rate)) for rate in RATES},
     "words": lambda group: {f"at {100 * rate:g} %": _spread(_shares(group, "word", rate)) for rate in RATES},
@@ -322,7 +318,10 @@ _CELLS: dict[str, Callable[[Frame], Mapping[str, str]]] = {
     "quarters": lambda group: {name: _mean(_shares(group, "quarter", at)) for at, name in enumerate(_QUARTERS)},
     "errors": lambda group: {"error, documents as units / words as units": _errors(group)},
     "drawn": lambda group: {"anomalous in the feed": _drawn(group)},
-    "discoveries": lambda group: {f"{level}s: false / found": _discovered(group, level) for level in LEVELS[::-1]},
+    "discoveries": lambda group: {
+        f"{level}s: false / found": " / ".join(_mean(group[level].str[key].to_numpy()) for key in ("false", "found"))
+        for level in LEVELS[::-1]
+    },
 }
 """Columns of tables, from the shares that a row is of."""
 

@@ -27,7 +27,7 @@ from difa.bench.data import SETS
 from difa.bench.feed import FEED
 from difa.bench.methods import DIFA, label_of, preset_of
 from difa.bench.metrics import Record, Records
-from difa.bench.plots import cost_of
+from difa.bench.plots import cost_of, points_of
 from difa.bench.promises import PROMISES
 from difa.bench.run import read_json, write_text
 from difa.bench.speed import SPEED
@@ -371,15 +371,13 @@ def _as_published(records: Records) -> Verdict:
     f"above TokenCore and isolation forest at every share; 30 % noise costs at most {MOST_LOST:g}",
 )
 def _contamination(records: Records) -> Verdict:
-    noise = [r for r in records if r["settings"]["kind"] == "noise"]
-    points = [(r["method"], r["settings"]["share"], r["figures"][0]["auroc"]) for r in noise]
+    points = points_of([record for record in records if record["settings"]["kind"] == "noise"])
     return _above(points, lambda ours: ours[0.0] - ours[0.3] <= MOST_LOST, "{:.0%}", 0.3)
 
 
 @claim("sparsity", "Robust to sparsity", f"above TokenCore and isolation forest at every number of words; never below {HIGH:g}")
 def _sparsity(records: Records) -> Verdict:
-    points = [(r["method"], float(figure["part"]), figure["auroc"]) for r in records for figure in r["figures"]]
-    return _above(points, lambda ours: min(ours.values()) >= HIGH, "{:.0f} words")
+    return _above(points_of(records), lambda ours: min(ours.values()) >= HIGH, "{:.0f} words")
 
 
 def _above(

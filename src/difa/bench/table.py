@@ -168,14 +168,12 @@ def intervals(records: Records, form: str) -> str:
     if not len(frame):
         return ""
     frame = tables.ordered(frame, method=tables.methods_of(records)).assign(method=lambda each: each["method"].map(label_of))
-    table = tables.pivot(frame, ["method", "level"], "set", sets := tables.sets_of(records), values=ends, text=_ends)
+    sets, text = tables.sets_of(records), "{}–{}, {}–{}".format
+    table = tables.pivot(
+        frame, ["method", "level"], "set", sets, values=ends, text=lambda each: text(*map(tables.short, each.iloc[0]))
+    )
     title = f"**95 % intervals, {form} form** (bootstrap over test documents; AUROC, then average precision)"
     return "\n".join([title, "", *tables.markdown(table.rename(columns={name: name.capitalize() for name in sets}))])
-
-
-def _ends(figures: tables.Frame) -> str:
-    low, high, ap_low, ap_high = map(tables.short, figures.iloc[0])
-    return f"{low}–{high}, {ap_low}–{ap_high}"
 
 
 def alarms(records: Records) -> str:
