@@ -242,17 +242,24 @@ def claims_markdown(records: Mapping[str, Records]) -> str:
         row = {"claim": each.said, "reproduced if": each.rule, "verdict": "not measured", "figures": ""}
         used = []
         if first:
-            (holds, figures), used = verdicts.pop(first), groups[first]
-            row["verdict"] = "**reproduced**" if holds else "**not reproduced**"
-            row["figures"] = f"{figures} ({first[0]} form){_by_models(each, usual)}"
+            (holds, figures), used, models = verdicts.pop(first), groups[first], _by_models(each, usual)
+            row["verdict"] = _verdict(holds, models[0] if models else holds)
+            row["figures"] = f"{figures} ({first[0]} form)" + (f"; by the mean of {models[1]}" if models else "")
         row["holds elsewhere"] = _elsewhere(verdicts)
         row["measured by"] = "; ".join(tables.unique(f"`{r['asked_by']}`, {r['measured']}" for r in used if r.get("asked_by")))
         rows.append(row)
     return "\n".join(tables.markdown(rows))
 
 
-def _by_models(judged: Claim, records: Records) -> str:
-    """The same figures as means over the models of the published split."""
+def _verdict(holds: bool, on_average: bool) -> str:
+    """What one model shows by chance is not reproduced."""
+    if holds != on_average:
+        return f"**in part**: {'only by the model of one seed' if holds else 'only by the mean of several models'}"
+    return "**reproduced**" if holds else "**not reproduced**"
+
+
+def _by_models(judged: Claim, records: Records) -> Verdict | None:
+    """The verdict on the means over the models of the published split, where there are several."""
     varied = [
         r for r in records if (r["form"], r["seed"]) == ("original", tables.PUBLISHED_SEED) and r.get("model_seed") is not None
     ]
@@ -262,7 +269,7 @@ def _by_models(judged: Claim, records: Records) -> str:
         figures = [each[0] | {key: sum(one[key] for one in each) / len(each) for key in ("auroc", "ap")} for each in same]
         means.append(models[0] | {"figures": figures})
     verdict = judged.verdict(means) if means else None
-    return f"; by the mean of {len(tables.grouped(varied, 'model_seed'))} models {verdict[1]}" if verdict else ""
+    return (verdict[0], f"{len(tables.grouped(varied, 'model_seed'))} models {verdict[1]}") if verdict else None
 
 
 def _elsewhere(verdicts: Mapping[tuple[Any, ...], Verdict]) -> str:
