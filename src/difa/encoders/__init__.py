@@ -10,6 +10,8 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
 from zipfile import BadZipFile
@@ -17,7 +19,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from difa.config import NO_ENCODER, EncoderConfig
-from difa.document import Document, Encoded
+from difa.document import Document, Encoded, FloatArray, IntArray
 from difa.errors import EncoderError, ModelError
 from difa.storage.atomic import fresh_file
 
@@ -70,14 +72,7 @@ class NoEncoder:
 
     def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
         """The words alone: vectors (T, 0), pieces 1."""
-        encoded = [
-            Encoded(
-                tuple([word.text for word in document.words]),
-                np.empty((len(document.words), 0), np.float32),
-                np.ones(len(document.words), np.int64),
-            )
-            for document in documents
-        ]
+        encoded = [Encoded(tuple(map(_text_of, document.words)), *_nothing_of(len(document.words))) for document in documents]
         if progress is not None:
             progress(len(encoded))
         return encoded
@@ -85,6 +80,17 @@ class NoEncoder:
     def vocabulary(self) -> list[str]:
         """No words: there is no tokenizer."""
         return []
+
+
+_text_of = itemgetter(0)  # `word.text`, in half the time
+
+
+@lru_cache(maxsize=1024)
+def _nothing_of(words: int) -> tuple[FloatArray, IntArray]:
+    """The vectors and pieces of so many words without an encoder: documents of one length share them."""
+    vectors, pieces = np.empty((words, 0), np.float32), np.ones(words, np.int64)
+    pieces.setflags(write=False)
+    return vectors, pieces
 
 
 def load_encoder(config: EncoderConfig, cache: str | Path | None = None) -> Encoder:

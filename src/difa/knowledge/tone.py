@@ -50,7 +50,7 @@ def insults() -> Mapping[str, float]:
 
 _STRONG = 3.0  # insults from this strength on are looked for where they hide
 _USUAL_VALENCE = 2.0  # what a lexicon adds to the strength of most insults
-_SPACED = 4  # letters that an insult written with spaces has at least
+SPACED = 4  # letters that an insult written with spaces has at least
 _NO_LETTER = re.compile(r"[\W\d_]+")
 _MASKS = frozenset("*#@$%&+=~^|-_")
 
@@ -76,13 +76,13 @@ def spaced_insults(words: Sequence[str]) -> dict[int, float]:
     """The complaint of the letters of insults that are written with spaces between them ("i d i o t"), by position."""
     found: dict[int, float] = {}
     single = [at for at, length in enumerate(map(len, words)) if length == 1 and words[at].isalpha()]
-    if len(single) < _SPACED:
+    if len(single) < SPACED:
         return found
     for _, numbered in groupby(enumerate(single), key=lambda item: item[1] - item[0]):  # runs of neighbours
         places = [at for _, at in numbered]
         letters = "".join(words[at] for at in places).lower()
-        for insult, strength in _strong().items() if len(letters) >= _SPACED else ():
-            if len(insult) >= _SPACED and (at := letters.find(insult)) >= 0:
+        for insult, strength in _strong().items() if len(letters) >= SPACED else ():
+            if len(insult) >= SPACED and (at := letters.find(insult)) >= 0:
                 found |= dict.fromkeys(range(places[0] + at, places[0] + at + len(insult)), strength + _USUAL_VALENCE)
     return found
 

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from difa.document import FloatArray, IntArray
-from difa.knowledge.word_cache import WordCache
+from difa.knowledge.word_cache import TOGETHER, AnswerTable, WordCache, distinct_strings
 from difa.knowledge.wordlist import plain
 
 FEATURES = ("support from the left", "support from the right", "gain when left out", "unknown to the trigrams")
 _UNKNOWN = -12.0  # stands for the log-probability of a word that the model does not have
 _NOTHING = -1e8  # the model answers with less than this where it knows nothing
-_MEMO = 1 << 18  # answers that are remembered
-_TOGETHER = 1 << 15  # words of documents that are remembered together: several views ask for the same ones
+_MEMO = 1 << 16  # the last answers, which are remembered one by one
+_TABLE = 18  # bits: places of a table in which many more are found at once
 _NONE, _START, _END = 0, 1, 2  # numbers of no word, and of the edges of a document
 _BITS = 20  # of a word's number: three of them make a key
 
@@ -44,6 +43,7 @@ class Trigrams:
         self._numbers: dict[str | None, int] = {name: number for number, name in enumerate(self._names)}
         self._words = WordCache(self._describe_word, 2)
         self._chance_of_key = lru_cache(_MEMO)(self._compute_chance)
+        self._table = AnswerTable(_TABLE)
         self._lock = Lock()
         self._end = self.chance("</s>")
 
@@ -81,17 +81,18 @@ class Trigrams:
         The gain is that of the words around it when the word is left out, less the word's own rarity: what is high in any
         place is not high for being rare.
         """
-        blocks = map(_remembered if sum(map(len, documents)) <= _TOGETHER else self._describe, _blocks(documents))
-        return np.concatenate([np.empty((0, len(FEATURES))), *blocks])
+        if sum(map(len, documents)) <= TOGETHER:
+            return _remembered(tuple(documents))
+        return np.concatenate([self._describe(block) for block in _blocks(documents)])
 
-    def _describe(self, documents: Sequence[tuple[str, ...]]) -> FloatArray:
+    def _describe(self, documents: tuple[tuple[str, ...], ...]) -> FloatArray:
         lengths = np.array([len(document) for document in documents], dtype=np.int64)
         # Documents one behind the other, each within its edges and with two empty positions behind it, two before the first.
         first = np.cumsum(lengths + 4) - (lengths + 4) + 3
         position = np.repeat(first - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
         number = np.zeros(int(lengths.sum()) + 4 * len(lengths) + 4, dtype=np.int64)
         alone, here = np.zeros(len(number)), np.zeros(len(number))
-        words = self._words.of(chain.from_iterable(documents))
+        words = self._words.of_each(distinct_strings(documents))
         number[position], alone[position] = words[:, 0].astype(np.int64), words[:, 1]
         number[first - 1], number[first + lengths] = _START, _END
         alone[first + lengths] = self._end
@@ -126,6 +127,9 @@ class Trigrams:
         """Log-probabilities of words by their numbers: (T,)."""
         context = np.where(before == _NONE, 0, (before << _BITS) | earlier)
         keys = np.where(word == _NONE, 0, (word << 2 * _BITS) | context)
+        return self._table.find(keys, self._compute_chances)
+
+    def _compute_chances(self, keys: IntArray) -> FloatArray:
         return np.fromiter(map(self._chance_of_key, keys.tolist()), np.float64, len(keys))
 
     def _compute_chance(self, key: int) -> float:
@@ -157,7 +161,7 @@ def _blocks(documents: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, .
     block: list[tuple[str, ...]] = []
     words = 0
     for document in documents:
-        if block and words + len(document) > _TOGETHER:
+        if block and words + len(document) > TOGETHER:
             yield tuple(block)
             block, words = [], 0
         block.append(document)

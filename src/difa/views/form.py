@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difa.config import FormConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.knowledge.letters import plain_address
-from difa.knowledge.word_cache import WordCache
+from difa.knowledge.word_cache import WordCache, distinct_words
 from difa.views import ViewKind, Wording
 
 CONTEXT = (
@@ -239,9 +239,17 @@ class FormView:
         """Mahalanobis distances."""
         if not documents:
             return []
-        standard = self._standardise(describe(documents, self.config))
+        if _have_vectors(documents):
+            raw = self._distances(describe(documents, self.config))
+        else:  # a word's form is the same everywhere
+            words = distinct_words(documents)
+            raw = self._distances(_describe_surfaces(_SURFACES.of(words.words), self.config))[words.numbers]
+        return split_by(map(len, documents), raw)
+
+    def _distances(self, descriptors: FloatArray) -> FloatArray:
+        standard = self._standardise(descriptors)
         squared = np.einsum("ti,ti->t", np.einsum("ti,ij->tj", standard, self.precision), standard)
-        return split_by(map(len, documents), np.sqrt(np.maximum(squared, 0.0)))
+        return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """The descriptor entries that deviate most, in words."""
@@ -283,15 +291,24 @@ def _invert(correlation: FloatArray, shrinkage: float) -> FloatArray:
 
 def describe(documents: Sequence[Encoded], config: FormConfig) -> FloatArray:
     """The descriptors of all words: (T, 16), or (T, 10) without vectors; NaN where an entry does not exist."""
-    statistics = _SURFACES.of(all_words(documents))
+    surface = _describe_surfaces(_SURFACES.of_each(distinct_words(documents)), config)
+    if not _have_vectors(documents):
+        return surface
+    return np.concatenate([surface, describe_context([document.vectors for document in documents], config.window)], axis=1)
+
+
+def _have_vectors(documents: Sequence[Encoded]) -> bool:
+    return any(document.vectors.shape[1] for document in documents)
+
+
+def _describe_surfaces(statistics: FloatArray, config: FormConfig) -> FloatArray:
+    """The entries of SURFACE from what `_SURFACES` holds."""
     surface = statistics[:, : len(SURFACE)].copy()
     if config.letters == "changes":
         surface[:, _LETTERS] = statistics[:, -2]
     else:
         surface[statistics[:, -1] > 0] = np.nan  # a plain address is long and full of marks by nature
-    if not any(document.vectors.shape[1] for document in documents):
-        return surface
-    return np.concatenate([surface, describe_context([document.vectors for document in documents], config.window)], axis=1)
+    return surface
 
 
 def describe_surface(word: str) -> tuple[float, ...]:

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from difa.config import LanguageConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.knowledge.letters import Letters, fold, plain_address
 from difa.knowledge.spelling import FLOOR
-from difa.knowledge.word_cache import WordCache
+from difa.knowledge.word_cache import WordCache, distinct_words
 from difa.knowledge.wordlist import word_list
 from difa.views import ViewKind, Wording
 from difa.views.stored_words import Mask, most_frequent, pack, rare_words, readable, shared_runs, unpack_values
@@ -107,7 +107,7 @@ class LanguageView:
         """Rarity, strange spelling, and pieces beyond the first."""
         if not documents:
             return []
-        surprises, breaks = self._surprises.of(all_words(documents)).T
+        surprises, breaks = self._surprises.of_each(distinct_words(documents)).T
         extra = (np.concatenate([document.pieces for document in documents]) - 1) * breaks  # the pieces of an address say nothing
         return split_by(map(len, documents), surprises + self.config.piece_weight * extra)
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
 from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
 from difa.knowledge.letters import plain_address
-from difa.knowledge.tone import hidden_insult, rated_words, spaced_insults, valences
-from difa.knowledge.word_cache import WordCache
+from difa.knowledge.tone import SPACED, hidden_insult, rated_words, spaced_insults, valences
+from difa.knowledge.word_cache import WordCache, distinct_words
 from difa.knowledge.wordlist import plain, word_list
 from difa.storage.atomic import kept
 from difa.views import SILENT, AddedDocuments, SavedView, TrainingData, View, ViewKind, Wording
@@ -170,7 +170,7 @@ class LexiconView:
     def fit(cls, documents: Sequence[Encoded], language: str | None) -> LexiconView:
         """Measure normal words."""
         view = cls(_valences() if language == ENGLISH else {}, np.ones(2))
-        sides = view._rows.of(all_words(documents))
+        sides = view._rows.of_each(distinct_words(documents))
         units = [np.quantile(sides[:, side], unit) for side, unit in enumerate(UNITS)]
         return cls(view._valence, np.maximum(units, _MIN_UNIT))
 
@@ -185,11 +185,14 @@ class LexiconView:
         """The stronger of complaint and praise."""
         if not documents:
             return []
-        sides = self._rows.of(all_words(documents))
-        raw = split_by(map(len, documents), (sides / self._units).max(axis=1))
-        for document, values in zip(documents, raw, strict=True):
-            for at, complaint in spaced_insults(document.words).items() if self._valence else ():
-                values[at] = max(values[at], complaint / self._units[0])
+        words = distinct_words(documents)
+        raw = split_by(map(len, documents), (self._rows.of(words.words) / self._units).max(axis=1)[words.numbers])
+        is_single = np.array([len(word) == 1 for word in words.words], dtype=bool)[words.numbers]
+        if not self._valence or not is_single.any():
+            return raw
+        for at, count in enumerate(map(np.count_nonzero, split_by(map(len, documents), is_single))):
+            for place, complaint in spaced_insults(documents[at].words).items() if count >= SPACED else ():
+                raw[at][place] = max(raw[at][place], complaint / self._units[0])
         return raw
 
     def explain(self, document: Encoded) -> list[list[Reason]]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,6 +34,7 @@ _FARTHEST = 6.0  # standard deviations at which an input is cut
 _ROWS = 4096  # rows that are run at a time
 _FEW_ROWS = 256  # the same for few weights, by all networks: so small a product is not spread over threads
 _FEW_WEIGHTS = 1024
+_TOGETHER = 1024  # rows for which all but the products is done at once: they stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -67,18 +69,43 @@ class Networks:
     def logits(self, inputs: FloatArray) -> FloatArray:
         """What they say on average: (rows, inputs) -> (rows,), in double precision, so that other rows do not change a score."""
         size = max(1, _FEW_ROWS // len(self)) if self.w1[0].size <= _FEW_WEIGHTS else _ROWS
-        parts = [self._run(inputs[start : start + size].astype(np.float64)) for start in range(0, len(inputs), size)]
-        return np.concatenate([np.empty(0), *parts])
+        logits = np.empty(len(inputs))
+        step = size * max(1, _TOGETHER // size)
+        for start in range(0, len(inputs), step):
+            part = slice(start, start + step)
+            logits[part] = self._run(inputs[part].astype(np.float64, copy=False), size)
+        return logits
 
-    def _run(self, inputs: FloatArray) -> FloatArray:
-        (low, high), (weights, offsets) = self._uncut, self._folded
-        hidden = (inputs - self.mean[0]) @ weights + offsets  # (rows, networks · hidden)
+    def _run(self, inputs: FloatArray, size: int) -> FloatArray:
+        """The same for some rows; matrix products take `size` of them at a time, the rest is done for all at once."""
+        weights, offsets = self._folded
+        centred = inputs - self.mean[0]
+        hidden, logits = np.empty((len(inputs), weights.shape[1])), np.empty(len(inputs))  # (rows, networks · hidden), (rows,)
+        blocks = [slice(start, start + size) for start in range(0, len(inputs), size)]
+        for block in blocks:
+            np.matmul(centred[block], weights, out=hidden[block])
+        hidden += offsets
+        self._cut_far(inputs, hidden, size)
+        np.maximum(hidden, 0.0, out=hidden)
+        shares = (self.w2 / len(self)).ravel()  # each network has as much a say as the others
+        for block in blocks:
+            np.matmul(hidden[block], shares, out=logits[block])
+        return np.asarray(logits + self.b2.mean())
+
+    def _cut_far(self, inputs: FloatArray, hidden: FloatArray, size: int) -> None:
+        """Put right the hidden units of rows with an input that is cut."""
+        low, high = self._uncut
         far = np.flatnonzero(((inputs < low) | (inputs > high)).any(axis=1))
-        if len(far):
-            cut = standardise(inputs[far], self.mean[:, None], self.scale[:, None])  # (networks, far, inputs)
-            hidden[far] = (cut @ self.w1 + self.b1[:, None]).transpose(1, 0, 2).reshape(len(far), -1)
-        # Each network has as much a say as the others.
-        return np.asarray(np.maximum(hidden, 0.0) @ (self.w2 / len(self)).ravel() + self.b2.mean())
+        if not len(far):
+            return
+        cut = standardise(inputs[far], self.mean[:, None], self.scale[:, None])  # (networks, far, inputs)
+        products = np.empty((len(self), len(far), self.w1.shape[2]))
+        ends = np.searchsorted(far, range(0, len(inputs) + size, size)).tolist()
+        for first, last in pairwise(ends):
+            if first < last:
+                np.matmul(cut[:, first:last], self.w1, out=products[:, first:last])
+        products += self.b1[:, None]
+        hidden[far] = products.transpose(1, 0, 2).reshape(len(far), -1)
 
     @cached_property
     def _uncut(self) -> tuple[FloatArray, FloatArray]:

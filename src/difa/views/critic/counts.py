@@ -207,7 +207,9 @@ class Pairs:
     def together(self, left: IntArray, right: IntArray) -> IntArray:
         """How often each pair was counted: (T,)."""
         keys = left * self._size + right
-        at = np.searchsorted(self._keys, keys)
+        order = np.argsort(keys)  # looked up in order, keys are found several times as fast
+        at = np.empty(len(keys), np.intp)
+        at[order] = np.searchsorted(self._keys, keys[order])
         return np.where(self._keys[at] == keys, self._counts[at], 0)
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from operator import eq
 
 import msgpack
 import numpy as np
 
-from difa.document import BoolArray, Encoded, FloatArray, IntArray, all_words
+from difa.document import BoolArray, Encoded, FloatArray, IntArray
 from difa.knowledge import ENGLISH, version_of
 from difa.knowledge.letters import Letters, count_runs, fold
 from difa.knowledge.spelling import (
@@ -31,7 +30,7 @@ from difa.knowledge.spelling import (
     two_words,
 )
 from difa.knowledge.trigrams import FEATURES, trigrams
-from difa.knowledge.word_cache import WordCache
+from difa.knowledge.word_cache import DistinctWords, WordCache, distinct_words
 from difa.knowledge.wordlist import WordList, plain, plain_words, word_list
 from difa.storage.atomic import kept
 from difa.views.critic.counts import EDGE, CorpusCounts, DocumentCounts, OwnCounts, Pairs, nats_beside, shape_of
@@ -169,19 +168,19 @@ class Statistics:
             documents: the documents.
             counted: for each of them, its own counts, if it is one of those that were counted.
         """
-        words = all_words(documents)
-        rows = np.concatenate([self._of_word.of(words), self._strings.of(words)], axis=1)
-        of_word = dict(zip(_OF_WORD, rows.T, strict=True))
+        words = distinct_words(documents)
+        rows = np.concatenate([self._of_word.of(words.words), self._strings.of(words.words)], axis=1)
+        of_word = dict(zip(_OF_WORD, rows.T[:, words.numbers], strict=True))
         own = OwnCounts.of(documents, counted)
         if self._english:
             phrases = trigrams().describe([document.words for document in documents])
         else:
-            phrases = np.zeros((len(words), len(FEATURES)))
+            phrases = np.zeros((len(words.numbers), len(FEATURES)))
         pieces = np.concatenate([np.empty(0, np.int64), *(document.pieces for document in documents)]) - 1
         columns = [*self._counted(words, of_word, own), *self._around(words, of_word, own)]
         cases = np.stack([of_word[name] for name in CASES], axis=1)
-        ended = np.array([True, *(word in _ENDS for word in words)], dtype=bool)[: len(words)]
-        cases[own.is_first | ended, CASES.index("capital")] = 0.0
+        is_end = np.array([word in _ENDS for word in words.words], dtype=bool)[words.numbers]
+        cases[own.is_first | np.roll(is_end, 1), CASES.index("capital")] = 0.0
         return np.concatenate([np.stack(columns, axis=1), phrases, cases, pieces[:, None]], axis=1)
 
     def tensors(self) -> dict[str, FloatArray | IntArray]:
@@ -258,16 +257,16 @@ class Statistics:
         here = self._words.get(self._mask.name(folded, self._words), 0) / max(self._total, 1)
         return CORPUS_SHARE * here + (1 - CORPUS_SHARE) * self._known.exact(folded)
 
-    def _counted(self, words: Sequence[str], of_word: Mapping[str, FloatArray], own: OwnCounts) -> list[FloatArray]:
+    def _counted(self, words: DistinctWords, of_word: Mapping[str, FloatArray], own: OwnCounts) -> list[FloatArray]:
         """What counts say of each word, and what its letters say: nine numbers, (T,) each."""
         count = np.maximum(self._counts[of_word["number"].astype(np.int64)] - own.words, 0)
         total = np.maximum(max(self._total, 1) - own.total, 1)
         general = of_word["general"]
         rarity = -np.log(CORPUS_SHARE * count / total + (1 - CORPUS_SHARE) * np.maximum(general, FLOOR))
-        slip, split = np.zeros((2, len(words)))
+        slip, split = np.zeros((2, len(general)))
         new = np.flatnonzero((count == 0) & (general < _NO_SLIP))  # only a new word is asked what it may have been meant to be
         if len(new):
-            meant = self._meant.of(words[at] for at in new.tolist())
+            meant = self._meant.of(words.words[number] for number in words.numbers[new].tolist())
             slip[new], split[new] = np.maximum(meant + rarity[new, None], 0.0).T
         return [
             rarity,
@@ -295,23 +294,25 @@ class Statistics:
             sum(math.log(max(self._share(half), FLOOR)) for half in halves) + _SECOND_WORD if halves else -math.inf,
         )
 
-    def _around(self, words: Sequence[str], of_word: Mapping[str, FloatArray], own: OwnCounts) -> list[FloatArray]:
+    def _around(self, words: DistinctWords, of_word: Mapping[str, FloatArray], own: OwnCounts) -> list[FloatArray]:
         """What neighbours say of each word: five numbers, (T,) each."""
         number, edge = of_word["number"].astype(np.int64), self._number[EDGE]
         left = np.where(own.is_first, edge, np.roll(number, 1))
         right = np.where(own.is_last, edge, np.roll(number, -1))
         chance = np.maximum(self._counts[number] - own.words, 0) + 0.5
         chance = chance / (np.maximum(self._total - own.total, 0) + 0.5 * (len(self._words) + 1))
-        pairs, lowered = self._beside, plain_words(words)
+        pairs, lowered, which = self._beside, plain_words(words.words), words.numbers
         inside = ~own.is_apart[1:]  # between neighbours of one document: (T − 1,)
         repeats = inside & (of_word["letters only"][1:] > 0)
-        repeats &= np.fromiter(map(eq, lowered, lowered[1:]), bool)
-        joins = np.pad(self._join_gains(lowered, of_word, inside), 1)
+        repeats &= number[1:] == number[:-1]  # so do the numbers of a word and of its repetition
+        for at in np.flatnonzero(repeats & (which[1:] != which[:-1])).tolist():
+            repeats[at] = lowered[which[at]] == lowered[which[at + 1]]
+        joins = np.pad(self._join_gains([lowered[at] for at in which.tolist()], of_word, inside), 1)
         return [
             nats_beside(chance, pairs.together(left, number), pairs.after[left], own.left_pairs, own.left_words),
             nats_beside(chance, pairs.together(number, right), pairs.before[right], own.right_pairs, own.right_words),
-            np.pad(repeats, (1, 0)).astype(float)[: len(words)],
-            np.maximum(joins[1:], joins[:-1])[: len(words)],
+            np.pad(repeats, (1, 0)).astype(float)[: len(number)],
+            np.maximum(joins[1:], joins[:-1])[: len(number)],
             own.is_first.astype(float),
         ]
 
