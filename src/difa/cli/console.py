@@ -134,7 +134,19 @@ def counter(what: str, total: int | None, quiet: bool) -> Iterator[Callable[[int
         yield advance
 
 
-class Stream:
+class Quiet:
+    """No bar for documents that are scored; Rich, which takes long to load, is not needed."""
+
+    def begin(self, total: int | None) -> None: ...
+
+    def advance(self, documents: int, read: int) -> None: ...
+
+    def skip(self, complaint: str) -> None:
+        # Named even when quiet, since something was left out.
+        say(f"difa: skipped {complaint}")
+
+
+class Stream(Quiet):
     """A bar by bytes read, with documents done, their speed and the time left; without the last where no end is known."""
 
     def __init__(self, progress: Progress, log: _Log) -> None:
@@ -152,14 +164,13 @@ class Stream:
         self._progress.update(self._task, completed=read, documents=self._documents, speed=speed)
         self._log.note(f"{self._documents} documents scored, {speed}")
 
-    def skip(self, complaint: str) -> None:
-        # Named even when quiet, since something was left out.
-        say(f"difa: skipped {complaint}")
-
 
 @contextmanager
-def stream(quiet: bool) -> Iterator[Stream]:
+def stream(quiet: bool) -> Iterator[Quiet]:
     """A bar for documents that are read while they are scored."""
+    if quiet:
+        yield Quiet()
+        return
     numbers = "{task.fields[documents]} documents {task.fields[speed]}"
     with _bar("score", "BarColumn", numbers, "TimeRemainingColumn", quiet=quiet, transient=True) as progress:
         yield Stream(progress, _Log(progress, quiet))
