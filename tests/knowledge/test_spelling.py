@@ -1,6 +1,6 @@
 import pytest
 
-from difa.knowledge.spelling import SlipIndex, known_slips, run_together, slips
+from difa.knowledge.spelling import SlipIndex, is_written_apart, known_slips, run_together, slips, two_words
 from difa.knowledge.wordlist import word_list
 
 known = word_list("en").exact
@@ -25,6 +25,26 @@ def test_an_index_finds_what_generating_all_slips_finds():
     index = SlipIndex(words)
     for query in ("bratttice", "latice", "corsscut", "spade", "acb", "xyz", "brattice"):
         assert index.find(query) == {word for word in words if word != query and word in set(slips(query))}
+
+
+@pytest.mark.parametrize(
+    ("word", "pair"),
+    [
+        ("theoriginal", ("the", "original")),
+        ("aparticular", ("a", "particular")),
+        ("whichis", ("which", "is")),
+        ("canfield", None),
+        ("atypical", None),
+    ],
+)
+def test_words_that_a_list_has_are_two_only_if_they_often_stand_in_a_row(word, pair):
+    assert two_words(word, "en") == pair
+
+
+def test_pairs_that_are_written_apart():
+    pairs = [("garden", "furniture"), ("takes", "the"), ("mesh", "grid"), ("get", "item")]
+    assert [is_written_apart(pair, "en") for pair in pairs] == [True, True, False, False]
+    assert is_written_apart(("garten", "haus"), "de"), "nothing is known of pairs in other languages"
 
 
 def test_words_run_together_and_torn_apart():

@@ -49,6 +49,10 @@ def test_slips_joins_and_repetitions_show(statistics):
     assert column(table, "part of a word torn apart")[[4, 5]].min() > 0
 
 
+_PLAIN_SLIPS = {"refnud": "refund", "brokn": "broken", "worng": "wrong", "plian": "plain", "theoriginal": "the original"}
+_NO_SLIPS = "pid fds gibt doit elit leider utiliza versión dolor textfile getitem strngth"
+
+
 @pytest.mark.parametrize(
     ("text", "place", "meant"),
     [
@@ -67,6 +71,11 @@ def test_slips_joins_and_repetitions_show(statistics):
         ("the parcelhub came", 1, None),
         ("the cparcel came", 1, None),
         ("two moraines here", 1, None),
+        ("Tihs is here", 0, "This"),
+        ("it is fien so", 2, "fine"),
+        *((f"it is {wrong} here", 2, meant) for wrong, meant in _PLAIN_SLIPS.items()),
+        *((f"the {word} is here", 1, None) for word in _NO_SLIPS.split()),
+        ("the Raqm is here", 1, None),
     ],
 )
 def test_suggestions(statistics, text, place, meant):

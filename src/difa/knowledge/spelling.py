@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
+from difa.knowledge import ENGLISH
+from difa.knowledge.trigrams import trigrams
 from difa.knowledge.wordlist import word_list
 
 Known = Callable[[str], float]
@@ -72,6 +74,13 @@ UNLIKELY_SLIP = 0.05  # chance of a slip that hardly anybody makes: a letter bef
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _NEAR = frozenset(pair for row in _ROWS for a, b in pairwise(row) for pair in (a + b, b + a))
 _VOWELS = frozenset("aeiouyäöüáéíóúàèìòùâêîôû")
+CLEAR_SLIP = 1.0
+"""Chance of letters that were exchanged, doubled, or written once instead of twice."""
+
+
+def is_abbreviation(word: str) -> bool:
+    """Whether a word of Latin letters, in plain form, has no vowel."""
+    return word.isascii() and _VOWELS.isdisjoint(word)
 
 
 def slip_chance(word: str, meant: str) -> float:
@@ -135,6 +144,16 @@ EVERYDAY = 1e-3
 """Share of running text of the commonest words of a language: "the", "with"."""
 _PART = 2e-6  # share of each part of words that were run together
 _UNKNOWN = 3e-9  # share up to which a word is unknown
+_OFTEN_GLUED = 1e-7  # share up to which a word may be two that are often written as one: "theoriginal"
+_USUAL = 2.0  # nats by which a word is likelier behind another one, if they are usually written one after the other
+_FUNCTION_LIST = """
+    the a an and or but of to in on at by for with from into as that which who whose because if when while than is are was were
+    be been has have had will would can could should may might must do does did not this these those it its their our your my
+    his her we you they he she there here so then about after before between through during without within against what how why
+    where all any some no only also such each every both them him me
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_LIST.split())
+"""English words that join others."""
 _PREFIXES_LIST = """
     ab ad aero agro air all ambi an ante anti arch astro audio auto back bi bio by circum co contra counter crypto cyber de
     deca demi di dis down eco electro em en epi ex extra fore geo hemi hetero homo hydro hyper il im in infra inter intra
@@ -157,13 +176,28 @@ _PREFIXES, _SUFFIXES = frozenset(_PREFIXES_LIST.split()), frozenset(_SUFFIXES_LI
 def two_words(word: str, language: str | None) -> tuple[str, str] | None:
     """The two common words that an unknown word, in plain form, probably is; prefixes and endings make new words."""
     known = word_list(language).exact
-    pair = None if known(word) > _UNKNOWN or _is_derived(word, known) else run_together(word, known)
-    if pair is None or (shortest := min(map(len, pair))) < 2:
+    pair = None if known(word) > _OFTEN_GLUED or _is_derived(word, known) else run_together(word, known)
+    if pair is None or pair[0] in _PREFIXES or pair[1] in _SUFFIXES:  # "semilattice" and "hashable" are words, if new ones
         return None
-    if pair[0] in _PREFIXES or pair[1] in _SUFFIXES:  # "semilattice" and "hashable" are words, if new ones
-        return None
+    if known(word) > _UNKNOWN or pair[0] == "a":
+        is_joined = not FUNCTION_WORDS.isdisjoint(pair) and known(max(pair, key=len)) >= _COMMON
+        return pair if is_joined and len(word) > 5 and _is_usual_pair(pair, language) else None
     # The shorter a part, the more common it must be: nearly every unknown word has some short word at its end.
-    return pair if min(map(known, pair)) >= _PART * 10.0 ** max(0, 4 - shortest) else None
+    shortest = min(map(len, pair))
+    return pair if shortest > 1 and min(map(known, pair)) >= _PART * 10.0 ** max(0, 4 - shortest) else None
+
+
+def is_written_apart(pair: tuple[str, str], language: str | None) -> bool:
+    """Whether two words are hardly a term when written as one: one of them joins words, or they often stand in a row."""
+    return language != ENGLISH or not FUNCTION_WORDS.isdisjoint(pair) or _is_usual_pair(pair, language)
+
+
+def _is_usual_pair(pair: tuple[str, str], language: str | None) -> bool:
+    """Whether English text often has one word behind the other."""
+    if language != ENGLISH:
+        return False
+    first, second = map(trigrams().name_of, pair)
+    return bool(first and second) and trigrams().chance(second, first) - trigrams().chance(second) >= _USUAL
 
 
 _DERIVED = 1e-8  # share of a word whose new forms are no two words: "tracebacks"
@@ -172,9 +206,10 @@ _SHORTEST_STEM = 5
 
 
 def _is_derived(word: str, known: Known) -> bool:
-    """Whether a word is a known one with an ending."""
+    """Whether a word is a known one, and no rarer, with an ending."""
     stems = (word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending))
-    return any(len(stem) >= _SHORTEST_STEM and max(known(stem), known(stem + "e")) >= _DERIVED for stem in stems)
+    least = max(_DERIVED, known(word))
+    return any(len(stem) >= _SHORTEST_STEM and max(known(stem), known(stem + "e")) >= least for stem in stems)
 
 
 def log_known(word: str, known: Known) -> float:

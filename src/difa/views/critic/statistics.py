@@ -18,11 +18,14 @@ from difa.document import BoolArray, Encoded, FloatArray, IntArray
 from difa.knowledge import ENGLISH, version_of
 from difa.knowledge.letters import Letters, count_runs, fold
 from difa.knowledge.spelling import (
+    CLEAR_SLIP,
     EVERYDAY,
     FLOOR,
     UNLIKELY_SLIP,
     SlipIndex,
+    is_abbreviation,
     is_inflected,
+    is_written_apart,
     known_slips,
     log_known,
     run_together,
@@ -31,7 +34,7 @@ from difa.knowledge.spelling import (
 )
 from difa.knowledge.trigrams import FEATURES, trigrams
 from difa.knowledge.word_cache import DistinctWords, WordCache, distinct_words
-from difa.knowledge.wordlist import WordList, plain, plain_words, word_list
+from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
 from difa.storage.atomic import kept
 from difa.views.critic.counts import EDGE, CorpusCounts, DocumentCounts, OwnCounts, Pairs, nats_beside, shape_of
 from difa.views.language import CORPUS_SHARE
@@ -68,6 +71,8 @@ _REAL_WORD = 2e-6  # words that common are never taken for slips of others by a 
 _FAR = 3.0  # nats by which a suggestion must be more common than an unknown word
 _FARTHER = 5.0  # and than a known one: common misspellings are in the lists too
 _MIN_LOG_SHARE = -16.0  # log share that a suggestion must have
+_SHORT = 5  # letters below which a slip must be clear
+_CLEARLY_MEANT = 1e-5  # share that a word must have for it
 NEIGHBOURS = 2  # words on each side by which suggestions are compared
 _MEMO = 1 << 14  # words whose suggestions are remembered
 _REAL_JOIN = 1e-7  # rarer words are not what two neighbours are parts of
@@ -204,7 +209,8 @@ class Statistics:
     def suggest(self, words: Sequence[str], position: int) -> str | None:
         """What a word may have been meant to be: a word one slip away, or two words, far more common and at home here."""
         word = words[position]
-        likely = self._suggestions(word)
+        is_within = position > 0 and words[position - 1] not in _ENDS
+        likely = self._suggestions(word, word[:1].isupper() and is_within)
         if len(likely) < 2:
             best = next(iter(likely), None)
         else:
@@ -212,18 +218,28 @@ class Statistics:
             best = max(zip(at_home, likely, strict=True), key=lambda found: found[0] + likely[found[1]])[1]
         return best.capitalize() if best and word[:1].isupper() else best
 
-    def _find_suggestions(self, word: str) -> dict[str, float]:
+    def _find_suggestions(self, word: str, is_name: bool) -> dict[str, float]:
         """What a word may have been meant to be anywhere, with its log share, in alphabetical order."""
         folded = plain(word)
         here, general = max(self._share(folded), (1 - CORPUS_SHARE) * FLOOR), self._known.exact(folded)
         is_word = folded.replace("'", "").isalpha() and (word[1:].islower() or self._known.language is None)
-        if general >= _REAL_WORD or here >= _NO_SLIP or not is_word or (general and word[0].isupper()):
+        if general >= _REAL_WORD or here >= _NO_SLIP or not is_word or (general and is_name):
             return {}  # capitals within it make it an abbreviation or a name
-        candidates = {slip: math.log(self._share(slip) * slip_chance(folded, slip)) for slip in self._possible_slips(folded)}
-        if not general and (halves := self._glued(folded)):
+        if self._known and (is_abbreviation(folded) or everyday_languages(folded)):
+            return {}
+        pair = two_words(folded, self._known.language) if self._known else None
+        slips = [] if pair else self._possible_slips(folded)
+        if len(folded) < _SHORT or (general and word[:1].isupper()):
+            slips = [slip for slip in slips if self._is_clear(folded, slip)]
+        candidates = {slip: math.log(self._share(slip) * slip_chance(folded, slip)) for slip in slips}
+        if halves := self._glued(folded, pair):
             candidates[" ".join(halves)] = sum(math.log(self._share(half)) for half in halves) + _SECOND_WORD
         lowest = max(math.log(here) + (_FARTHER if general else _FAR), _MIN_LOG_SHARE)
         return {text: candidates[text] for text in sorted(candidates) if candidates[text] > lowest}
+
+    def _is_clear(self, folded: str, slip: str) -> bool:
+        """Whether it is a common word with two letters exchanged, or one too often or not often enough."""
+        return slip_chance(folded, slip) >= CLEAR_SLIP and self._share(slip) >= _CLEARLY_MEANT
 
     def _possible_slips(self, folded: str) -> list[str]:
         """Words one slip away, without slips that hardly anybody makes and, for a known word, other forms of it."""
@@ -234,12 +250,12 @@ class Statistics:
             if slip_chance(folded, slip) > UNLIKELY_SLIP and not (is_known and is_inflected(folded, [slip]))
         ]
 
-    def _glued(self, folded: str) -> tuple[str, str] | None:
+    def _glued(self, folded: str, pair: tuple[str, str] | None) -> tuple[str, str] | None:
         """Two words that were run together; terms are made of two words, but not of the commonest."""
         if not self._known:
             return run_together(folded, self._share)
-        pair = two_words(folded, self._known.language)
-        return pair if pair and max(map(self._known.exact, pair)) >= EVERYDAY else None
+        is_glued = pair and max(map(self._known.exact, pair)) >= EVERYDAY and is_written_apart(pair, self._known.language)
+        return pair if is_glued else None
 
     def _slips_of(self, folded: str) -> set[str]:
         return {*known_slips(folded, self._known.language), *self._index.find(folded)}
