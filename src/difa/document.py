@@ -393,6 +393,14 @@ class Reason:
         return f"Reason(text={self.text!r}, weight={self.weight!r})"
 
 
+def quote_spans(reasons: Iterable[Reason], text: str, words: Sequence[Word]) -> Iterator[Reason]:
+    """Reasons whose `span`, where they have one, is no longer the positions of its words, but what stands there in the text."""
+    for reason in reasons:
+        first, end = reason.values.get("span", (0, 0))
+        quoted = {"span": text[words[first].start : words[end - 1].end]} if end else {}
+        yield replace(reason, values={**reason.values, **quoted}) if quoted else reason
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """A scored document and, for each word and view, the reasons for its evidence, strongest first."""

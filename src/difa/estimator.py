@@ -29,7 +29,7 @@ from difa.corpus.verdicts import read_verdicts
 from difa.decide import Rule, flag, flag_columns, rank
 from difa.decide.confidence import say_bound
 from difa.detector import C, Detector
-from difa.document import Document, Explanation, FloatArray, Reason, Result, Scored
+from difa.document import Document, Explanation, FloatArray, Reason, Result, Scored, quote_spans
 from difa.encoders import load_encoder
 from difa.errors import ConfigError, InputError, ModelError, NotFittedError
 from difa.feed import NewText, choose
@@ -278,8 +278,10 @@ class DiFA:
         for name in fitted.evidence_names[len(fitted.views) :]:
             by_view[name] = [[Reason(HEAD_REASON, {}, 1.0)] for _ in encoded[0].words]
         reasons: list[dict[str, tuple[Reason, ...]]] = [dict.fromkeys(by_view, ()) for _ in document.words]
-        for t, position in enumerate(fitted.noise.kept(document)):
-            reasons[position] = {name: tuple(lists[t]) for name, lists in by_view.items()}
+        kept = fitted.noise.kept(document)
+        words = [document.words[position] for position in kept]
+        for t, position in enumerate(kept):
+            reasons[position] = {name: tuple(quote_spans(lists[t], document.text, words)) for name, lists in by_view.items()}
         learned = tuple(fitted.lessons.sentences()) if fitted.lessons else ()
         (result,) = rank(fitted, fitted.score_chunk([document], encoded)).results()
         return Explanation(result, tuple(reasons), learned=learned)

@@ -29,6 +29,30 @@ def test_the_sentence_of_a_slip():
     )
 
 
+def fault(plain, **values):
+    return {"faults": (Reason(ReasonKind("fault", "fault{meant}", plain, 1), values, 1.0),)}
+
+
+def test_what_was_meant_is_said_once():
+    reasons = fault("looks misspelt{meant}", meant=": probably 'please'")
+    assert word_sentence(word(faults=7.0), reasons) == "'Pleese' looks misspelt: probably 'please' (rarer than 1 word in 1,000)."
+    assert word_sentence(word(suggestion="Please", faults=7.0), reasons) == (
+        "'Pleese' looks misspelt (rarer than 1 word in 1,000). Did you mean 'Please'?"
+    )
+
+
+def test_a_sentence_about_a_piece_names_the_whole():
+    reasons = fault("is a placeholder{meant}", meant="", span="{{ name }}") | {
+        "phrase": (Reason(ReasonKind("repeats", "repeats", "repeats the word before it", 0), {}, 1.0),)
+    }
+    assert (
+        word_sentence(word("}}", faults=7.0, phrase=7.0), reasons)
+        == "'{{ name }}' is a placeholder (rarer than 1 word in 1,000)."
+    )
+    long = fault("is filler text{meant}", meant="", span="lorem " * 50)
+    assert len(word_sentence(word("lorem", faults=7.0), long)) < 130
+
+
 def test_what_is_not_rare_is_left_out():
     assert "form" not in word_sentence(word(language=7.0, form=2.9))
     assert "has an unusual form" in word_sentence(word(language=7.0, form=3.1))

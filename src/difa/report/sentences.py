@@ -26,14 +26,17 @@ LONGEST = 700  # characters shown of a text
 _BREAKS = {"\n": "↵", "\r": " "}  # how line breaks are shown
 _RARE = -math.log(UNUSUAL)  # evidence from which a view is mentioned
 _SHARE = 0.2  # of a view's evidence, from which a reason is
+_SPAN = 60  # characters of a fault that a sentence names
 _CAUSES = 2  # said of a word at most
 _WORD_ALONE = "The text itself is not flagged: texts with such a word are not rare among your normal ones."
 
 
 def word_sentence(word: WordScore, reasons: Reasons | None = None) -> str:
     """What is unusual about a word, how rare that is, and what it may have been meant to be."""
-    name = f"'{visible(word.text)}'"
-    causes = _causes(word, reasons)
+    whole = _whole_fault(word, reasons)
+    if whole is not None:
+        return f"'{visible(_shorten(whole.values['span']))}' {visible(whole.plain)} ({rarity(word.p_value)})."
+    name, causes = f"'{visible(word.text)}'", _causes(word, reasons)
     if not causes:
         what = "is unusual by many small signs" if word.is_anomaly or word.p_value <= UNUSUAL else "is nothing unusual"
         return f"{name} {what} ({rarity(word.p_value)})." if word.p_value <= 0.5 else f"{name} {what}."
@@ -103,20 +106,37 @@ def explanation_record(explained: Explanation) -> dict[str, Any]:
     return {"sentence": explain_sentence(explained), "rule": explained.rule, "rate": explained.rate, **learned, **record}
 
 
+def _whole_fault(word: WordScore, reasons: Reasons | None) -> Reason | None:
+    """The reason that speaks of more than the word: of all of the fault whose piece it is."""
+    found = (reason for view, of_view in (reasons or {}).items() for reason in of_view if word.evidence.get(view, 0.0) >= _RARE)
+    return next((reason for reason in found if "span" in reason.values and reason.weight >= _SHARE), None)
+
+
+def _shorten(span: str) -> str:
+    """A span of text, without its middle if it is long."""
+    return span if len(span) <= _SPAN else f"{span[: _SPAN // 2]}…{span[-_SPAN // 2 :]}"
+
+
+def _plain(reason: Reason, word: WordScore) -> str:
+    """What a reason says; what was meant is said once, and the suggestion says it."""
+    has_both = word.suggestion and "meant" in reason.values
+    return visible((replace(reason, values={**reason.values, "meant": ""}) if has_both else reason).plain)
+
+
 def _causes(word: WordScore, reasons: Reasons | None) -> list[str]:
     """The most telling phrases, each once: by importance to a reader, then by evidence."""
     strongest = sorted(((value, view) for view, value in word.evidence.items() if value >= _RARE), reverse=True)
     ranks: dict[str, int] = {}
     for _, view in strongest:
-        for phrase, rank in _phrases(view, (reasons or {}).get(view, ())).items():
+        for phrase, rank in _phrases(view, (reasons or {}).get(view, ()), word).items():
             ranks.setdefault(phrase, rank)
     said = sorted(ranks, key=ranks.__getitem__)
     return ([phrase for phrase in said if ranks[phrase] < IMPLIED] or said)[:_CAUSES]
 
 
-def _phrases(view: str, reasons: Sequence[Reason]) -> dict[str, int]:
+def _phrases(view: str, reasons: Sequence[Reason], word: WordScore) -> dict[str, int]:
     """What a view has to say, with its rank: from its reasons, or else what it looks at."""
-    found = {reason.plain: reason.kind.rank for reason in reasons if reason.weight >= _SHARE and reason.plain}
+    found = {_plain(reason, word): reason.kind.rank for reason in reasons if reason.weight >= _SHARE and reason.plain}
     general = speak_of(view)
     return found or {general.word: general.rank}
 
