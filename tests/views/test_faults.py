@@ -5,6 +5,7 @@ import pytest
 
 from difa import DiFA
 from difa.document import Encoded
+from difa.report.sentences import word_sentence
 from difa.views.faults import FaultsView
 from difa.views.faults.kinds import KINDS, Text
 from difa.words import split_words
@@ -55,6 +56,20 @@ def faults_of(text, language="en"):
             ("another language", "Ergebnisse werden anschließend in einer Datei gespeichert", None),
         ),
         (f"See {'x' * 60} there.", ("long run", "x" * 60, None)),
+        (f"See {'a' * 60} there.", ("long run", "a" * 60, None)),
+        ("This is a a list.", ("doubled word", "a a", None)),
+        ("It takes theoriginal file.", ("glued words", "theoriginal", "the original")),
+        ("It is of aparticular kind.", ("glued words", "aparticular", "a particular")),
+        ("It stands in a file, whichis new.", ("glued words", "whichis", "which is")),
+        ("It RETURNS THE VALUE of a list, if there is one left.", ("capitals", "RETURNS THE VALUE", None)),
+        (
+            "The functoin returns the valeu of donâ€™t and {{name}}. Die Funktion gibt den Wert zurück.",
+            ("another language", "Funktion gibt den Wert zurück", None),
+        ),
+        (
+            "Die Ergebnisse werden anschließend gespeichert und können dort gelesen werden, UNIX timestamp in seconds.",
+            ("another language", "Ergebnisse werden anschließend gespeichert und können dort gelesen werden", None),
+        ),
     ],
 )
 def test_a_fault_is_found_and_named(text, fault):
@@ -72,6 +87,10 @@ def test_a_fault_is_found_and_named(text, fault):
         "If a < b and b > c, stop. R&D; that is all.",
         "A semilattice is hashable, and so are its __init__ and its ctypes.",
         "It supports [ASGI] and preorders; eigenvectors are given, too.",
+        "It uses NASA JSON HTML for all of the lists that are left here.",
+        "The grades are A a and b b, and x is 1.",
+        "It was fixed in da39a3ee5e6b4b0d3255bfef95601890afd80709 by me.",
+        "A meshgrid calls getitem, setstate and returncode of its threadlocal keyname.",
         "The formatters print tracebacks of all timesteps, and it prepends a line.",
     ],
 )
@@ -105,19 +124,31 @@ def test_misspellings_are_those_of_the_corpus_language():
 
 
 def test_a_string_of_several_normal_documents_is_a_term():
-    texts = ["The docstring is short.", "A docstring is here.", "The typemap is new.", *["It is plain."] * 47]
+    texts = ["The stacktrace is short.", "A stacktrace is here.", "The textfile is new.", *["It is plain."] * 47]
     view = FaultsView.fit([read(text) for text in texts], "en")
-    assert view.terms == {"docstring"}
-    assert view.name_faults(["My", "docstring", "and", "typemap", "."]) == {3: "unusual compound"}
+    assert view.terms == {"stacktrace"}
+    assert view.is_term("Stacktraces")
+    assert not view.is_term("textfile")
+    assert view.name_faults(["My", "stacktrace", "and", "textfile", "."]) == {3: "unusual compound"}
     assert dict(zip(KINDS, view.counts, strict=False))["unusual compound"] == 1, "the document of a term has no fault"
     assert FaultsView.fit([read(text) for text in texts], "en", min_documents=3).terms == frozenset()
-    later = view.extended([read("One typemap here."), read("Another typemap there.")])
-    assert later.terms == {"docstring", "typemap"}
+    later = view.extended([read("One textfile here."), read("Another textfile there.")])
+    assert later.terms == {"stacktrace", "textfile"}
 
 
 def test_the_plural_of_a_term_is_a_term():
-    view = FaultsView.fit([read("The dataclass is short."), read("A typemap and a dataclass."), read("Typemaps are here.")], "en")
-    assert view.name_faults(["Dataclasses", "and", "dataclass"]) == {}
+    view = FaultsView.fit([read("The textfile is short."), read("A list and a textfile."), read("Lists are here.")], "en")
+    assert view.name_faults(["Textfiles", "and", "textfile"]) == {}
+
+
+def test_faults_within_a_passage_of_another_language_keep_their_names():
+    view = FaultsView.fit([read("It is plain.")] * 50, "en")
+    words = read("Die Ergebnisse werden anschließend in {{datei}} einer Datei gespeichert und <br> dort gelesen.").words
+    named = view.name_faults(words)
+    assert {words[at] for at, kind in named.items() if kind == "placeholder"} == {"{{", "datei", "}}"}
+    assert {words[at] for at, kind in named.items() if kind == "HTML"} == {"<", "br", ">"}
+    assert {"Ergebnisse", "gespeichert"} <= {words[at] for at, kind in named.items() if kind == "another language"}
+    assert "misspelling" not in named.values(), "words of another language are no slips"
 
 
 def test_words_with_ignored_ones_between_them_are_no_neighbours():
@@ -143,3 +174,12 @@ def test_pieces_of_a_broken_encoding_get_no_suggestion(fast_model):
     broken = [word for word in result.words if word.fault == "broken encoding"]
     assert broken
     assert not any(word.suggestion for word in broken)
+
+
+def test_a_sentence_names_all_of_a_fault(fast_model):
+    explained = fast_model.explain("Dear {{ customer_name }}, where is the customerâ€™s parcel? It came came late.", fpr=0.05)
+    said = {word_sentence(word, why) for word, why in zip(explained.result.words, explained.reasons, strict=True)}
+    whole = {sentence.partition(" (")[0] for sentence in said}
+    assert "'{{ customer_name }}' is a placeholder" in whole
+    assert "'customerâ€™s' has a broken encoding: probably 'customer’s'" in whole
+    assert not any("and stands twice" in sentence for sentence in said)

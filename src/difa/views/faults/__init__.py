@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import plain
 from difa.views import AddedDocuments, SavedView, TrainingData, ViewKind, Wording
-from difa.views.faults.kinds import GATES, KINDS, OF_STRINGS, Found, Text
+from difa.views.faults.kinds import GATES, IN_PIECES, KINDS, LEAST_TELLING, OF_STRINGS, PASSAGES, Found, Text
 from difa.views.stored_words import pack, unpack
 
 _RAREST = math.log(1000)  # a kind that one document in a thousand has counts like one that none has
@@ -88,20 +89,23 @@ class FaultsView:
         return raw
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
-        """The faults that a word belongs to, rarest first."""
+        """The faults that a word belongs to, the most telling first; of a fault in pieces `span` is where it begins and ends."""
         reasons: list[list[Reason]] = [[] for _ in document.words]
-        for share, kind, faults in self._rarest_first(document.words, document.gaps):
+        for share, kind, faults in self._most_telling_first(document.words, document.gaps):
             for fault in faults:
                 meant = f": probably '{fault.meant}'" if fault.meant else ""
+                values: dict[str, Any] = {"meant": meant, "share": share}
+                if kind in IN_PIECES:  # of a doubled word one is enough
+                    values["span"] = fault.first, fault.first + 1 if kind == "doubled word" else fault.end
                 for at in range(fault.first, fault.end):
                     weight = 0.0 if reasons[at] else 1.0
-                    reasons[at].append(Reason(_REASONS[kind], {"meant": meant, "share": share}, weight))
+                    reasons[at].append(Reason(_REASONS[kind], values, weight))
         return [found or [Reason(_NO_FAULT, {}, 0.0)] for found in reasons]
 
     def name_faults(self, words: Sequence[str], gaps: frozenset[int] = frozenset()) -> dict[int, str]:
-        """The kind of the rarest fault that a word belongs to, by position; only of kinds that few normal documents have."""
+        """The kind of the most telling fault of a word, by position; only of kinds that few normal documents have."""
         named: dict[int, str] = {}
-        for share, kind, faults in self._rarest_first(words, gaps):
+        for share, kind, faults in self._most_telling_first(words, gaps):
             for fault in faults if share <= _NAMED else ():
                 for at in range(fault.first, fault.end):
                     named.setdefault(at, kind)
@@ -116,11 +120,15 @@ class FaultsView:
     def _shares(self) -> FloatArray:
         return np.asarray((self.counts[:-1] + 0.5) / (self.counts[-1] + 1.0))
 
-    def _rarest_first(self, words: Sequence[str], gaps: frozenset[int]) -> Iterator[tuple[float, str, list[Found]]]:
-        """The faults of a document by kind, each with the share of normal documents that have such."""
+    def is_term(self, word: str) -> bool:
+        """Whether it looks like a fault, but several normal documents have it."""
+        return _is_term(plain(word), self.terms)
+
+    def _most_telling_first(self, words: Sequence[str], gaps: frozenset[int]) -> Iterator[tuple[float, str, list[Found]]]:
+        """The faults of a document by kind, each with the share of normal documents that have such, rarest first among equals."""
         shares, names = self._shares().tolist(), list(KINDS)
         (found,) = self._find([_Words(words, gaps)])
-        for kind in sorted(found, key=lambda kind: (shares[kind], names[kind])):
+        for kind in sorted(found, key=lambda kind: (_tier(names[kind]), shares[kind], names[kind])):
             yield shares[kind], names[kind], found[kind]
 
     def _find(self, documents: Sequence[Encoded | _Words]) -> Iterator[dict[int, list[Found]]]:
@@ -148,6 +156,10 @@ def _is_term(string: str, terms: Collection[str]) -> bool:
     """Whether a string is a term, or the singular or plural of one."""
     forms = (string, string + "s", string + "es", string.removesuffix("s"), string.removesuffix("es"))
     return any(form in terms for form in forms)
+
+
+def _tier(kind: str) -> int:
+    return 2 if kind in LEAST_TELLING else 1 if kind in PASSAGES else 0
 
 
 def _string(words: Sequence[str], fault: Found) -> str:
@@ -188,6 +200,6 @@ VIEW = ViewKind(
     _fit,
     _restore,
     _extend,
-    knowledge=("words",),
+    knowledge=("words", "trigrams"),
     wording=Wording("faults such as broken encodings, HTML or placeholders", "belongs to a fault", "it has a fault", 1),
 )

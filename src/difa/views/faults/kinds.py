@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import eq
 
-from difa.knowledge.spelling import EVERYDAY, is_comparable, likely_slip, two_words
+from difa.knowledge.spelling import EVERYDAY, is_abbreviation, is_comparable, is_written_apart, likely_slip, two_words
 from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
 
 
@@ -53,6 +53,11 @@ class Text:
             starts.append(at)
             at += len(word) + 1
         return starts
+
+    def is_ordinary(self, word: str) -> bool:
+        """Whether it is an ordinary word, as far as its letters tell, and no abbreviation."""
+        share = self.known.exact(plain(word))
+        return share >= (_ORDINARY if len(word) > 3 else EVERYDAY) and not is_abbreviation(plain(word))
 
     def matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], Found]]:
         """Where a pattern matches the joined words."""
@@ -189,6 +194,7 @@ _REPEATED_LIST = """
 """
 _JOINT = re.compile("['’-]")
 _MAY_STAND_TWICE = frozenset(_REPEATED_LIST.split())
+_ARTICLE_TWICE = re.compile(r"a a [^\W\d_]{2,}")
 
 
 def _doubled_word(text: Text) -> Iterator[Found]:
@@ -196,8 +202,10 @@ def _doubled_word(text: Text) -> Iterator[Found]:
     folded = list(map(str.lower, text.words))
     for at in [at for at, is_same in enumerate(map(eq, folded, folded[1:]), 1) if is_same]:
         word = folded[at]
-        if not _JOINT.sub("", word).isalpha() or len(word) == 1 or word in _MAY_STAND_TWICE:
+        if not _JOINT.sub("", word).isalpha() or word in _MAY_STAND_TWICE:
             continue
+        if len(word) == 1 and not _ARTICLE_TWICE.fullmatch(" ".join(text.words[at - 1 : at + 2])):
+            continue  # letters by themselves are names of things
         if at not in text.gaps and word not in folded[max(0, at - 3) : at - 1]:  # three times and more are a refrain
             yield Found(at - 1, at + 1)
 
@@ -212,7 +220,7 @@ def _glued_words(text: Text) -> Iterator[Found]:
 
 
 def _compound(text: Text) -> Iterator[Found]:
-    """An unknown word that is two common ones, neither of which is among the commonest: perhaps a term."""
+    """An unknown word that is two common ones, neither of which is among the commonest, but which often stand in a row."""
     return _two_in_one(text, is_everyday=False)
 
 
@@ -224,8 +232,9 @@ def _two_in_one(text: Text, *, is_everyday: bool) -> Iterator[Found]:
 
 def _glued_parts(word: str, language: str | None, *, is_everyday: bool) -> tuple[str, str] | None:
     pair = two_words(plain(word), language) if len(word) >= 6 and word[1:].islower() and word.isalpha() else None
-    is_pair = pair is not None and (max(map(word_list(language).exact, pair)) >= EVERYDAY) == is_everyday
-    return pair if is_pair else None
+    if pair is None or (max(map(word_list(language).exact, pair)) >= EVERYDAY) != is_everyday:
+        return None
+    return pair if is_written_apart(pair, language) else None  # "meshgrid" is a term
 
 
 def _misspelling(text: Text) -> Iterator[Found]:
@@ -258,11 +267,14 @@ def _torn_word(text: Text) -> Iterator[Found]:
 
 
 def _capitals(text: Text) -> Iterator[Found]:
-    """Four words or more in a row in capitals."""
-    yield from text.runs(_is_shouted, _SHOUTED_WORDS)
+    """Four words or more in a row in capitals; three, if they are ordinary words and the only ones of a text that are."""
+    shouted = list(filter(_is_shouted, text.words))
+    is_loud = len(shouted) == _SHOUTED_WORDS and len(text.words) > 3 * len(shouted) and all(map(text.is_ordinary, shouted))
+    yield from text.runs(_is_shouted, _SHOUTED_WORDS + (not is_loud))
 
 
-_SHOUTED_WORDS = 4
+_SHOUTED_WORDS = 3
+_ORDINARY = 2e-5  # share of running text of ordinary words, which abbreviations seldom have
 
 
 def _is_shouted(word: str) -> bool:
@@ -324,35 +336,58 @@ def _other_language(text: Text) -> Iterator[Found]:
         if is_foreign:
             run.append(at)
         elif run:
-            strange = [places[place] for place in run if rare[place]]  # its edges are words that are strange here
-            yield Found(strange[0], strange[-1] + 1)
+            passage = _foreign_part([text.words[places[place]] for place in run], [rare[place] for place in run], text.language)
+            yield Found(places[run[passage.start]], places[run[passage.stop - 1]] + 1)
             run = []
+
+
+def _foreign_part(words: Sequence[str], rare: Sequence[bool], language: str | None) -> range:
+    """Words from the first to the last common one of the other language, and beside them those that this one does not know."""
+    (other, _), *_ = _votes([word for word, is_rare in zip(words, rare, strict=True) if is_rare]).most_common(1)
+    common = [at for at, word in enumerate(words) if rare[at] and other in everyday_languages(plain(word))]
+    first, last = common[0], common[-1]
+    while first > 0 and _is_strange(words[first - 1], language):
+        first -= 1
+    while last + 1 < len(words) and _is_strange(words[last + 1], language):
+        last += 1
+    return range(first, last + 1)
+
+
+def _is_strange(word: str, language: str | None) -> bool:
+    """Whether a language does not know a word, and it is no slip of one that it knows."""
+    return word_list(language).exact(plain(word)) <= _TORN and not word.isupper() and likely_slip(plain(word), language) is None
 
 
 def _share_a_language(words: Sequence[str]) -> bool:
     """Whether one language has most of these among its common words."""
-    votes = Counter(language for word in words for language in everyday_languages(plain(word)))
-    return max(votes.values(), default=0) >= max(_LEAST_FOREIGN, _FOREIGN_SHARE * len(words))
+    return max(_votes(words).values(), default=0) >= max(_LEAST_FOREIGN, _FOREIGN_SHARE * len(words))
+
+
+def _votes(words: Sequence[str]) -> Counter[str]:
+    """How many of some words each language has among its common ones."""
+    return Counter(language for word in words for language in everyday_languages(plain(word)))
 
 
 _LONG_RUN = 40
+_HEXADECIMAL = re.compile("(?:0x)?[0-9a-f-]+|[0-9A-F-]+")  # checksums, revisions, UUIDs
 
 
 def _long_run(text: Text) -> Iterator[Found]:
-    """A run of many characters without a space that is no web address."""
+    """A run of many characters without a space that is no web address and no number in hexadecimal digits."""
     for at, word in enumerate(text.words):
         if (
             len(word) >= _LONG_RUN
             and any(map(str.isalnum, word))
             and not word.lower().startswith(("http://", "https://", "www."))
+            and not (_HEXADECIMAL.fullmatch(word) and any(map(str.isdigit, word)))
         ):
             yield Found(at, at + 1)
 
 
 KINDS: Mapping[str, tuple[Callable[[Text], Iterator[Found]], str]] = {
     "broken encoding": (_broken_encoding, "has a broken encoding"),
-    "HTML": (_html, "is HTML"),
-    "Markdown": (_markdown, "is Markdown"),
+    "HTML": (_html, "is left-over HTML"),
+    "Markdown": (_markdown, "is left-over Markdown"),
     "placeholder": (_placeholder, "is a placeholder"),
     "filler text": (_filler, "is filler text"),
     "cut off": (_cut_off, "is where the text breaks off"),
@@ -390,6 +425,14 @@ GATES: Mapping[str, tuple[Callable[[str, str | None], bool], int]] = {
 anything: rules are asked only then. Words are looked at once. A kind that is not here is asked about every document."""
 OF_STRINGS = ("misspelling", "glued words", "unusual compound")
 """Kinds that are judged by the word alone: what several normal documents have is a term of theirs, and no fault."""
+PASSAGES = ("filler text", "another language", "capitals")
+"""Kinds whose words are no slips; a fault of another kind among them keeps its name."""
+LEAST_TELLING = (*OF_STRINGS, "torn word", "no end")
+"""Kinds that name a word only if no other kind does."""
+IN_PIECES = ("broken encoding", "HTML", "Markdown", "placeholder", "filler text", "doubled word", "torn word")
+"""Kinds of which a single word says little: sentences name all of the fault."""
+NO_SLIPS = ("broken encoding", "HTML", "placeholder", "filler text", "look-alike letters", "another language")
+"""Kinds whose words were never meant to be other words."""
 
 
 def _may_be_foreign(word: str, known: WordList) -> bool:
