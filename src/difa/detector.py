@@ -128,7 +128,7 @@ class Detector:
 
     def suggest(self, document: Document, position: int) -> str | None:
         """What the word at a position may have been meant to be, if it looks like a slip; only a critic can say."""
-        if self._critic is None:
+        if self._critic is None or any(view.is_term(document.words[position].text) for view in self._faults):
             return None
         first = max(0, position - NEIGHBOURS)  # not the whole document: it may be long, and full of such words
         around = [word.text for word in document.words[first : position + NEIGHBOURS + 1]]
@@ -145,11 +145,15 @@ class Detector:
 
     def name_faults(self, document: Document) -> dict[int, str]:
         """The faults of a document that have a name, by the positions of their words."""
-        view = next((view for view in self.views if isinstance(view, FaultsView)), None)
         kept = self.noise.kept(document)
         gaps = frozenset(at for at, (before, after) in enumerate(pairwise(kept), 1) if after - before > 1)
-        found = view.name_faults([document.words[at].text for at in kept], gaps) if view else {}
-        return {kept[position]: kind for position, kind in found.items()}
+        words = [document.words[at].text for at in kept]
+        return {kept[at]: kind for view in self._faults for at, kind in view.name_faults(words, gaps).items()}
+
+    @property
+    def _faults(self) -> list[FaultsView]:
+        """The view of faults, if there is one."""
+        return [view for view in self.views if isinstance(view, FaultsView)]
 
     def encode(self, documents: Sequence[Document]) -> list[Encoded]:
         """The words that are not ignored, with their vectors."""

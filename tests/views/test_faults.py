@@ -176,6 +176,29 @@ def test_pieces_of_a_broken_encoding_get_no_suggestion(fast_model):
     assert not any(word.suggestion for word in broken)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where is my parcel? Leider habe ich das Paket noch nicht bekommen, es gibt keine Nachricht.",
+        "Where is my parcel? Lorem ipsum dolor sit amet, consectetur adipiscing elit.",
+    ],
+)
+def test_words_of_another_language_and_of_filler_text_get_no_suggestion(text, fast_model):
+    (result,) = fast_model.score([text], fpr=0.05)
+    assert {word.fault for word in result.words} & {"another language", "filler text"}
+    assert [word.text for word in result.words if word.suggestion] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "meant"),
+    [("refnud", "misspelling", "refund"), ("worng", "misspelling", "wrong"), ("whichis", "glued words", "which is")],
+)
+def test_what_has_a_suggestion_is_called_by_its_name(wrong, kind, meant, fast_model):
+    (result,) = fast_model.score([f"Please look at the {wrong} for my last order."], fpr=0.05)
+    found = result.words[4]
+    assert (found.text, found.fault, found.suggestion) == (wrong, kind, meant)
+
+
 def test_a_sentence_names_all_of_a_fault(fast_model):
     explained = fast_model.explain("Dear {{ customer_name }}, where is the customerâ€™s parcel? It came came late.", fpr=0.05)
     said = {word_sentence(word, why) for word, why in zip(explained.result.words, explained.reasons, strict=True)}

@@ -16,6 +16,7 @@ from difa.calibrate import check_rate
 from difa.detector import Detector
 from difa.document import FloatArray, Result, Scored, columns_of
 from difa.errors import ConfigError
+from difa.views.faults.kinds import NO_SLIPS
 
 UNUSUAL = 0.05
 """P-value up to which a word is looked at for what it may have been meant to be."""
@@ -125,8 +126,10 @@ def rank(detector: Detector, scored: Scored) -> Scored:
     for at in dict.fromkeys(documents[detector.in_faults(scored.evidence[unusual])].tolist()):
         found, start = detector.name_faults(scored.documents[at]), scored.starts[at]
         faults |= {start + position: kind for position, kind in found.items() if word_p[start + position] <= UNUSUAL}
-    # What ftfy makes of a broken encoding is the better guess: it reads all of it, not one of its pieces.
-    suggestions = {at: meant for at, meant in suggestions.items() if faults.get(at) != "broken encoding"}
+    suggestions = {at: meant for at, meant in suggestions.items() if faults.get(at) not in NO_SLIPS}
+    for at, meant in suggestions.items():
+        if faults.get(at) in (None, "no end"):
+            faults[at] = "glued words" if " " in meant else "misspelling"
     flags = np.zeros(len(word_p), bool), np.zeros(len(document_p), bool)
     return replace(
         scored,
