@@ -225,11 +225,11 @@ class Statistics:
         is_word = folded.replace("'", "").isalpha() and (word[1:].islower() or self._known.language is None)
         if general >= _REAL_WORD or here >= _NO_SLIP or not is_word or (general and is_name):
             return {}  # capitals within it make it an abbreviation or a name
-        if self._known and (is_abbreviation(folded) or everyday_languages(folded)):
+        if self._known and is_abbreviation(folded):
             return {}
         pair = two_words(folded, self._known.language) if self._known else None
         slips = [] if pair else self._possible_slips(folded)
-        if len(folded) < _SHORT or (general and word[:1].isupper()):
+        if len(folded) < _SHORT or (general and word[:1].isupper()) or (self._known and everyday_languages(folded)):
             slips = [slip for slip in slips if self._is_clear(folded, slip)]
         candidates = {slip: math.log(self._share(slip) * slip_chance(folded, slip)) for slip in slips}
         if halves := self._glued(folded, pair):
