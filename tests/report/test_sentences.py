@@ -1,5 +1,7 @@
 """What is said of words and documents."""
 
+from dataclasses import replace
+
 import pytest
 
 from difa.config import VIEW_NAMES
@@ -27,6 +29,13 @@ def test_the_sentence_of_a_slip():
     assert word_sentence(slip, reasons) == (
         "'Pleese' never occurs in your normal text and is spelt oddly (rarer than 1 word in 1,000). Did you mean 'please'?"
     )
+
+
+def test_the_fault_of_a_word_is_named_without_reasons():
+    doubled = replace(word("lazy", faults=7.0, tone=4.0), fault="doubled word")
+    assert word_sentence(doubled) == "'lazy' stands twice and stands out in tone (rarer than 1 word in 1,000)."
+    assert "has a hidden character" in word_sentence(replace(word(language=7.0), fault="hidden character"))
+    assert "belongs to a fault" in word_sentence(replace(word(faults=7.0), fault="of a later version"))
 
 
 def test_what_is_not_rare_is_left_out():

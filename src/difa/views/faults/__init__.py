@@ -27,10 +27,11 @@ _RAREST = math.log(1000)  # a kind that one document in a thousand has counts li
 _LEAST = 2  # documents that make a string a term
 _NO_FAULT = ReasonKind("no fault", "no fault that has a name")
 _RANKS = {"no end": 60}  # in a sentence: what else is odd about the last word comes first
-_REASONS = {
+FAULT_REASONS = {
     kind: ReasonKind(kind, f"{kind}{{meant}}, as in {{share:.1%}} of normal texts", f"{said}{{meant}}", _RANKS.get(kind, 1))
     for kind, (_, said) in KINDS.items()
 }
+"""What is said of a word that belongs to a fault, by its kind."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class FaultsView:
                 meant = f": probably '{fault.meant}'" if fault.meant else ""
                 for at in range(fault.first, fault.end):
                     weight = 0.0 if reasons[at] else 1.0
-                    reasons[at].append(Reason(_REASONS[kind], {"meant": meant, "share": share}, weight))
+                    reasons[at].append(Reason(FAULT_REASONS[kind], {"meant": meant, "share": share}, weight))
         return [found or [Reason(_NO_FAULT, {}, 0.0)] for found in reasons]
 
     def name_faults(self, words: Sequence[str], gaps: frozenset[int] = frozenset()) -> dict[int, str]:
