@@ -128,7 +128,7 @@ def _write_report(report: Path, model: DiFA, results: Sequence[Result], inputs: 
     lessons = model.detector_.lessons
     learned = lessons.sentences() if lessons else []
     with fresh_text(report) as file:
-        file.write(report_html(summarise(results, (), most, model.fpr), "What does not belong", inputs, learned))
+        file.write(report_html(summarise(results, (), most), "What does not belong", inputs, learned))
 
 
 @command(

@@ -54,21 +54,28 @@ class Cutoff:
 
     document: float
     word: float
+    rule: Rule
 
     @classmethod
     def of(cls, parts: Iterable[Scored], rule: Rule) -> Cutoff:
         """The cutoffs of a rule for all these documents together, which are looked at once and not kept."""
         if rule.name == "fpr":
-            return cls(rule.rate, rule.rate)
+            return cls(rule.rate, rule.rate, rule)
         documents, words = Tally(), Tally()
         for part in parts:
             documents.add(part.document_p)
             words.add(part.word_p)
-        return cls(documents.cutoff(rule.rate), words.cutoff(rule.rate))
+        return cls(documents.cutoff(rule.rate), words.cutoff(rule.rate), rule)
 
     def flag(self, scored: Scored) -> Scored:
         """The same documents with flags, and those of their words."""
-        return replace(scored, document_flags=scored.document_p <= self.document, word_flags=scored.word_p <= self.word)
+        return replace(
+            scored,
+            document_flags=scored.document_p <= self.document,
+            word_flags=scored.word_p <= self.word,
+            rule=self.rule.name,
+            rate=self.rule.rate,
+        )
 
 
 class Tally:

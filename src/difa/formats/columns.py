@@ -46,6 +46,8 @@ def pack_columns(scored: Scored) -> bytes:
         "suggestions": list(scored.suggestions.items()),
         "faults": list(scored.faults.items()),
         "judged_by": scored.judged_by,
+        "rule": scored.rule,
+        "rate": scored.rate,
     }
     offsets = [(word.start, word.end) for document in scored.documents for word in document.words]
     arrays = {name: getattr(scored, name) for name in _ARRAYS}
@@ -118,5 +120,7 @@ def _unpack(block: bytes) -> Scored:
         suggestions=dict(head["suggestions"]),
         faults=dict(head["faults"]),
         judged_by=head["judged_by"],
+        rule=head["rule"],
+        rate=head["rate"],
         **columns,
     )

@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,13 +21,16 @@ _KNOWN_DATE = re.compile(r"\d{4}-")  # others are text, since Arrow reads no yea
 
 
 def write_parquet(raw: BinaryIO, part: Path, shape: Shape) -> None:
-    """Write all results; the schema's metadata says which columns are which."""
+    """Write all results; the schema's metadata says which columns are which, and at which rate flags were set."""
     pa = arrow("Parquet")
     from pyarrow import parquet
 
     shape, types = _typed(part, shape)
     names = {name: shape.own(name) for name in result_fields()}
-    meta = {META: json.dumps({"text": shape.text, "id": shape.id, "columns": shape.columns, "own": names}).encode()}
+    described: dict[str, Any] = {"text": shape.text, "id": shape.id, "columns": shape.columns, "own": names}
+    for first in islice(read_columns(part), 1):
+        described |= {"rule": first.rule, "rate": first.rate}
+    meta = {META: json.dumps(described).encode()}
     own = [(names[name], kind) for name, kind in result_fields().items()]
     schema = pa.schema([*types.items(), *own], metadata=meta)
     waiting = schema.empty_table()

@@ -81,6 +81,8 @@ def _result(row: Mapping[str, Any], shape: Mapping[str, Any], own: Mapping[str, 
         dict(row[own["evidence"]] or ()),
         columns=kept,
     )
+        rule=shape.get("rule"),
+        rate=shape.get("rate"),
 
 
 def _word(cell: Mapping[str, Any]) -> WordScore:

@@ -237,6 +237,7 @@ def _respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[O
 
 def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str, Sequence[Reason]]] | None) -> dict[str, Any]:
     record = result.to_dict()
+    del record["rule"], record["rate"]  # the answer has them once, for all
     if reasons is not None:
         record["sentence"] = document_sentence(result, reasons)
     if not request.return_evidence:
