@@ -139,13 +139,13 @@ class Detector:
         names = self.evidence_names
         return "faults" in names and bool(evidence[:, names.index("faults")].any())
 
-    def name_faults(self, document: Document) -> dict[int, str]:
-        """The faults of a document that have a name, by the positions of their words."""
+    def name_faults(self, document: Document) -> dict[int, tuple[str, int]]:
+        """The faults of a document that have a name, and the position of their first word, by the positions of their words."""
         view = next((view for view in self.views if isinstance(view, FaultsView)), None)
         kept = self.noise.kept(document)
         gaps = frozenset(at for at, (before, after) in enumerate(pairwise(kept), 1) if after - before > 1)
         found = view.name_faults([document.words[at].text for at in kept], gaps) if view else {}
-        return {kept[position]: kind for position, kind in found.items()}
+        return {kept[position]: (kind, kept[first]) for position, (kind, first) in found.items()}
 
     def encode(self, documents: Sequence[Document]) -> list[Encoded]:
         """The words that are not ignored, with their vectors."""

@@ -132,7 +132,7 @@ def rank(detector: Detector, scored: Scored) -> Scored:
     for at in dict.fromkeys(documents.tolist()):
         start, end = scored.starts[at], scored.starts[at + 1]
         found = detector.name_faults(scored.documents[at]) if detector.has_faults(scored.evidence[start:end]) else {}
-        faults |= {start + position: kind for position, kind in found.items() if word_p[start + position] <= UNUSUAL}
+        faults |= {start + position: kind for position, (kind, _) in found.items() if word_p[start + position] <= UNUSUAL}
     # What ftfy makes of a broken encoding is the better guess: it reads all of it, not one of its pieces.
     suggestions = {at: meant for at, meant in suggestions.items() if faults.get(at) != "broken encoding"}
     flags = np.zeros(len(word_p), bool), np.zeros(len(document_p), bool)

@@ -99,13 +99,13 @@ class FaultsView:
                     reasons[at].append(Reason(FAULT_REASONS[kind], {"meant": meant, "share": share}, weight))
         return [found or [Reason(_NO_FAULT, {}, 0.0)] for found in reasons]
 
-    def name_faults(self, words: Sequence[str], gaps: frozenset[int] = frozenset()) -> dict[int, str]:
-        """The kind of the rarest fault that a word belongs to, by position; only of kinds that few normal documents have."""
-        named: dict[int, str] = {}
+    def name_faults(self, words: Sequence[str], gaps: frozenset[int] = frozenset()) -> dict[int, tuple[str, int]]:
+        """The kind of the rarest fault that a word belongs to and where that begins, by position; only kinds that are rare."""
+        named: dict[int, tuple[str, int]] = {}
         for share, kind, faults in self._rarest_first(words, gaps):
             for fault in faults if share <= _NAMED else ():
                 for at in range(fault.first, fault.end):
-                    named.setdefault(at, kind)
+                    named.setdefault(at, (kind, fault.first))
         return named
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
