@@ -72,6 +72,10 @@ _INTERRUPTED = 128 + 2  # what a shell says of a command that SIGINT ended
 _PIPE_CLOSED = 128 + 13  # what a shell says of a command that SIGPIPE ended; 1 would mean an alarm
 
 
+_ARGUMENT = re.compile(r"\b(skip_bad|shard_size|max_words|per_thousand)\b|^(diff|top)(?=:| keeps)|\b(resume|force)=True\b")
+_OTHERS = {"out=FILE": "--out FILE", "IgnoreConfig.kinds": "--ignore", "IgnoreConfig.patterns": "--ignore-pattern"}
+
+
 def _as_options(message: str) -> str:
     """A message of the library, with its parameter names written as command-line options."""
     message = _ARGUMENT.sub(lambda found: "--" + found[0].removesuffix("=True").replace("_", "-"), message)

@@ -30,7 +30,9 @@ def check_output(out: Path, inputs: Iterable[str | Path] = (), force: bool = Fal
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise InputError(f"{out}: expected a file in a folder that exists: choose another place")
     if out.is_file() and not force and not _is_ours(out):
-        raise ConfigError(f"{out}: expected a new file, or one that difa wrote, found another: rename it, or force replaces it")
+        raise ConfigError(
+            f"{out}: expected a new file, or one that difa wrote, found another: rename it, or force=True replaces it"
+        )
 
 
 def _is_ours(path: Path) -> bool:

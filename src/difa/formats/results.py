@@ -38,7 +38,8 @@ def _files(path: Path) -> list[Path]:
             raise InputError(f"{path}: expected results of `difa score` ({', '.join(READABLE)}) in this folder, found none")
         return found
     if not path.is_file():
-        raise InputError(f"{path}: cannot be read: No such file or directory")
+        got = "cannot be read: No such file or directory"
+        raise InputError(f"{path}: {'expected a file or a folder, got a device or a pipe' if path.exists() else got}")
     if suffix_of(path) in (".csv", ".tsv"):
         raise InputError(f"{path}: expected results with the offsets of words, which a text table lacks: score into .jsonl")
     return [path]
@@ -80,9 +81,9 @@ def _result(row: Mapping[str, Any], shape: Mapping[str, Any], own: Mapping[str, 
         row[shape["id"]],
         dict(row[own["evidence"]] or ()),
         columns=kept,
-    )
         rule=shape.get("rule"),
         rate=shape.get("rate"),
+    )
 
 
 def _word(cell: Mapping[str, Any]) -> WordScore:
