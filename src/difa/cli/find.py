@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from difa.estimator import DiFA
     from difa.formats.sources import Source
 
+_TERM = re.compile(r"\w+(?:[-.]\w+)*")  # a word that a shell takes as it stands
 _SHOWN = 10  # documents on the terminal unless another number is asked for
 
 
@@ -161,6 +162,13 @@ def explain(
         print_json(explanation_record(explained))
     else:
         Console(highlight=False).print(explanation(explained, most, details))
-        flagged = next((word.text for word in explained.result.words if word.is_anomaly), "")
-        right = f"difa allow {model} {shlex.quote(flagged)} if the word is right" if flagged else "--fpr 0.1 looks more closely"
-        say_next(f"{right}; --details shows the evidence")
+        say_next(f"{_advice(model, explained.result)}--details shows the evidence")
+
+
+def _advice(model: Path, result: Result) -> str:
+    """What to do about a result: allow its most unusual word that may be a term, look more closely, or nothing."""
+    flagged = sorted((word for word in result.words if word.is_anomaly), key=lambda word: word.p_value)
+    for word in flagged:
+        if not word.fault and not word.suggestion and _TERM.fullmatch(word.text):
+            return f"difa allow {model} {word.text} if the word is right; "
+    return "" if flagged else "--fpr 0.1 looks more closely; "
