@@ -113,7 +113,8 @@ class Detector:
     @property
     def extent(self) -> str:
         """How much it was fitted on, in words."""
-        return f"{len(self.training_scores):,} documents, {self.training_words:,} words"
+        copies = f" ({self.copies:,} of them copies)" if self.copies else ""
+        return f"{len(self.training_scores):,} documents{copies}, {self.training_words:,} words"
 
     @property
     def evidence_names(self) -> tuple[str, ...]:
