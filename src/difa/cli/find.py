@@ -168,7 +168,9 @@ def explain(
 def _advice(model: Path, result: Result) -> str:
     """What to do about a result: allow its most unusual word that may be a term, look more closely, or nothing."""
     flagged = sorted((word for word in result.words if word.is_anomaly), key=lambda word: word.p_value)
+    edges = {edge for word in flagged if word.fault for edge in (word.start, word.end)}  # a word that a fault cuts is no term
     for word in flagged:
-        if not word.fault and not word.suggestion and _TERM.fullmatch(word.text):
+        is_whole = word.start not in edges and word.end not in edges
+        if is_whole and not word.fault and not word.suggestion and _TERM.fullmatch(word.text):
             return f"difa allow {model} {word.text} if the word is right; "
     return "" if flagged else "--fpr 0.1 looks more closely; "
