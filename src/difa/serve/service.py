@@ -237,7 +237,8 @@ def _respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[O
 
 def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str, Sequence[Reason]]] | None) -> dict[str, Any]:
     record = result.to_dict()
-    del record["rule"], record["rate"]  # the answer has them once, for all
+    for name in ("rule", "rate"):  # the answer has them once, for all
+        record.pop(name, None)
     if reasons is not None:
         record["sentence"] = document_sentence(result, reasons)
     if not request.return_evidence:
