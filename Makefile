@@ -42,6 +42,7 @@ FIGURES := build/bench
 MEASURE = $(BIN)/difa bench $(1) --out $(FIGURES) --cache build/vectors
 PUBLIC := --sets spam,review,grammar
 SEEDS := --seeds 0,1,2,3,4
+OF_PAPER := $(PUBLIC) --forms original --no-flags --methods lof,iforest,ecod,deepsvdd,ae,lunar,tokencore,difa-paper
 LIKE_BERT := build/bench-mpnet
 ENCODER ?= build/all-mpnet-base-v2
 
@@ -97,9 +98,9 @@ build/all-mpnet-base-v2: | $(VENV)/.installed
 	$(BIN)/python tools/mpnet_folder.py build
 
 figures-mpnet: $(ENCODER)  ## the comparison with a BERT-sized encoder (ENCODER=folder), some two hours
-	$(BIN)/difa bench layers --out $(LIKE_BERT) --cache build/vectors --encoder $(ENCODER)
-	$(BIN)/difa bench table --out $(LIKE_BERT)/last --cache build/vectors $(PUBLIC) --forms original --encoder $(ENCODER) --layer -1
-	$(BIN)/difa bench table --out $(LIKE_BERT)/validated --cache build/vectors $(PUBLIC) --forms original --encoder $(ENCODER) \
+	$(BIN)/difa bench layers --out $(LIKE_BERT) --cache build/vectors --forms original --encoder $(ENCODER)
+	$(BIN)/difa bench table --out $(LIKE_BERT)/last --cache build/vectors $(OF_PAPER) --encoder $(ENCODER) --layer -1
+	$(BIN)/difa bench table --out $(LIKE_BERT)/validated --cache build/vectors $(OF_PAPER) --encoder $(ENCODER) \
 	  --layer $$(cat $(LIKE_BERT)/layer.txt)
 	$(BIN)/difa bench report $(LIKE_BERT) --into docs/benchmark-mpnet.md
 

@@ -25,6 +25,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from difa.aggregate import mixture, pool
 from difa.bench.data import load_sets, split
 from difa.bench.methods import Workbench
+from difa.bench.tables import markdown, short
 from difa.calibrate import tail_evidence
 from difa.config import Config
 from difa.detector import Detector, fuse_words, pool_words, raw_evidence
@@ -125,7 +126,7 @@ def table(choice: str, sets: Sequence[Held]) -> str:
     names = [held.name.capitalize() for held in sets]
     head = [title, *(f"words, {name}" for name in names), *(f"documents, {name}" for name in names)]
     head += {"letters": ["least eigenvalue"], "penalty": ["α", "β", "weight of the maximum in π"]}.get(choice, [])
-    rows = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    rows = []
     for stages in candidates:
         ((stage, values),) = stages.items()
         ((name, value),) = values.items()
@@ -133,17 +134,13 @@ def table(choice: str, sets: Sequence[Held]) -> str:
         found = [fit_and_judge(held, "{}" if in_force else json.dumps(stages)) for held in sets]
         shown = f"{value:.4g}" if isinstance(value, float) else str(value)
         cells = [f"**{shown}**" if in_force else shown]
-        cells += [show(item[level]) for level in ("words", "documents") for item in found]
+        cells += [" / ".join(map(short, item[level])) for level in ("words", "documents") for item in found]
         if choice == "letters":
             cells.append(", ".join(f"{item['least']:.0e}" for item in found))
         if choice == "penalty":
             cells += [span(np.concatenate([item[gate] for item in found])) for gate in ("α", "β", "weight of the maximum")]
-        rows.append("| " + " | ".join(cells) + " |")
-    return "\n".join(rows)
-
-
-def show(figures: tuple[float, float]) -> str:
-    return " / ".join(f"{figure:.3f}".removeprefix("0") for figure in figures)
+        rows.append(dict(zip(head, cells, strict=True)))
+    return "\n".join(markdown(rows))
 
 
 def span(values: FloatArray) -> str:

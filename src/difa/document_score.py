@@ -1,13 +1,13 @@
 """Evidence of all words of a document -> document score, ranked among normal documents trait by trait.
 
-Anomalies show in a document in different ways: one word stands out, a few do, a passage does, or all are a little off. So the highest
-evidence, the mean of the three highest, that of the oddest words in a row and the mean of all are traits, of the fused words and of views. The highest of many words
-is higher than that of few, so what the length alone explains is taken off each trait: a slope on the logarithm of the length,
-fitted on normal documents. Where these are equally long they tell little about it, and the slope is near what theory says: the
-highest of T tail evidences is log T on average. Each trait is then ranked among normal documents, so that all are on one scale.
-The prior score is the root mean square of some of them. It is never below a fixed share of the evidence of the highest word, so
-that one word can make a document, nor below one of the mean rarity of its words, so that foreign text does, nor below one of its
-oddest passage, so that a clause of another topic does, nor below one of its rarest fault. A feed adds what it teaches about traits, as it does about words (`fuse`):
+Anomalies show in a document in different ways: one word stands out, a few do, a passage does, or all are a little off. So the
+highest evidence, the mean of the three highest, that of the oddest words in a row and the mean of all are traits, of the fused
+words and of views. The highest of many words is higher than that of few, so what the length alone explains is taken off each
+trait: a slope on the logarithm of the length, fitted on normal documents. Where these are equally long they tell little about
+it, and the slope is near what theory says: the highest of T tail evidences is log T on average. Each trait is then ranked among
+normal documents, so that all are on one scale. The prior score is the root mean square of some of them. Some single traits
+give it a floor: one word can make a document, and so can foreign text, a passage of another topic or a rare fault. A feed adds
+what it teaches about traits, as it does about words (`fuse`):
 
     S = prior + max(w · √(mean of log² R_trait), prior / 2)
 """

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from difa.baselines import METHODS, method, stack
+from difa.baselines import METHODS, method
+from difa.baselines.vectors import stack
 from difa.document import Encoded
 from difa.errors import ConfigError, NotFittedError
 

@@ -5,10 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from difa.baselines.ecod import Ecod
-from difa.baselines.pyod import MAX_WORDS, PyodBaseline
-from difa.baselines.tokencore import TokenCore
-from difa.baselines.trivial import CharacterTrigrams, Length, UnigramRarity
+from difa.baselines.trivial import CharacterTrigrams, DocumentLength, UnigramRarity, WordLength
+from difa.baselines.vectors import MAX_WORDS, Ecod, OnVectors, Pyod, TokenCore
 from difa.document import Encoded
 from difa.errors import ConfigError
 
@@ -23,7 +21,7 @@ def words(*texts):
 
 
 def test_tokencore_is_the_distance_to_the_nearest():
-    bank = TokenCore()
+    bank = OnVectors(TokenCore())
     bank.fit([encoded([[0, 0], [3, 4], [10, 0], [0, 1]])])
     scores = bank.word_scores([encoded([[0, 0], [3, 0], [10, 2]]), encoded([[-3, -4]])])
     np.testing.assert_allclose(scores[0], [0, 3, 2], atol=1e-6)
@@ -34,14 +32,14 @@ def test_tokencore_agrees_with_scikit_learn(rng):
     from sklearn.neighbors import NearestNeighbors
 
     train, test = rng.normal(5, 1, (300, 16)), rng.normal(5, 1, (90, 16))
-    core = TokenCore()
+    core = OnVectors(TokenCore())
     core.fit([encoded(train)])
     expected = NearestNeighbors(n_neighbors=1).fit(train).kneighbors(test)[0][:, 0]
     np.testing.assert_allclose(core.word_scores([encoded(test)])[0], expected, rtol=1e-5)
 
 
 def test_ecod_ranks_among_training_words_only():
-    ecod = Ecod()
+    ecod = OnVectors(Ecod())
     ecod.fit([encoded([[1.0], [2.0], [3.0]])])
     # At 2: two of three at or below, two at or above; at 9: none at or above.
     np.testing.assert_allclose(ecod.word_scores([encoded([[2], [9]])])[0], [-math.log(3 / 4), -math.log(1 / 4)], rtol=1e-6)
@@ -51,7 +49,7 @@ def test_ecod_agrees_with_pyod_scoring_one_word_at_a_time(rng):
     from pyod.models.ecod import ECOD
 
     train, test = rng.exponential(1, (80, 5)).astype(np.float32), rng.exponential(1, (6, 5)).astype(np.float32)
-    ours = Ecod()
+    ours = OnVectors(Ecod())
     ours.fit([encoded(train)])
     alone = [float(ECOD().fit(train).decision_function(row[None])[0]) for row in test]
     np.testing.assert_allclose(ours.word_scores([encoded(test)])[0], alone, rtol=1e-5)
@@ -61,7 +59,7 @@ def test_ecod_agrees_with_pyod_scoring_one_word_at_a_time(rng):
 
 def test_lengths():
     document = words("a", "bcd")
-    for baseline, expected in ((Length("word"), [1, 3]), (Length("document"), [2, 2])):
+    for baseline, expected in ((WordLength(), [1, 3]), (DocumentLength(), [2, 2])):
         baseline.fit([])
         assert baseline.word_scores([document])[0].tolist() == expected
 
@@ -86,15 +84,15 @@ def test_trigram_surprise_by_hand():
 
 def test_large_corpora_are_sampled(rng, monkeypatch):
     vectors = rng.normal(size=(60, 4)).astype(np.float32)
-    whole = PyodBaseline("lof", settings={"n_neighbors": 3})
-    whole.fit([encoded(vectors)])
-    assert whole.model_.detector_.n_samples_fit_ == 60
+    whole = Pyod("lof", settings={"n_neighbors": 3})
+    whole.fit(vectors)
+    assert whole.model.detector_.n_samples_fit_ == 60
     monkeypatch.setitem(MAX_WORDS, "lof", 20)
-    sampled = PyodBaseline("lof", settings={"n_neighbors": 3})
-    sampled.fit([encoded(vectors)])
-    assert sampled.model_.detector_.n_samples_fit_ == 20
+    sampled = Pyod("lof", settings={"n_neighbors": 3})
+    sampled.fit(vectors)
+    assert sampled.model.detector_.n_samples_fit_ == 20
 
 
-def test_unknown_pyod_method(rng):
+def test_unknown_pyod_method():
     with pytest.raises(ConfigError, match="expected one of lof"):
-        PyodBaseline("knn").fit([encoded(rng.normal(size=(5, 2)))])
+        Pyod("knn")

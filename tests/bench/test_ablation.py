@@ -54,7 +54,7 @@ def test_validation_sees_no_test_document(start):
     """Whatever the test half holds, the validation figures of a setting are the same."""
     run = start(draws=0)
     dataset = run.sets[0]
-    first = [cell.compute() for cell in validation_cells(run, dataset, 42, ("lof", "length"))]
+    first = [cell.fetch()["figures"] for cell in validation_cells(run, dataset, 42, ("lof", "length"))]
     assert len(first) == 4, "one for each setting of LOF; word length has nothing to choose"
     training = {document.id for document in split(dataset.documents, 42).training}
     other = [
@@ -63,8 +63,8 @@ def test_validation_sees_no_test_document(start):
     ]
     assert other != dataset.documents
     changed = replace(dataset, documents=other)
-    assert [cell.compute() for cell in validation_cells(run, changed, 42, ("lof",))] == first
-    levels = {(figure["level"], figure["pooling"]) for figure in first[0]["figures"]}
+    assert [cell.fetch()["figures"] for cell in validation_cells(run, changed, 42, ("lof",))] == first
+    levels = {(figure["level"], figure["pooling"]) for figure in first[0]}
     assert levels == {("word", None), ("document", "max"), ("document", "mean")}
 
 
@@ -74,7 +74,7 @@ def test_validation_uses_the_pseudo_anomalies_of_the_paper(start, monkeypatch):
     monkeypatch.setattr(ablation, "make_pseudo_test", lambda *rest: made.append(make(*rest)) or made[-1])
     run = start(draws=0)
     for cell in validation_cells(run, run.sets[0], 42, ("lof",))[:2]:
-        cell.compute()
+        cell.fetch()
     assert len(made) == 1, "made once for all settings"
     assert set(made[0].kinds) == {"", *PAPER_KINDS}
     training = [tuple(word.text for word in d.words) for d in split(run.sets[0].documents, 42).training]

@@ -114,7 +114,6 @@ def test_feeds_have_a_section_of_their_own():
     records = [fed("spam", 0.0, 4), fed("spam", 0.2, 20), fed("review", 0.0, 6), fed("review", 0.2, 6, drawn=0.09)]
     lines = promises_markdown(records).splitlines()
     assert [line for line in lines if line.startswith("#")] == [
-        "# Promises",
         "## DiFA (fast) with a feed, 1 resample of each set",
     ]
     assert "| spam | 20 % | .200 | .200 | .200 | 0 % |" in lines

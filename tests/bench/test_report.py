@@ -36,7 +36,7 @@ def table():
 
 
 def verdicts(records):
-    lines = claims_markdown(records).splitlines()[4:]
+    lines = claims_markdown(records).splitlines()[2:]
     return {line.split(" | ")[0].removeprefix("| "): line.split(" | ") for line in lines if line}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from difa.cli import progress
+from difa.cli import console
 from tests import HANG
 from tests.commands import command, here
 from tests.conftest import SUPPORT
@@ -91,7 +91,7 @@ def test_a_dash_is_standard_output(folder, tmp_path):
 def test_a_log_gets_a_line_now_and_then(folder, tmp_path, monkeypatch):
     arguments = "score", folder, NEW, "--out", tmp_path / "out.jsonl", "--force"
     assert "documents scored" not in here(*arguments).stderr
-    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    monkeypatch.setattr(console, "_EVERY", 0.0)
     assert "difa: 60 documents scored, " in here(*arguments).stderr
     assert "documents scored" not in here(*arguments, "--quiet").stderr
     fitted = here("fit", SUPPORT / "normal.txt", "--out", tmp_path / "model", "--preset", "fast")

@@ -8,8 +8,8 @@ import pytest
 
 from difa.engines.output import Block, Layout, Output, Progress, alone
 from difa.errors import InputError
-from difa.formats.shape import Shape
-from difa.formats.table_output import Publisher
+from difa.formats.tables import Shape
+from difa.formats.write import Publisher
 
 LINES = Publisher("jsonl", Shape(()))
 GOOD = {

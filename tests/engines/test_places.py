@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from difa.cli.options import escaped
+from difa.cli.console import escaped
 from difa.document import Document, Word
 from difa.encoders import CachedEncoder, NoEncoder
 from difa.errors import EncoderError, InputError

@@ -114,7 +114,7 @@ def cluster():
 
 GATED = """
 import os, sys, time
-import difa.engines.ray.score as engine
+import difa.engines.ray as engine
 
 class Gated(engine.Scorer):
     gate = os.environ["DIFA_TEST_GATE"]
@@ -262,7 +262,7 @@ def test_one_file_is_what_the_local_engine_writes(cluster, folder, texts, tmp_pa
 MANY_PIECES = """
 import sys
 from pathlib import Path
-from difa.engines.ray.score import Job, score_files
+from difa.engines.ray import Job, score_files
 model, source, out, address = sys.argv[1:]
 print(score_files(Job(Path(model), [source], fpr=0.2), out, address=address, workers=2, piece_bytes=100).parts)
 """
@@ -297,7 +297,7 @@ def test_bad_lines_stop_the_run_or_are_counted(cluster, folder, tmp_path):
 DEADLY = """
 import os, sys
 from pathlib import Path
-import difa.engines.ray.score as engine
+import difa.engines.ray as engine
 
 class Deadly(engine.Scorer):
     def _score(self, piece):

@@ -12,15 +12,14 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from difa.document import columns_of
+from difa.engines import folder
+from difa.engines.folder import SUCCESS, OutputFolder, part_name, part_writer, write_notice
 from difa.engines.plan import for_any_machine, piece_size, plan, read_piece
-from difa.engines.ray import folder
-from difa.engines.ray.folder import SUCCESS, OutputFolder, part_name, part_writer, write_notice
 from difa.errors import EngineError, InputError
 from difa.formats import read_documents
-from difa.formats.packed import packed
-from difa.formats.shape import Shape
 from difa.formats.sources import below, find_sources
-from difa.formats.tables import Columns
+from difa.formats.streams import packed
+from difa.formats.tables import Columns, Shape
 
 TEXT = "\ufeffWhere is it?\n\nA café\r\n   \nthe last but one, which is rather longer than the others\n\n\nno newline at the end"
 JSON = '{"text": "good"}\n\n{"txt": "bad"}\n{"text": "x", "id": 7}\nnot json\n{"tokens": ["a", "b c"]}\n\n'
@@ -224,7 +223,7 @@ def test_parts_of_a_table_have_its_columns(quick_model, tmp_path):
     (file,) = find_sources([str(source)], Columns("body"))
     documents = list(read_documents([str(source)], [], Columns("body")))
     for form in ("csv", "parquet"):
-        with part_writer(str(tmp_path), 0, form, Shape.of([file.table])) as write:
+        with part_writer(str(tmp_path), 0, form, Shape.of_sources([file])) as write:
             for part in columns_of(quick_model.score(documents)):
                 write(part)
     table = parquet.read_table(tmp_path / "part-000000.parquet")

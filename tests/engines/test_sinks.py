@@ -8,7 +8,7 @@ import pytest
 
 from difa.calibrate import TailReference
 from difa.document import Result, Scored
-from difa.engines.sinks import Top, why_nothing
+from difa.engines.stream import Top, why_nothing
 from tests.commands import here as difa
 
 

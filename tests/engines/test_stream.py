@@ -15,8 +15,8 @@ from difa import DiFA
 from difa.calibrate import TailReference, discovery_cutoff
 from difa.decide import Tally
 from difa.document import Document, Word
-from difa.engines.chunks import ReadAhead, read_chunks
 from difa.engines.local import Job, Silent, score_inputs
+from difa.engines.stream import ReadAhead, read_chunks
 from difa.errors import ConfigError, InputError
 from difa.formats import Entry, Position
 from difa.formats.write import from_json_line, to_json_line

@@ -14,17 +14,17 @@ from pyarrow import parquet
 
 from difa.document import Result, WordScore
 from difa.errors import InputError
-from difa.formats import bounds, read_documents, sources
-from difa.formats.bounds import bounded_lines
+from difa.formats import lines, read_documents, sources
 from difa.formats.delimited import cut_rows, read_cells
 from difa.formats.labelstudio import task_of
 from difa.formats.sources import find_sources
+from difa.formats.streams import bounded_lines
 from difa.words import mark_words, split_words
 
 
 def test_a_line_without_an_end_is_cut_off_while_it_is_read():
     file = io.BytesIO(b"one\n" + b"x" * 5_000_000 + b"\ntwo\n" + b"y" * 30)
-    assert [len(line) for line in bounded_lines(file, 20)] == [4, 21, 4, 21]
+    assert [len(line) for line in bounded_lines(file.readline, 20)] == [4, 21, 4, 21]
 
 
 PEAK = """
@@ -74,7 +74,7 @@ def test_lines_and_documents_have_bounds(tmp_path, monkeypatch, name, content):
 
 
 def test_a_document_of_too_many_words_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(bounds, "MOST_WORDS", 3)
+    monkeypatch.setattr(lines, "MOST_WORDS", 3)
     (tmp_path / "a.txt").write_text("one two three\none two three four\n")
     bad = []
     assert len(list(read_documents([str(tmp_path / "a.txt")], bad))) == 1

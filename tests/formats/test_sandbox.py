@@ -14,8 +14,8 @@ import pytest
 from pyarrow import parquet
 
 from difa.errors import InputError
-from difa.formats import bounds, read_documents, sandbox
 from difa.formats import parquet as parquet_input
+from difa.formats import read_documents, sandbox, streams
 from difa.formats.sandbox import TooLargeError, lines_apart
 from tests.formats.parquets import hog, write_encrypted, write_shared
 from tests.serve.conftest import wait_until
@@ -158,7 +158,7 @@ def test_tasks_are_read_as_they_stand(tmp_path):
 
 
 def test_a_task_or_line_of_very_many_values_is_refused_before_it_is_parsed(tmp_path, monkeypatch):
-    monkeypatch.setattr(bounds, "MOST_VALUES", 1000)
+    monkeypatch.setattr(streams, "MOST_VALUES", 1000)
     content = '{"text": "a", "n": [' + "{}," * 1000 + "0]}"
     with pytest.raises(InputError, match="expected at most 1,000 commas and brackets in a line or task, got"):
         list(read_documents(export(tmp_path, f"[{content}]")))

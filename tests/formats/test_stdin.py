@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from difa.errors import ConfigError, InputError
-from difa.formats import bounds, read_documents, stdin
+from difa.formats import read_documents, streams
 from difa.formats.sources import find_sources
 from difa.formats.tables import Columns
 
@@ -26,11 +26,11 @@ class Piped:
 @pytest.fixture
 def pipe(monkeypatch):
     def give(content):
-        stdin.spooled.cache_clear()
+        streams.spooled_stdin.cache_clear()
         monkeypatch.setattr(sys, "stdin", Piped(content))
 
     yield give
-    stdin.spooled.cache_clear()
+    streams.spooled_stdin.cache_clear()
 
 
 def test_a_mark_before_json_on_standard_input_is_read_over(pipe):
@@ -83,7 +83,7 @@ def test_without_room_for_a_table_it_says_so_once(pipe, monkeypatch):
 
 
 def test_a_line_without_an_end_on_standard_input_is_cut_off(pipe, monkeypatch):
-    monkeypatch.setattr(bounds, "MOST_BYTES", 1 << 17)
+    monkeypatch.setattr(streams, "MOST_BYTES", 1 << 17)
     pipe(b"x" * (1 << 20) + b"\nshort\n")
     bad = []
     assert [document.text for document in read_documents(["-"], bad)] == ["short"]

@@ -15,9 +15,8 @@ from difa.document import columns_of
 from difa.errors import DifaError
 from difa.formats import read_documents
 from difa.formats.results import read_results
-from difa.formats.shape import Shape
-from difa.formats.table_output import write_results
-from difa.formats.write import from_json_line, to_json_line
+from difa.formats.tables import Shape
+from difa.formats.write import from_json_line, to_json_line, write_results
 from difa.report.html import report_html, result_html
 from difa.report.summary import summarise
 from difa.words import from_text, split_words

@@ -8,8 +8,8 @@ import pytest
 from difa.decide import Rule, flag
 from difa.document import Result, WordScore, columns_of
 from difa.formats.results import read_results
-from difa.formats.shape import Shape
-from difa.formats.table_output import write_results
+from difa.formats.tables import Shape
+from difa.formats.write import write_results
 from difa.report.html import report_html
 from difa.report.summary import summarise
 

@@ -65,7 +65,7 @@ def test_who_asked_alone_does_not_wait_the_next_time():
         patient, batches = lane(lambda jobs: [job.document for job in jobs], wait=0.05)
         patient.start()
         for wait in (0.05, 1000.0):
-            patient._wait = wait
+            patient.wait = wait
             alone = Queued(1, 1, owner=object())
             patient.submit(alone)
             await alone.outcome

@@ -12,81 +12,82 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from difa.baselines import check_fitted
 from difa.document import Encoded, FloatArray
+from difa.errors import NotFittedError
 
 
-class Length:
-    """Characters in the word, or words in the document, the same for each of them.
+class OnWords:
+    """A method that looks at strings as a baseline; subclasses say what they learn of the words' counts, and score one word."""
 
-    Args:
-        of: `word` or `document`.
-    """
-
-    def __init__(self, of: str) -> None:
-        self.of = of
+    is_fitted = False
 
     def fit(self, documents: Sequence[Encoded]) -> None:
-        """Nothing to learn, but a method that was not fitted is a mistake in the caller."""
-        self.fitted_ = True
+        """Count words, and learn from their counts."""
+        self.learn(Counter(word for document in documents for word in document.words))
+        self.is_fitted = True
 
     def word_scores(self, documents: Sequence[Encoded]) -> list[FloatArray]:
-        """Numbers of characters or of words."""
-        check_fitted(self, "fitted_")
-        if self.of == "word":
-            return [np.array([len(word) for word in document.words], dtype=np.float64) for document in documents]
-        return [np.full(len(document), float(len(document))) for document in documents]
+        """The score of each word, (T,) per document."""
+        if not self.is_fitted:
+            raise NotFittedError(f"expected a fitted {type(self).__name__}: call fit(documents) first")
+        return [np.array([self.score(word, document) for word in document.words], dtype=np.float64) for document in documents]
+
+    def learn(self, counts: Counter[str]) -> None:
+        """Nothing to learn, unless a subclass says so."""
+
+    def score(self, word: str, document: Encoded) -> float:
+        """Higher for a word that is more unusual."""
+        raise NotImplementedError
 
 
-class UnigramRarity:
-    """−log of the word's share of the training words, case ignored, one added to every count."""
+class WordLength(OnWords):
+    """Characters in the word."""
 
-    def fit(self, documents: Sequence[Encoded]) -> None:
-        """Count words."""
-        self.counts_ = Counter(word.lower() for document in documents for word in document.words)
-        self.total_ = self.counts_.total() + len(self.counts_) + 1
-
-    def word_scores(self, documents: Sequence[Encoded]) -> list[FloatArray]:
-        """Surprise of each word, in nats."""
-        check_fitted(self, "counts_")
-        return [np.array([self._surprise(word) for word in document.words], dtype=np.float64) for document in documents]
-
-    def _surprise(self, word: str) -> float:
-        return -math.log((self.counts_[word.lower()] + 1) / self.total_)
+    def score(self, word: str, document: Encoded) -> float:
+        return len(word)
 
 
-class CharacterTrigrams:
-    """Surprise of a word's characters, each given the two before it, summed; case ignored.
+class DocumentLength(OnWords):
+    """Words in the document, the same for each of them."""
 
-    Args:
-        smoothing: added to the count of every trigram, seen or not.
-    """
+    def score(self, word: str, document: Encoded) -> float:
+        return len(document)
+
+
+class UnigramRarity(OnWords):
+    """−log of the word's share of the training words, in nats, case ignored, one added to every count."""
+
+    def learn(self, counts: Counter[str]) -> None:
+        self.counts: Counter[str] = Counter()
+        for word, count in counts.items():
+            self.counts[word.lower()] += count
+        self.total = self.counts.total() + len(self.counts) + 1
+
+    def score(self, word: str, document: Encoded) -> float:
+        return -math.log((self.counts[word.lower()] + 1) / self.total)
+
+
+class CharacterTrigrams(OnWords):
+    """Surprise of a word's characters, each given the two before it, summed, in nats; case ignored."""
 
     def __init__(self, smoothing: float = 0.01) -> None:
-        self.smoothing = smoothing
+        self.smoothing = smoothing  # added to the count of every trigram, seen or not
 
-    def fit(self, documents: Sequence[Encoded]) -> None:
+    def learn(self, counts: Counter[str]) -> None:
         """Count trigrams of the words between their edges, and the pairs they begin with."""
-        words = Counter(word for document in documents for word in document.words)
-        self.triples_: Counter[str] = Counter()
-        for word, count in words.items():
+        self.triples: Counter[str] = Counter()
+        self.pairs: Counter[str] = Counter()
+        for word, count in counts.items():
             for triple in _triples(word):
-                self.triples_[triple] += count
-        self.pairs_: Counter[str] = Counter()
-        for triple, count in self.triples_.items():
-            self.pairs_[triple[:2]] += count
-        self.alphabet_ = len({triple[2] for triple in self.triples_}) + 1
+                self.triples[triple] += count
+                self.pairs[triple[:2]] += count
+        self.alphabet = len({triple[2] for triple in self.triples}) + 1
 
-    def word_scores(self, documents: Sequence[Encoded]) -> list[FloatArray]:
-        """Surprise of each word's spelling, in nats."""
-        check_fitted(self, "triples_")
-        return [np.array([self._surprise(word) for word in document.words], dtype=np.float64) for document in documents]
-
-    def _surprise(self, word: str) -> float:
+    def score(self, word: str, document: Encoded) -> float:
         return sum(-math.log(self._share(triple)) for triple in _triples(word))
 
     def _share(self, triple: str) -> float:
-        return (self.triples_[triple] + self.smoothing) / (self.pairs_[triple[:2]] + self.smoothing * self.alphabet_)
+        return (self.triples[triple] + self.smoothing) / (self.pairs[triple[:2]] + self.smoothing * self.alphabet)
 
 
 def _triples(word: str) -> list[str]:

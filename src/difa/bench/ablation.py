@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from difa.baselines import METHODS
+from difa.bench import tables
 from difa.bench.data import DataSet, Split, draw, split
 from difa.bench.methods import (
     DIFA,
@@ -38,19 +39,6 @@ from difa.bench.methods import (
 )
 from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_documents, judge_words, pool_max
 from difa.bench.run import Cell, Run, Study, Trial, write_text
-from difa.bench.tables import (
-    ENTRIES,
-    PUBLISHED_SEED,
-    Frame,
-    by_level,
-    by_set,
-    figures_frame,
-    grouped,
-    methods_of,
-    seeds_of,
-    sets_of,
-    unique,
-)
 from difa.config import ERROR_KINDS, FULL_VIEWS, Config, EncoderConfig, PerturbConfig
 from difa.document import Document, FloatArray
 from difa.encoders.convert import find
@@ -77,14 +65,7 @@ TAUGHT, LEFT_OUT = ERROR_KINDS[::2], ERROR_KINDS[1::2]
 def make_pseudo_test(
     training: Sequence[Document], seed: int, bench: Workbench, perturb: PerturbConfig | None = None
 ) -> PseudoTest:
-    """Cut normal documents in two, and make pseudo anomalies of the second part.
-
-    Args:
-        training: normal documents.
-        seed: of the cut and of the changes.
-        bench: the encoder.
-        perturb: which anomalies, and how many; None makes those of the kinds that are left out.
-    """
+    """Cut normal documents in two, and make pseudo anomalies of the second part, by default those of `LEFT_OUT`."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(training)).tolist()
     fitted = [training[index] for index in sorted(order[: len(order) // 2])]
@@ -175,7 +156,9 @@ def _compute_ablation(trial: Trial, settings: Record) -> Record:
     words, documents = words | {"fusion": scores.words}, documents | {"document score": scores.documents["learned"]}
     kinds = made.kinds if made else ("",) * len(halves.test)
     figures: list[Record] = []
-    for kind in unique(["", *sorted(kinds)]):  # with pseudo anomalies, every kind of them against the same normal documents
+    for kind in tables.unique(
+        ["", *sorted(kinds)]
+    ):  # with pseudo anomalies, every kind of them against the same normal documents
         members = [index for index, each in enumerate(kinds) if not kind or each in ("", kind)]
         labels, given = [halves.word_labels[index] for index in members], (trial.draws, trial.seed)
         for part, by_document in words.items():
@@ -204,16 +187,16 @@ def _parts(model: DiFA, scores: Scores, halves: Split) -> tuple[dict[str, list[F
 
 def ablation_markdown(records: Records) -> str:
     """Parts of one fit, then other settings, for each preset, judge and form."""
-    lines = ["# Ablation", "", ENTRIES, ""]
-    for (method, judge, form), mine in grouped(records, "method", "judge", "form").items():
-        frame = figures_frame(mine, "variant", "stages")
+    lines = [tables.ENTRIES, ""]
+    for (method, judge, form), mine in tables.grouped(records, "method", "judge", "form").items():
+        frame = tables.figures_frame(mine, "variant", "stages")
         frame["label"] = [_variant_label(*of) for of in zip(frame.part, frame.variant, frame.stages, strict=True)]
-        frame, seeds = frame.dropna(subset=["label"]), seeds_of(mine)
-        beside = (method, judge, form, seeds) == ("difa-paper", "labels", "original", f"seed {PUBLISHED_SEED}")
-        for kind in unique(frame["kind"]):
+        frame, seeds = frame.dropna(subset=["label"]), tables.seeds_of(mine)
+        beside = (method, judge, form, seeds) == ("difa-paper", "labels", "original", f"seed {tables.PUBLISHED_SEED}")
+        for kind in tables.unique(frame["kind"]):
             judged = "labels" if judge == "labels" else f"{kind or 'all'} pseudo anomalies"
             lines += [f"## {label_of(method)}, {form} form, {seeds}: judged by {judged}", ""]
-            lines += by_level(frame[frame.kind == kind], sets_of(mine), beside)
+            lines += tables.by_level(frame[frame.kind == kind], tables.sets_of(mine), beside)
     return "\n".join(lines)
 
 
@@ -226,16 +209,18 @@ def _variant_label(part: str, variant: str, stages: Mapping[str, Any]) -> str | 
 
 def parts_markdown(records: Records) -> str:
     """The paper's ablation from the records of `difa bench table`: single views, fusion, and pooling rules, over seeds."""
-    lines = ["# Parts", "", ENTRIES, ""]
+    lines = [tables.ENTRIES, ""]
     ours = [record for record in records if record["method"] in DIFA and not record["settings"]]
-    named = [record | {"split": _split_of(record)} for name in methods_of(ours) for record in ours if record["method"] == name]
-    for (method, form, kind), group in grouped(named, "method", "form", "split").items():
-        frame = figures_frame(group)
+    named = [
+        record | {"split": _split_of(record)} for name in tables.methods_of(ours) for record in ours if record["method"] == name
+    ]
+    for (method, form, kind), group in tables.grouped(named, "method", "form", "split").items():
+        frame = tables.figures_frame(group)
         frame["label"] = [_part_label(*of) for of in zip(frame.part, frame.pooling, strict=True)]
         frame = frame.sort_values("label", key=lambda names: names.str.startswith("**"), kind="stable")
-        models = f", {seeds_of(group, 'model_seed')}" if kind.startswith("models") else ""
-        lines += [f"## {label_of(method)}, {form} form, {seeds_of(group)}{models}", ""]
-        lines += by_level(frame, sets_of(group), (method, form) == ("difa-paper", "original") and kind != "others")
+        models = f", {tables.seeds_of(group, 'model_seed')}" if kind.startswith("models") else ""
+        lines += [f"## {label_of(method)}, {form} form, {tables.seeds_of(group)}{models}", ""]
+        lines += tables.by_level(frame, tables.sets_of(group), (method, form) == ("difa-paper", "original") and kind != "others")
     return "\n".join(lines)
 
 
@@ -243,7 +228,7 @@ def _split_of(record: Record) -> str:
     """The published split, the others together, or several models on one split."""
     if record.get("model_seed") is not None:
         return f"models {record['seed']}"
-    return "published" if record["seed"] == PUBLISHED_SEED else "others"
+    return "published" if record["seed"] == tables.PUBLISHED_SEED else "others"
 
 
 def _part_label(part: str, pooling: str) -> str:
@@ -283,11 +268,7 @@ def _key(record: Record) -> str:
 def run_layers(run: Run, layers: Sequence[int] = (), preset: str = "paper", documents: int = 300) -> list[Record]:
     """Judge layers of the encoder, and write `layers.json`, `layers.md` and, the best one alone, `layer.txt`.
 
-    Args:
-        run: where to, and on what.
-        layers: which; for none every other one, counted back from the last.
-        preset: of DiFA.
-        documents: most training documents of a set that are looked at.
+    For no layers every other one is judged, counted back from the last, with at most so many training documents of a set.
     """
     source = find(EncoderConfig(name=run.options.encoder))
     depth = int(json.loads((source.folder / "config.json").read_text(encoding="utf-8"))["num_hidden_layers"])
@@ -306,15 +287,15 @@ def _compute_layer(trial: Trial, settings: Record) -> Record:
     return {"figures": figures_of(scores, made.halves.word_labels, 0, trial.seed)}
 
 
-def _word_figures(records: Records) -> Frame:
-    frame = figures_frame(records, "layer")
+def _word_figures(records: Records) -> tables.Frame:
+    frame = tables.figures_frame(records, "layer")
     return frame[(frame.level == "word") & (frame.part == "")].sort_values("layer", kind="stable")
 
 
 def layers_markdown(records: Records) -> str:
     """Word figures on validation data by layer, and the layer with the highest average AUROC."""
-    lines = ["# Layers", "", f"Words of pseudo anomalies in held-out normal documents. {ENTRIES}", ""]
-    lines += by_set(_word_figures(records).rename(columns={"layer": "label"}), sets_of(records), "layer")
+    lines = [f"Words of pseudo anomalies in held-out normal documents. {tables.ENTRIES}", ""]
+    lines += tables.by_set(_word_figures(records).rename(columns={"layer": "label"}), tables.sets_of(records), "layer")
     return "\n".join([*lines, "", f"Chosen: layer {best_layer(records)}.", ""])
 
 

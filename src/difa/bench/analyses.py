@@ -80,16 +80,15 @@ def run_efficiency(run: Run, methods: Sequence[str] = ()) -> list[Record]:
 
 
 def run_contamination(
-    run: Run, methods: Sequence[str] = SPOILT_METHODS, shares: Mapping[str, Sequence[float]] = SHARES
+    run: Run,
+    methods: Sequence[str] = SPOILT_METHODS,
+    shares: Mapping[str, Sequence[float]] = SHARES,
+    kinds: Sequence[str] = (),
 ) -> list[Record]:
-    """Measure, and write `contamination.json`, `contamination.md` and the picture."""
-    settings = [{"kind": kind, "share": share} for kind in shares for share in shares[kind]]
+    """Measure some ways of contamination, all for none, and write `contamination.json`, `contamination.md` and the picture."""
+    chosen = check_names("kinds", kinds, list(shares), f"some of {', '.join(shares)}")
+    settings = [{"kind": kind, "share": share} for kind in chosen for share in shares[kind]]
     return CONTAMINATION.measure(run, check_methods(methods), lambda trial: settings)
-
-
-def shares_of(kinds: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """The shares of some ways of contamination; of all for none."""
-    return {kind: SHARES[kind] for kind in check_names("kinds", kinds, list(SHARES), f"some of {', '.join(SHARES)}")}
 
 
 def run_sparsity(run: Run, methods: Sequence[str] = SPARSE_METHODS, counts: Sequence[int] = COUNTS) -> list[Record]:
@@ -169,7 +168,7 @@ def efficiency_markdown(records: Records) -> str:
         "Each method in a process of its own. Times include encoding where the method needs vectors, and leave out loading; "
         "memory is the peak of the process, libraries included."
     )
-    lines = ["# Efficiency", "", about, ""]
+    lines = [about, ""]
     for (name, form), mine in grouped(records, "set", "form").items():
         words = f"{mine[0]['training_words']} words to fit on, {mine[0]['test_words']} to score, {mine[0]['cores']} cores"
         rows = []
@@ -227,7 +226,7 @@ def with_anomalies(halves: Split, share: float, seed: int) -> Split:
 
 def contamination_markdown(records: Records) -> str:
     """Document figures by share, a table per set and way."""
-    lines = ["# Contamination", "", f"Document {ENTRIES}", ""]
+    lines = [f"Document {ENTRIES}", ""]
     for (name, form, kind), mine in grouped(records, "set", "form", "kind").items():
         lines += [f"## {name.capitalize()}, {form} form: {_SPOILT[kind]}", ""]
         lines += [*by_column(mine, "share", lambda share: f"{share:.0%}"), ""]
@@ -272,7 +271,7 @@ def insert_words(document: Document, count: int, marked: Sequence[str], rng: np.
 
 def sparsity_markdown(records: Records) -> str:
     """Document figures by the number of anomalous words, a table per set."""
-    lines = ["# Sparsity", "", f"Document {ENTRIES}", ""]
+    lines = [f"Document {ENTRIES}", ""]
     for (name, form), mine in grouped(records, "set", "form").items():
         lines += [f"## {name.capitalize()}, {form} form: so many anomalous words per anomalous document", ""]
         lines += [*by_column(mine, "part", lambda count: plural(count, "word")), ""]
@@ -320,7 +319,7 @@ def examples_markdown(records: Records) -> str:
         }
         for title, document in example_titles(records)
     ]
-    return "\n".join(["# Examples", "", f"{'; '.join(titles)}.", "", *markdown(rows), ""])
+    return "\n".join([f"{'; '.join(titles)}.", "", *markdown(rows), ""])
 
 
 def page(records: Records) -> str:

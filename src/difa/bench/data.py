@@ -143,13 +143,9 @@ def check_names(
 def load_sets(
     folder: Path | None, names: Sequence[str] = (), forms: Sequence[str] = (), revision: str | None = None
 ) -> list[DataSet]:
-    """The sets of a run, in the order of the tables.
+    """The sets of a run, in the order of the tables; all names and both forms for none.
 
-    Args:
-        folder: where to look; None looks at `DIFA_DATA`, then `../shared/data`, then the hub.
-        names: which sets; empty for all there are.
-        forms: `original`, `clean` or both; empty for both.
-        revision: commit of the original form on the hub.
+    Without a folder it looks at `DIFA_DATA`, then `../shared/data`, then the hub: the original form at a commit that is given.
     """
     wanted_forms = check_names("form", forms, FORMS, " or ".join(FORMS), InputError)
     found = find_folder(folder)

@@ -187,7 +187,7 @@ def averages(records: Records) -> Frame:
 
 def feed_markdown(records: Records) -> str:
     """All tables, for each preset that was measured."""
-    lines = ["# Feed", "", _LEGEND, ""]
+    lines = [_LEGEND, ""]
     for name in methods_of(records):
         mine = [record for record in records if record["method"] == name]
         frame, sets = averages(mine), plural(len(grouped(mine, "set", "form")), "set")

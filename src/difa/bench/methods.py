@@ -190,8 +190,19 @@ def _timed(fit: Callable[[], object], score: Callable[[], tuple[list[FloatArray]
     fitted = time.perf_counter()
     words, documents = score()
     done = time.perf_counter()
-    pooled = {"max": pool_max(words), "mean": pool_mean(words)} if documents is None else {"own": documents}
+    words = _fill(words)
+    pooled = (
+        {"max": pool_max(words), "mean": pool_mean(words)}
+        if documents is None
+        else {"own": _fill([np.asarray(documents, np.float64)])[0]}
+    )
     return Scores(words, pooled, fit_seconds=fitted - started, score_seconds=done - fitted)
+
+
+def _fill(arrays: Sequence[FloatArray]) -> list[FloatArray]:
+    """Words past a peer's 512th subword, and documents without any, have no score: they get the lowest, and are judged, too."""
+    known = np.concatenate([array[np.isfinite(array)] for array in arrays])
+    return [np.where(np.isfinite(array), array, known.min() if len(known) else 0.0) for array in arrays]
 
 
 def run_difa(
@@ -204,10 +215,10 @@ def run_difa(
     feed: Sequence[Document] | None = None,
     verdicts: Sequence[Document] | None = None,
 ) -> Scores:
-    """Scores of DiFA.
+    """Scores of one of `DIFA`.
 
     Args:
-        name: one of `DIFA`.
+        name: of the method.
         halves: documents to fit on and to score.
         seed: of the model.
         bench: encoder and changes to the settings.
@@ -282,19 +293,13 @@ def run_peer(name: str, halves: Split, seed: int, bench: Workbench) -> Scores | 
     training, test = ([words_of(document) for document in half] for half in (halves.training, halves.test))
     with quiet_peers():
         if name == "pytextad-cvdd":
-            scores = _run_cvdd(pytextad, training, test, seed, bench)
-        elif name == "pytextad-date":
+            return _run_cvdd(pytextad, training, test, seed, bench)
+        if name == "pytextad-date":
             folder = find(EncoderConfig(name=bench.encoder_name, layer=bench.layer)).folder
             date = pytextad.DATE(tokenizer=str(folder), random_state=seed, device="cpu")
-            scores = _timed(lambda: date.fit(training), lambda: (date.token_scores(test), date.decision_function(test)))
-        else:
-            model = peer_detector(PEERS[name].split()[0], bench, seed)
-            scores = _timed(lambda: model.fit(training), lambda: (model.token_scores(test), None))
-    # Words past the 512th subword, and documents without any, have no score: they get the lowest, and are judged, too.
-    words, pooled = _fill(scores.words), {"max": pool_max, "mean": pool_mean}
-    if "own" in scores.documents:
-        return replace(scores, words=words, documents={"own": _fill([np.asarray(scores.documents["own"], np.float64)])[0]})
-    return replace(scores, words=words, documents={rule: pool_by(words) for rule, pool_by in pooled.items()})
+            return _timed(lambda: date.fit(training), lambda: (date.token_scores(test), date.decision_function(test)))
+        model = peer_detector(PEERS[name].split()[0], bench, seed)
+        return _timed(lambda: model.fit(training), lambda: (model.token_scores(test), None))
 
 
 def _run_cvdd(pytextad: Any, training: list[list[str]], test: list[list[str]], seed: int, bench: Workbench) -> Scores:
@@ -310,11 +315,6 @@ def _run_cvdd(pytextad: Any, training: list[list[str]], test: list[list[str]], s
         return words, documents
 
     return _timed(lambda: model.fit([each for each in embedder.transform(training)[0] if len(each)]), score)
-
-
-def _fill(arrays: Sequence[FloatArray]) -> list[FloatArray]:
-    known = np.concatenate([array[np.isfinite(array)] for array in arrays])
-    return [np.where(np.isfinite(array), array, known.min() if len(known) else 0.0) for array in arrays]
 
 
 def peer_library() -> Any:
@@ -347,13 +347,7 @@ def quiet_peers() -> warnings.catch_warnings[None]:
 
 
 def fingerprint_of(parts: Sequence[str], packages: Sequence[str] = (), **more: Any) -> str:
-    """Checksum of the code and packages that decide a score.
-
-    Args:
-        parts: files and folders of the package, such as `baselines`, or `CORE`.
-        packages: installed packages whose version counts.
-        more: anything else that decides, such as the encoder.
-    """
+    """Checksum of what decides a score: files and folders of the package, or `CORE`, versions of packages, and anything else."""
     sources = [_code_sum(path) for part in parts for path in _files(part)]
     return checksum([sources, [f"{name} {_version(name)}" for name in packages], sorted(more.items())])
 

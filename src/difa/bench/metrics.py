@@ -77,13 +77,7 @@ class Figures:
 
 
 class Curve:
-    """Scores sorted once, to be weighed many times.
-
-    Args:
-        labels: 0 or 1 per item.
-        scores: higher is more anomalous.
-        owners: which document each item belongs to.
-    """
+    """Scores of items, higher for more anomalous, sorted once to be weighed many times; each item is owned by a document."""
 
     def __init__(self, labels: IntArray, scores: FloatArray, owners: IntArray) -> None:
         order = np.argsort(-scores, kind="stable")
@@ -109,28 +103,20 @@ class Curve:
 
 
 def judge_words(labels: Sequence[IntArray], word_scores: Sequence[FloatArray], draws: int, seed: int) -> Figures:
-    """Figures over all words of all documents.
-
-    Args:
-        labels: 0 or 1 per word, an array per document.
-        word_scores: likewise, higher is more anomalous.
-        draws: draws of the bootstrap; 0 leaves the intervals out.
-        seed: of the draws.
-    """
+    """Figures over all words of all documents, with intervals if there are draws of the bootstrap; an array per document."""
     flat_labels, flat_scores = np.concatenate(labels), np.concatenate(word_scores)
     count = len(labels)
     owners = np.repeat(np.arange(count), [len(item) for item in labels])
     level = measure("items", flat_labels.astype(np.float64), flat_scores)
     curve = Curve(flat_labels, flat_scores, owners)
     fpr95 = float(curve.figures(np.ones(count))[2])
-    figures = Figures(level.auroc, level.average_precision, fpr95, level.count, level.anomalous)
-    if not draws:
-        return figures
-    rng = np.random.default_rng(seed)
-    weights = (np.bincount(rng.integers(count, size=count), minlength=count).astype(np.float64) for _ in range(draws))
-    low, high = np.nanpercentile([curve.figures(each) for each in weights], [2.5, 97.5], axis=0).tolist()
-    ends = list(zip(low, high, strict=True))
-    return replace(figures, auroc_interval=ends[0], ap_interval=ends[1], fpr95_interval=ends[2])
+    ends = []
+    if draws:
+        rng = np.random.default_rng(seed)
+        weights = (np.bincount(rng.integers(count, size=count), minlength=count).astype(np.float64) for _ in range(draws))
+        low, high = np.nanpercentile([curve.figures(each) for each in weights], [2.5, 97.5], axis=0).tolist()
+        ends = list(zip(low, high, strict=True))
+    return Figures(level.auroc, level.average_precision, fpr95, level.count, level.anomalous, *ends)
 
 
 def judge_documents(labels: Sequence[IntArray], document_scores: FloatArray, draws: int, seed: int) -> Figures:
@@ -153,11 +139,9 @@ def figures_of(scores: Scores, labels: Sequence[IntArray], draws: int, seed: int
     """Figures of the words, of each view alone, and of the documents under each pooling rule."""
     words = judge_words(labels, scores.words, draws, seed).record("word")
     views = [judge_words(labels, evidence, 0, seed).record("word", view) for view, evidence in scores.views.items()]
-    pooled = [
-        judge_documents(labels, pooled, draws, seed).record("document", pooling=rule)
-        for rule, pooled in scores.documents.items()
-    ]  # fmt: skip
-    return [words, *views, *pooled]
+    for rule, pooled in scores.documents.items():
+        views.append(judge_documents(labels, pooled, draws, seed).record("document", pooling=rule))
+    return [words, *views]
 
 
 def alarms_of(scores: Scores, documents: Sequence[Document]) -> Record | None:

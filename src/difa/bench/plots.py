@@ -16,7 +16,7 @@ import numpy as np
 
 from difa.bench.methods import DIFA, label_of, own_rule
 from difa.bench.metrics import Record, Records
-from difa.bench.tables import LEVELS, PUBLISHED_SEED, grouped, methods_of, of_split, pick, seeds_of, sets_of
+from difa.bench.tables import LEVELS, by_split, grouped, methods_of, of_split, pick, seeds_of, sets_of
 from difa.errors import MissingExtraError
 
 INK, FAINT = "#222222", "#9a9a9a"
@@ -143,32 +143,35 @@ def _name_points(axes: Any, renderer: Any) -> None:
 def draw_contamination(records: Records, path: Path) -> None:
     """Document AUROC as more of the training data is spoilt: a panel for each form and way."""
     titles = {"noise": "noise on training word vectors", "anomalies": "real anomalies in training"}
-    panels = {
-        f"{form.capitalize()} form: {titles[kind]}": [
-            (r["method"], 100 * r["settings"]["share"], r["figures"][0]["auroc"]) for r in mine
-        ]
-        for (form, kind), mine in grouped(records, "form", "kind").items()
-    }
-    _draw_lines(panels, "share spoilt, %", path)
+    groups = grouped(records, "form", "kind").items()
+    panels = {f"{form.capitalize()} form: {titles[kind]}": points_of(mine) for (form, kind), mine in groups}
+    _draw_lines(panels, "share spoilt, %", path, unit=100)
 
 
 def draw_sparsity(records: Records, path: Path) -> None:
     """Document AUROC by the number of anomalous words in an anomalous document: a panel for each form."""
-    panels = {
-        f"{form.capitalize()} form": [(r["method"], float(each["part"]), each["auroc"]) for r in mine for each in r["figures"]]
-        for (form,), mine in grouped(records, "form").items()
-    }
+    panels = {f"{form.capitalize()} form": points_of(mine) for (form,), mine in grouped(records, "form").items()}
     _draw_lines(panels, "anomalous words per document", path)
 
 
-def _draw_lines(panels: dict[str, list[tuple[str, float, float]]], label: str, path: Path) -> None:
+def points_of(records: Records) -> list[tuple[str, float, float]]:
+    """Method, share that is spoilt or number of anomalous words, and document AUROC, of the figures of either study."""
+    return [
+        (record["method"], record["settings"].get("share", float(figure["part"] or 0)), figure["auroc"])
+        for record in records
+        for figure in record["figures"]
+    ]
+
+
+def _draw_lines(panels: dict[str, list[tuple[str, float, float]]], label: str, path: Path, unit: float = 1) -> None:
     """A line per method, the names beside them in the order of their ends; a band where there are several seeds."""
     import pandas
 
     with figure(6.4 * len(panels), 4, path) as drawn:
         row = drawn.subplots(1, len(panels), squeeze=False, sharey=True)[0]
         for axes, (title, points) in zip(row, panels.items(), strict=True):
-            values = pandas.DataFrame(points, columns=["method", "x", "y"]).groupby(["method", "x"]).y.agg(["mean", "min", "max"])
+            frame = pandas.DataFrame(points, columns=["method", "x", "y"]).assign(x=lambda each: unit * each.x)
+            values = frame.groupby(["method", "x"]).y.agg(["mean", "min", "max"])
             for method in values["mean"].groupby("method").last().sort_values(ascending=False).index:
                 line, colour = values.loc[method], colour_of(method)
                 axes.plot(line.index, line["mean"], color=colour, lw=2.2, marker="o", ms=5, zorder=3, label=label_of(method))
@@ -192,9 +195,7 @@ def draw_table(records: Records, path: Path) -> None:
 
 def most_telling(records: Records) -> list[Record]:
     """Records of the published split or of the others, whichever have more methods; of the others where they have as many."""
-    single = [record for record in records if record["seed"] == PUBLISHED_SEED]
-    several = [record for record in records if record["seed"] != PUBLISHED_SEED]
-    return max(several, single, key=lambda part: len(methods_of(part)))
+    return max(reversed(by_split(records)), key=lambda part: len(methods_of(part)))
 
 
 def _draw_form(records: Records, path: Path) -> None:

@@ -60,13 +60,7 @@ Pair = tuple[Document, Result]
 
 
 def run_promises(run: Run, preset: str = "fast", only: Sequence[str] = ()) -> list[Record]:
-    """Measure, and write `promises.json` and `promises.md`.
-
-    Args:
-        run: where to, and on what.
-        preset: of DiFA.
-        only: parts to measure; all that the preset has for none.
-    """
+    """Measure some parts, or all that the preset has for none, and write `promises.json` and `promises.md`."""
     (name,) = check_methods([f"difa-{preset}"])
     known = PARTS if name in LEARNERS else PARTS[:-1]  # what does not learn from a feed has no such part
     chosen = check_names("only", only, known, f"some of {', '.join(known)} for {name}")
@@ -269,20 +263,20 @@ def shares_frame(records: Records) -> Frame:
         quarters = enumerate(record.get("quarters", ()))
         counted += [("normal", {"level": "quarter", "rate": at} | each) for at, each in quarters if each["count"]]
         rows += [of | {"text": text, "share": each["flagged"] / max(1, each["count"])} | each for text, each in counted]
-    return ordered(pandas.DataFrame(rows), "set", sets_of(records))
+    return ordered(pandas.DataFrame(rows), set=sets_of(records))
 
 
 def promises_markdown(records: Records) -> str:
     """All tables, for each preset that was measured."""
-    lines, with_feed = ["# Promises", ""], list[str]()
-    for (method,), mine in grouped(records, "method").items():
-        for feed, parts in (("", ("whole",)), (" with a feed", ("feed",))):
-            chosen = [record for record in mine if record["settings"]["part"] in parts]
-            seeds = plural(len({record["seed"] for record in chosen}), "resample")
-            tables = [] if not chosen else _of_feeds(chosen) if feed else _of_fits(mine, chosen)
-            head = [f"## {label_of(method)}{feed}, {seeds} of each set", ""] if chosen else []
-            (with_feed if feed else lines).extend([*head, *(line for table in tables for line in (*table, ""))])
-    return "\n".join([*lines, *with_feed])
+    lines = []
+    for part, said in (("whole", ""), ("feed", " with a feed")):
+        for (method,), mine in grouped(records, "method").items():
+            if chosen := [record for record in mine if record["settings"]["part"] == part]:
+                seeds = plural(len({record["seed"] for record in chosen}), "resample")
+                lines += [f"## {label_of(method)}{said}, {seeds} of each set", ""]
+                tables = _of_feeds(chosen) if part == "feed" else _of_fits(mine, chosen)
+                lines += [line for table in tables for line in (*table, "")]
+    return "\n".join(lines)
 
 
 def _mean(values: FloatArray) -> str:
@@ -312,10 +306,6 @@ def _drawn(group: Frame) -> str:
     return f"{low:.0f} %" if high - low < 0.5 else f"{low:.0f}–{high:.0f} %"
 
 
-def _discovered(group: Frame, level: str) -> str:
-    return " / ".join(_mean(group[level].str[key].to_numpy()) for key in ("false", "found"))
-
-
 _CELLS: dict[str, Callable[[Frame], Mapping[str, str]]] = {
     "documents": lambda group: {f"at {100 * rate:g} %": _spread(_shares(group, "document", rate)) for rate in RATES},
     "words": lambda group: {f"at {100 * rate:g} %": _spread(_shares(group, "word", rate)) for rate in RATES},
@@ -328,7 +318,10 @@ _CELLS: dict[str, Callable[[Frame], Mapping[str, str]]] = {
     "quarters": lambda group: {name: _mean(_shares(group, "quarter", at)) for at, name in enumerate(_QUARTERS)},
     "errors": lambda group: {"error, documents as units / words as units": _errors(group)},
     "drawn": lambda group: {"anomalous in the feed": _drawn(group)},
-    "discoveries": lambda group: {f"{level}s: false / found": _discovered(group, level) for level in LEVELS[::-1]},
+    "discoveries": lambda group: {
+        f"{level}s: false / found": " / ".join(_mean(group[level].str[key].to_numpy()) for key in ("false", "found"))
+        for level in LEVELS[::-1]
+    },
 }
 """Columns of tables, from the shares that a row is of."""
 
@@ -347,7 +340,7 @@ def _with_all(frame: Frame, by: str = "set") -> Frame:
     import pandas
 
     every = pandas.concat([frame, frame.assign(set="all")]).sort_values(by, kind="stable")
-    return ordered(every, "set", [*frame.set.unique(), "all"])
+    return ordered(every, set=[*frame.set.unique(), "all"])
 
 
 def _of_fits(records: Records, whole: Records) -> list[list[str]]:
@@ -367,7 +360,7 @@ def _of_fits(records: Records, whole: Records) -> list[list[str]]:
         kinds += [("spoilt", "normal", f"normal, {spoilt}"), ("whole", "anomalous", "anomalous, fitted on normal documents")]
         kinds += [("spoilt", "anomalous", f"anomalous, {spoilt}")]
     mixtures = pandas.DataFrame([{"set": record["set"]} | each for record in whole for each in record["mixtures"]])
-    mixtures = ordered(mixtures, "set", sets_of(whole))
+    mixtures = ordered(mixtures, set=sets_of(whole))
     mixtures["anomalous"] = mixtures.share.map(lambda share: f"{100 * share:.0f} %")
     return [
         _table(f"**Normal documents that are flagged**, {spread} (lowest–highest)", sets, {"set": "set"}, "documents", "within"),

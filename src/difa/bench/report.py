@@ -13,42 +13,30 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from difa.bench import tables
 from difa.bench.ablation import ABLATION, LAYERS, parts_markdown
 from difa.bench.analyses import CONTAMINATION, EFFICIENCY, EXAMPLES, PAPER, PAPERS_OWN, SPARSITY
 from difa.bench.data import SETS
 from difa.bench.feed import FEED
 from difa.bench.methods import DIFA, label_of, preset_of
 from difa.bench.metrics import Record, Records
-from difa.bench.plots import cost_of
+from difa.bench.plots import cost_of, points_of
 from difa.bench.promises import PROMISES
 from difa.bench.run import read_json, write_text
 from difa.bench.speed import SPEED
 from difa.bench.table import TABLE, alarms, final_figures, intervals, reasons, table_markdown, times
-from difa.bench.tables import (
-    LEVELS,
-    PUBLISHED,
-    PUBLISHED_SEED,
-    Frame,
-    grouped,
-    markdown,
-    methods_of,
-    pick,
-    seeds_of,
-    sets_of,
-    short,
-    unique,
-)
 from difa.document import FloatArray
 from difa.errors import InputError
 
 OURS = "difa-paper"
+_AVERAGE = "**average**"
 PICTURES = {
     "table-original": "All methods, sets in their original form",
     "table-clean": "All methods, sets in their clean form",
@@ -61,31 +49,24 @@ PICTURES = {
 """Pictures that commands draw, and what they show."""
 _MARK = re.compile(r"(<!-- bench:(?:([\w-]+)/)?([a-z]+)(?::([a-z]+))? -->\n).*?(<!-- /bench -->)", re.DOTALL)
 STUDIES = (TABLE, ABLATION, EFFICIENCY, CONTAMINATION, SPARSITY, FEED, LAYERS, SPEED, PROMISES, EXAMPLES)
-_WRITERS: dict[str, Callable[[Records], str]] = {
-    **{study.name: study.markdown for study in STUDIES},
-    "table": lambda records: table_markdown(records, details=False),
-}
-_FROM_TABLE: dict[str, Callable[[Records, str], list[str]]] = {
-    "intervals": lambda records, form: intervals([r for r in records if r["seed"] == PUBLISHED_SEED], form),
+_WRITERS: dict[str, Callable[[Records], str]] = {study.name: study.markdown for study in STUDIES}
+_FROM_TABLE: dict[str, Callable[[Records, str], str]] = {
+    "table": lambda records, form: table_markdown(records, details=False),
+    "intervals": lambda records, form: intervals(tables.by_split(records)[0], form),
     "alarms": lambda records, form: alarms(records),
     "reasons": lambda records, form: reasons(records),
     "times": lambda records, form: times(records),
-    "parts": lambda records, form: parts_markdown(records).splitlines()[1:],
+    "parts": lambda records, form: parts_markdown(records),
     "presets": lambda records, form: presets(records),
-    "methods": lambda records, form: averages([r for r in records if r["seed"] != PUBLISHED_SEED]),
-    "peers": lambda records, form: averages([r for r in records if r["seed"] == PUBLISHED_SEED]),
+    "methods": lambda records, form: averages(tables.by_split(records)[1]),
+    "peers": lambda records, form: averages(tables.by_split(records)[0]),
     "published": lambda records, form: beside_published(records),
 }
 """What a page may show at places of its own, all from the records of `difa bench table`."""
 
 
 def write_report(results: Path, page: Path) -> list[str]:
-    """Fill a page from a results folder; returns what was filled in.
-
-    Args:
-        results: folder of `difa bench`.
-        page: Markdown file with marks.
-    """
+    """Fill the marks of a Markdown page from a folder of `difa bench`; returns what was filled in."""
     if not any(path.stem in _WRITERS for path in (*results.glob("*.json"), *results.glob("*/*.json"))):
         raise InputError(f"{results}: expected results of difa bench, found none: run one of its commands into this folder first")
     try:
@@ -113,16 +94,13 @@ def write_report(results: Path, page: Path) -> list[str]:
 def section_of(name: str, form: str | None, records: dict[str, list[Record]]) -> str | None:
     """What belongs between a pair of marks, or None where the study was not run."""
     if name == "claims":
-        return "\n".join(claims_markdown(records).splitlines()[1:]) if records["table"] else None
+        return claims_markdown(records) if records["table"] else None
     mine = [record for record in records["table" if name in _FROM_TABLE else name] if form in (None, record["form"])]
     if not mine:
         return None
-    if name in _FROM_TABLE:
-        lines = _FROM_TABLE[name](mine, form or "all")
-        body = "\n".join(line for line in lines if not line.startswith("## ") or name == "parts")
-        mine = [r for r in mine if r["method"] in DIFA] if name in ("alarms", "parts", "presets", "published") else mine
-    else:
-        body = "\n".join(_WRITERS[name](mine).splitlines()[1:])
+    body = _FROM_TABLE[name](mine, form or "all") if name in _FROM_TABLE else _WRITERS[name](mine)
+    if name in ("alarms", "parts", "presets", "published"):
+        mine = [record for record in mine if record["method"] in DIFA]
     body = re.sub(r"^## ", "### ", body, flags=re.MULTILINE).strip()  # the page has its own headings
     return f"{body}\n\n{_measured(mine)}" if body else None
 
@@ -134,7 +112,7 @@ def _measured(records: Records) -> str:
         return ""
     days = sorted({record["measured"] for record in known})
     minutes = sum(record["took"] for record in known) / 60
-    commands = unique(f"`{record['asked_by']}`" for record in known if record["asked_by"])
+    commands = tables.unique(f"`{record['asked_by']}`" for record in known if record["asked_by"])
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     return f"*Measured {when} in {minutes:.0f} minutes of computing{': ' if commands else ''}{', '.join(commands)}.*"
 
@@ -152,72 +130,61 @@ def _picture(folder: Path, results: Path, study: str, form: str | None, page: Pa
     return f"![{PICTURES[name]}](images/{shown}.png)"
 
 
-def _means(frame: Frame, *keys: str) -> dict[Any, str]:
-    """AUROC / average precision, means over seeds, by key."""
-    means = frame.groupby(list(keys), sort=False)[["auroc", "ap"]].mean()
-    return means.apply(lambda pair: " / ".join(map(short, pair)), axis=1).to_dict() if len(means) else {}
+def _means(frame: tables.Frame, row: str, column: str, columns: Sequence[str]) -> tables.Frame:
+    """AUROC / average precision as texts: averages over sets of means over seeds, which a last row then averages over rows."""
+    import pandas
+
+    means = frame.groupby(tables.unique([row, column, "set"]), sort=False)[["auroc", "ap"]].mean().reset_index()
+    means = pandas.concat([means, means.assign(**{row: _AVERAGE})])
+    return tables.pivot(means, [row], column, columns, values=["auroc", "ap"], text=lambda pairs: _text(pairs.mean())).set_index(
+        row
+    )
 
 
-def _overall(frame: Frame) -> dict[Any, str]:
-    """The same by method and level: averages over sets."""
-    return _means(frame.groupby(["method", "level", "set"])[["auroc", "ap"]].mean().reset_index(), "method", "level")
-
-
-def presets(records: Records) -> list[str]:
+def presets(records: Records) -> str:
     """DiFA's presets by set, beside the published split where there are other ones: means over seeds, with the average."""
     ours = [record for record in records if record["method"] in DIFA]
-    others = [record for record in ours if record["seed"] != PUBLISHED_SEED]
+    _, others = tables.by_split(ours)
     frame = final_figures(others or ours)
     frame = frame[frame.method != OURS]
     if not len(frame):
-        return []
-    means, overall = _means(frame, "set", "method", "level"), _overall(frame)
-    heads = {
-        (name, level): f"{preset_of(name)}{', feed' * name.endswith('-feed')}: {level}s"
-        for name in methods_of(records)
-        for level in LEVELS
-        if (name, level) in overall
+        return ""
+    presets = {
+        name: f"{preset_of(name)}{', feed' * name.endswith('-feed')}" for name in tables.methods_of(records) if name in DIFA
     }
-    rows = [
-        {"set": name.capitalize()} | {head: means.get((name, *key), "") for key, head in heads.items()}
-        for name in sets_of(others or records)
-    ]
-    rows.append({"set": "**average**"} | {head: f"**{overall[key]}**" for key, head in heads.items()})
-    return [f"AUROC / average precision, {seeds_of(others or records)}.", "", *markdown(rows), ""]
+    frame = frame.assign(head=frame.method.map(presets) + ": " + frame.level + "s")
+    heads = [head for name in presets.values() for level in tables.LEVELS if (head := f"{name}: {level}s") in set(frame["head"])]
+    table = _means(frame, "set", "head", heads).reindex([*tables.sets_of(others or records), _AVERAGE]).fillna("")
+    table.loc[_AVERAGE] = "**" + table.loc[_AVERAGE] + "**"
+    lines = tables.markdown(table.rename(index=lambda name: name.capitalize()).reset_index())
+    return "\n".join([f"AUROC / average precision, {tables.seeds_of(others or records)}.", "", *lines])
 
 
-def averages(records: Records) -> list[str]:
+def averages(records: Records) -> str:
     """Methods by the average over the public sets; only methods that have every set and every seed of the table."""
     frame = final_figures([record for record in records if record["set"] in SETS and record["figures"]])
     if not len(frame):
-        return []
+        return ""
     runs = frame.groupby("method").apply(lambda mine: set(zip(mine["set"], mine["seed"], strict=True)), include_groups=False)
-    whole = max(runs, key=len)
-    overall = _overall(frame[frame.method.map(lambda name: runs[name] == whole)])
-    rows = [
-        {"method": label_of(name)} | {f"{level}s": overall.get((name, level), "") for level in LEVELS}
-        for name in methods_of(records)
-        if runs.get(name) == whole
-    ]
-    sets = ", ".join(name.capitalize() for name in sets_of(records) if name in SETS)
-    return [f"AUROC / average precision, average of {sets}, {seeds_of(records)} for every method.", "", *markdown(rows), ""]
+    whole = [name for name in tables.methods_of(records) if runs.get(name) == max(runs, key=len)]
+    table = _means(frame, "method", "level", tables.LEVELS).loc[whole].rename(index=label_of, columns=lambda level: f"{level}s")
+    sets = ", ".join(name.capitalize() for name in tables.sets_of(records) if name in SETS)
+    said = f"AUROC / average precision, average of {sets}, {tables.seeds_of(records)} for every method."
+    return "\n".join([said, "", *tables.markdown(table.reset_index())])
 
 
-def beside_published(records: Records) -> list[str]:
+def beside_published(records: Records) -> str:
     """The preset `paper` and the default beside the published figures, on the published split."""
-    mine = [r for r in records if r["seed"] == PUBLISHED_SEED and r["form"] == "original" and r["set"] in SETS]
-    frame = final_figures(mine)
-    if not {OURS, "difa-full"} <= set(frame.method):
-        return []
-    means, rows = _means(frame, "set", "method", "level"), []
-    for at, name in enumerate(SETS):
-        row = {"set": name.capitalize()}
-        for level in LEVELS:
-            row[f"{level}s, preset `paper`"] = means.get((name, OURS, level), "")
-            row[f"{level}s, default"] = means.get((name, "difa-full", level), "")
-            row[f"{level}s, *published*"] = f"*{' / '.join(map(short, PUBLISHED[level]['difa-paper'][at]))}*"
-        rows.append(row)
-    return [*markdown(rows), ""]
+    mine = [r for r in tables.by_split(records)[0] if r["form"] == "original" and r["set"] in SETS]
+    frame, shown = final_figures(mine), {OURS: "preset `paper`", "difa-full": "default"}
+    if not set(shown) <= set(frame.method):
+        return ""
+    frame = frame[frame.method.isin(list(shown))].assign(head=lambda each: each.level + "s, " + each.method.map(shown))
+    table = _means(frame, "set", "head", list(frame["head"].unique())).reindex(SETS).fillna("")
+    for level in tables.LEVELS:
+        table[f"{level}s, *published*"] = [f"*{_text(pair)}*" for pair in tables.PUBLISHED[level][OURS]]
+    heads = [f"{level}s, {said}" for level in tables.LEVELS for said in (*shown.values(), "*published*")]
+    return "\n".join(tables.markdown(table[heads].rename(index=str.capitalize).reset_index()))
 
 
 RIVALS = ("lof", "iforest", "ecod", "deepsvdd", "ae", "lunar", "tokencore")
@@ -269,9 +236,9 @@ def claims_markdown(records: Mapping[str, Records]) -> str:
     rows = []
     for each in CLAIMS:
         usual = [r for r in records.get(each.study, ()) if r["set"] in SETS and (not r["settings"] or each.study != "table")]
-        groups = grouped([{"model_seed": None} | record for record in usual], "form", "seed", "model_seed")
+        groups = tables.grouped([{"model_seed": None} | record for record in usual], "form", "seed", "model_seed")
         verdicts = {key: verdict for key, group in groups.items() if (verdict := each.verdict(group))}
-        first = next((key for form in ("original", "clean") if (key := (form, PUBLISHED_SEED, None)) in verdicts), None)
+        first = next((key for form in ("original", "clean") if (key := (form, tables.PUBLISHED_SEED, None)) in verdicts), None)
         row = {"claim": each.said, "reproduced if": each.rule, "verdict": "not measured", "figures": ""}
         used = []
         if first:
@@ -279,21 +246,23 @@ def claims_markdown(records: Mapping[str, Records]) -> str:
             row["verdict"] = "**reproduced**" if holds else "**not reproduced**"
             row["figures"] = f"{figures} ({first[0]} form){_by_models(each, usual)}"
         row["holds elsewhere"] = _elsewhere(verdicts)
-        row["measured by"] = "; ".join(unique(f"`{r['asked_by']}`, {r['measured']}" for r in used if r.get("asked_by")))
+        row["measured by"] = "; ".join(tables.unique(f"`{r['asked_by']}`, {r['measured']}" for r in used if r.get("asked_by")))
         rows.append(row)
-    return "\n".join(["# Claims", "", *markdown(rows), ""])
+    return "\n".join(tables.markdown(rows))
 
 
 def _by_models(judged: Claim, records: Records) -> str:
     """The same figures as means over the models of the published split."""
-    varied = [r for r in records if (r["form"], r["seed"]) == ("original", PUBLISHED_SEED) and r.get("model_seed") is not None]
+    varied = [
+        r for r in records if (r["form"], r["seed"]) == ("original", tables.PUBLISHED_SEED) and r.get("model_seed") is not None
+    ]
     means = []
-    for models in grouped([record for record in varied if record["method"] == OURS], "set").values():
+    for models in tables.grouped([record for record in varied if record["method"] == OURS], "set").values():
         same = zip(*(record["figures"] for record in models), strict=True)
         figures = [each[0] | {key: sum(one[key] for one in each) / len(each) for key in ("auroc", "ap")} for each in same]
         means.append(models[0] | {"figures": figures})
     verdict = judged.verdict(means) if means else None
-    return f"; by the mean of {len(grouped(varied, 'model_seed'))} models {verdict[1]}" if verdict else ""
+    return f"; by the mean of {len(tables.grouped(varied, 'model_seed'))} models {verdict[1]}" if verdict else ""
 
 
 def _elsewhere(verdicts: Mapping[tuple[Any, ...], Verdict]) -> str:
@@ -306,7 +275,7 @@ def _elsewhere(verdicts: Mapping[tuple[Any, ...], Verdict]) -> str:
 
 def _pairs(records: Records, method: str, level: str, rule: str | None, part: str = "") -> FloatArray:
     """AUROC and average precision of a method by set, in the order of the paper, (3, 2)."""
-    found = {r["set"]: pick(r, level, rule, part) for r in records if r["method"] == method}
+    found = {r["set"]: tables.pick(r, level, rule, part) for r in records if r["method"] == method}
     pairs = [(figure["auroc"], figure["ap"]) for name in SETS if (figure := found.get(name))]
     if len(pairs) < len(SETS):
         raise _NotMeasuredError
@@ -318,8 +287,8 @@ def _views(records: Records) -> dict[str, FloatArray]:
     return {name: _pairs(records, OURS, "word", None, part) for name, part in parts.items()}
 
 
-def _text(pair: FloatArray) -> str:
-    return f"{short(pair[0])} / {short(pair[1])}"
+def _text(pair: Iterable[float]) -> str:
+    return " / ".join(map(tables.short, pair))
 
 
 def _wins(ours: FloatArray, others: Sequence[FloatArray]) -> int:
@@ -384,7 +353,7 @@ def _best(records: Records) -> Verdict:
         for at, column in np.ndindex(ours.shape):
             rival, pairs = max(rivals, key=lambda item: item[1][at, column])
             if pairs[at, column] >= ours[at, column]:
-                pair = f"{short(float(ours[at, column]))}, {label_of(rival)} {short(float(pairs[at, column]))}"
+                pair = f"{tables.short(float(ours[at, column]))}, {label_of(rival)} {tables.short(float(pairs[at, column]))}"
                 behind.append(f"{SETS[at].capitalize()} {level}s {('AUROC', 'average precision')[column]} {pair}")
     return wins == 12, f"ahead in {wins} of 12 columns" + (f"; behind: {'; '.join(behind)}" if behind else "")
 
@@ -392,7 +361,7 @@ def _best(records: Records) -> Verdict:
 @claim("table", "Its figures", "ahead of the published ones, of another encoder, in at least 10 of 12 columns")
 def _as_published(records: Records) -> Verdict:
     ours = {"word": _pairs(records, OURS, "word", None), "document": _pairs(records, OURS, "document", "learned")}
-    wins = sum(_wins(pairs, [np.array(PUBLISHED[level][OURS])]) for level, pairs in ours.items())
+    wins = sum(_wins(pairs, [np.array(tables.PUBLISHED[level][OURS])]) for level, pairs in ours.items())
     return wins >= 10, f"ahead in {wins} of 12 columns"
 
 
@@ -402,19 +371,13 @@ def _as_published(records: Records) -> Verdict:
     f"above TokenCore and isolation forest at every share; 30 % noise costs at most {MOST_LOST:g}",
 )
 def _contamination(records: Records) -> Verdict:
-    noise = [r for r in records if r["settings"]["kind"] == "noise"]
-    points = [(r["method"], r["settings"]["share"], r["figures"][0]["auroc"]) for r in noise]
+    points = points_of([record for record in records if record["settings"]["kind"] == "noise"])
     return _above(points, lambda ours: ours[0.0] - ours[0.3] <= MOST_LOST, "{:.0%}", 0.3)
 
 
-@claim(
-    "sparsity",
-    "Robust to sparsity",
-    f"above TokenCore and isolation forest at every number of words; never below {HIGH:g}",
-)
+@claim("sparsity", "Robust to sparsity", f"above TokenCore and isolation forest at every number of words; never below {HIGH:g}")
 def _sparsity(records: Records) -> Verdict:
-    points = [(r["method"], float(figure["part"]), figure["auroc"]) for r in records for figure in r["figures"]]
-    return _above(points, lambda ours: min(ours.values()) >= HIGH, "{:.0f} words")
+    return _above(points_of(records), lambda ours: min(ours.values()) >= HIGH, "{:.0f} words")
 
 
 def _above(
@@ -430,7 +393,7 @@ def _above(
         raise _NotMeasuredError
     first, last = min(ours), max(ours)
     ends = [unit.format(x).replace("%", " %") for x in (first, last)]
-    lines = [f"{label_of(name)} {short(curve[first])} to {short(curve[last])}" for name, curve in curves.items()]
+    lines = [f"{label_of(name)} {tables.short(curve[first])} to {tables.short(curve[last])}" for name, curve in curves.items()]
     above = all(ours[x] > curves[name][x] for name in SHOWN_BESIDE for x in ours)
     return above and steady(ours), f"document AUROC from {ends[0]} to {ends[1]}: {', '.join(lines)}"
 
@@ -441,13 +404,13 @@ def _above(
     "highest word AUROC on Grammar, so that no baseline is both faster and as good",
 )
 def _efficiency(records: Records) -> Verdict:
-    by_method = grouped([record for record in records if record["set"] == "grammar"], "method")
+    by_method = tables.grouped([record for record in records if record["set"] == "grammar"], "method")
     if not {OURS, *RIVALS} <= {method for (method,) in by_method}:
         raise _NotMeasuredError
     ours, rivals = cost_of(by_method[OURS,]), {name: cost_of(by_method[name,]) for name in RIVALS}
     faster = {name: cost for name, cost in rivals.items() if cost["score_seconds"] < ours["score_seconds"]}
-    said = [f"{label_of(name)} {short(cost['word'])} in {cost['score_seconds']:.2f} s" for name, cost in faster.items()]
-    figures = f"word AUROC {short(ours['word'])} in {ours['score_seconds']:.2f} s; faster: {', '.join(said) or 'none'}"
+    said = [f"{label_of(name)} {tables.short(cost['word'])} in {cost['score_seconds']:.2f} s" for name, cost in faster.items()]
+    figures = f"word AUROC {tables.short(ours['word'])} in {ours['score_seconds']:.2f} s; faster: {', '.join(said) or 'none'}"
     return all(ours["word"] > cost["word"] for cost in rivals.values()), figures
 
 

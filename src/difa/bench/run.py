@@ -67,7 +67,6 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """The results folder."""
         return self.options.out
 
     def execute(self, cells: Sequence[Cell]) -> list[Record]:
@@ -102,7 +101,6 @@ class Trial:
 
     @property
     def draws(self) -> int:
-        """Draws of the bootstrap."""
         return self.run.options.draws
 
 
@@ -129,17 +127,13 @@ class Cell:
         content += [] if trial.bench.promises(trial.method) else ["no flags"]
         return f"{study}-{dataset.name}-{trial.seed}-{trial.method.replace('/', '_')}-{checksum(content)[:16]}.json"
 
-    def compute(self) -> Record:
-        """What it holds."""
-        return self.study.compute(self.trial, self.settings)
-
     def fetch(self) -> Record:
         """The finished cell, computed now if it was not before, with when, for whom and for how long it was measured."""
         trial, path = self.trial, self.trial.run.folder / "cells" / self.name
         found: Record | None = read_json(path)
         if found is None:
             started = time.perf_counter()
-            found = self.compute()
+            found = self.study.compute(trial, self.settings)
             took = round(time.perf_counter() - started, 1)
             found |= {"measured": date.today().isoformat(), "asked_by": trial.run.options.asked_by, "took": took}
             write_text(path, json.dumps(found, indent=1, allow_nan=False))
@@ -157,7 +151,7 @@ class Study:
     compute: Callable[[Any, Record], Record]
     """From a trial and settings to what a cell holds."""
     markdown: Callable[[Records], str] = lambda records: ""
-    """The table of all records."""
+    """The tables of all records."""
     draw: Callable[[Records, Path], None] | None = None
     """Their picture, to files beside a path."""
     code: tuple[str, ...] = ()
@@ -165,6 +159,8 @@ class Study:
     depends: Callable[[Run], Mapping[str, Any]] = lambda run: {}
     """What else decides them."""
     trial: type[Trial] = Trial
+    title: str = ""
+    """Of its tables, where it is not the name."""
 
     def cells(self, trial: Trial, settings: Iterable[Mapping[str, Any]]) -> list[Cell]:
         """A cell for each of the settings."""
@@ -176,28 +172,21 @@ class Study:
     def measure(
         self, run: Run, methods: Sequence[str], settings: Callable[[Any], Iterable[Record]] = lambda trial: [{}]
     ) -> list[Record]:
-        """Compute the cells of all sets, seeds and methods that are missing, and write what came out.
-
-        Args:
-            run: where to, and on what.
-            methods: what is measured.
-            settings: the settings of the cells of a trial.
-        """
+        """Compute the cells of all sets, seeds and methods that are missing, with the settings of each trial, and write all."""
         trials = [self.trial(run, dataset, seed, name) for dataset in run.sets for seed in run.options.seeds for name in methods]
         return self.write(run, run.execute([cell for trial in trials for cell in self.cells(trial, settings(trial))]))
 
     def write(self, run: Run, records: Records) -> list[Record]:
         """Keep records beside older ones, but for those of methods that have changed since, and write table and picture."""
-        path, current = run.folder / self.name, {(record["method"], record["fingerprint"]) for record in records}
-        renewed = {method for method, _ in current}
+        path, current = run.folder / self.name, {record["method"]: record["fingerprint"] for record in records}
         older = read_json(path.with_suffix(".json")) or []
-        older = [r for r in older if r["method"] not in renewed or (r["method"], r["fingerprint"]) in current]
+        older = [record for record in older if record["fingerprint"] == current.get(record["method"], record["fingerprint"])]
         kept = list({_identity(record): record for record in [*older, *records]}.values())
         write_text(path.with_suffix(".json"), json.dumps(kept, indent=1))
         results = [record for study in WITH_FIGURES for record in read_json(run.folder / f"{study}.json") or ()]
         write_text(run.folder / "results.json", json.dumps(results, indent=1))
         write_text(run.folder / "results.csv", figures_frame(results).to_csv(index=False, lineterminator="\n"))
-        write_text(path.with_suffix(".md"), self.markdown(kept))
+        write_text(path.with_suffix(".md"), f"# {self.title or self.name.capitalize()}\n\n{self.markdown(kept).rstrip()}\n")
         if self.draw is not None:
             self.draw(kept, path)
         return kept

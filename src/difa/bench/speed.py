@@ -72,13 +72,9 @@ _THROUGHPUT = {
 
 
 def run_speed(run: Run, documents: int = 200, rounds: int = 3, many: int = 0) -> list[Record]:
-    """Measure, and write `speed.json` and `speed.md`.
+    """Measure with some documents, and four times as many for growth, and write `speed.json` and `speed.md`.
 
-    Args:
-        run: where to, and on what.
-        documents: documents that are scored; four times as many for growth.
-        rounds: times that each part runs.
-        many: short documents for the memory of a long run; 0 leaves it out.
+    Each part runs so many rounds. Many short documents show the memory of a long run; 0 leaves it out.
     """
     settings = {"documents": documents, "rounds": rounds, "many": many}
     return SPEED.measure(run, ["difa-full"], lambda trial: [settings])
@@ -325,7 +321,7 @@ def measure(command: Sequence[str]) -> dict[str, float]:
 
 def speed_markdown(records: Records) -> str:
     """Ratios with their targets, then words per second, stages and memory."""
-    return "\n".join(["# Speed", "", *(line for record in records for line in _section(record))])
+    return "\n".join(line for record in records for line in _section(record))
 
 
 def ratios(record: Record) -> list[tuple[str, tuple[float, str]]]:

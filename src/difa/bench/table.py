@@ -12,30 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from difa.baselines import METHODS
+from difa.bench import tables
 from difa.bench.ablation import attach, validation_cells
 from difa.bench.data import SETS
 from difa.bench.methods import ALL_METHODS, DIFA, PEERS, check_methods, label_of, own_rule, run_method, run_peer
 from difa.bench.metrics import Record, Records, alarms_of, figures_of
 from difa.bench.plots import draw_table
 from difa.bench.run import Run, Study, Trial
-from difa.bench.tables import (
-    LEVELS,
-    PUBLISHED,
-    PUBLISHED_SEED,
-    Frame,
-    figures_frame,
-    grouped,
-    markdown,
-    methods_of,
-    of_split,
-    ordered,
-    pivot,
-    published_frame,
-    seeds_of,
-    sets_of,
-    short,
-    unique,
-)
 
 DEFAULT, GRID = "library default", "grid"
 VALIDATION_NOTE = "best on validation data"
@@ -102,51 +85,45 @@ def _compute(trial: Trial, settings: Record) -> Record:
 
 
 def table_markdown(records: Records, *, details: bool = True) -> str:
-    """The whole table, in sections: by form, published split first, then means over seeds, then models on one split.
-
-    Args:
-        records: of `difa bench table`.
-        details: whether intervals, flags and reasons follow.
-    """
-    parts = ["# Comparison", "", LEGEND, ""]
-    for (form,), mine in grouped(records, "form").items():
-        single = [record for record in of_split(mine) if record["seed"] == PUBLISHED_SEED]
-        several = [record for record in of_split(mine) if record["seed"] != PUBLISHED_SEED]
+    """The whole table by form: the published split, means over seeds, models on one split; intervals, flags and reasons."""
+    parts = [LEGEND, ""]
+    for (form,), mine in tables.grouped(records, "form").items():
+        single, several = tables.by_split(tables.of_split(mine))
         varied = [record for record in mine if record.get("model_seed") is not None]
         if single:
-            known = all(name in SETS for name in sets_of(single))
-            parts += _section(single, form, f"seed {PUBLISHED_SEED}" + (", the published split" if known else ""))
-            parts += intervals(single, form) if details else []
+            known = all(name in SETS for name in tables.sets_of(single))
+            parts += _section(single, form, f"seed {tables.PUBLISHED_SEED}" + (", the published split" if known else ""))
+            parts += [intervals(single, form), ""] if details else []
         # More methods run on the public sets than on others, and averages should be of equal sets.
         public = [record for record in several if record["set"] in SETS]
         for group in (public, [record for record in several if record["set"] not in SETS]):
             spread = ": mean ± sd" if len({record["seed"] for record in group}) > 1 else ""
-            parts += _section(group, form, seeds_of(group) + spread) if group else []
-        for (seed,), models in grouped(varied, "seed").items():
-            parts += _section(models, form, f"seed {seed}, {seeds_of(models, 'model_seed')}: mean ± sd")
-    if details:
-        parts += [*alarms(records), *reasons(records)]
-    return "\n".join(parts) + "\n"
+            parts += _section(group, form, tables.seeds_of(group) + spread) if group else []
+        for (seed,), models in tables.grouped(varied, "seed").items():
+            parts += _section(models, form, f"seed {seed}, {tables.seeds_of(models, 'model_seed')}: mean ± sd")
+    for title, text in (("Flags", alarms(records)), ("Not run", reasons(records))) if details else ():
+        parts += [f"## {title}", "", text, ""] if text else []
+    return "\n".join(parts)
 
 
 def _section(records: Records, form: str, title: str) -> list[str]:
     """Word and document tables of one form."""
     lines = [f"## {form.capitalize()} form, {title}", ""]
     measured = [record for record in records if record["figures"]]
-    beside = form == "original" and any(record["seed"] == PUBLISHED_SEED for record in records)
-    for level in LEVELS if measured else ():
+    beside = form == "original" and any(record["seed"] == tables.PUBLISHED_SEED for record in records)
+    for level in tables.LEVELS if measured else ():
         table = compare(measured, level, beside_published=beside).drop(columns="method")
         notes = table.pop("note")
-        heads = {"label": "method"} | {name: name.capitalize() for name in sets_of(measured)}
-        lines += [f"**{level.capitalize()}s**", "", *markdown(table.rename(columns=heads).assign(settings=notes)), ""]
+        heads = {"label": "method"} | {name: name.capitalize() for name in tables.sets_of(measured)}
+        lines += [f"**{level.capitalize()}s**", "", *tables.markdown(table.rename(columns=heads).assign(settings=notes)), ""]
     return lines
 
 
-def compare(records: Records, level: str, *, beside_published: bool = False) -> Frame:
+def compare(records: Records, level: str, *, beside_published: bool = False) -> tables.Frame:
     """A row per method, pooling rule and choice of settings; a rule that changes nothing, as for document length, has none."""
     import pandas
 
-    frame = figures_frame(records)
+    frame = tables.figures_frame(records)
     frame = frame[(frame.level == level) & (frame.part == "") & (frame.pooling != "topk")]
     searched = frame[frame.settings != ""]
     parts = [frame[frame.settings == ""].assign(choice=DEFAULT)]
@@ -157,11 +134,11 @@ def compare(records: Records, level: str, *, beside_published: bool = False) -> 
     shown = pandas.concat([part for part in parts if len(part)])
     shown["label"] = [_label(*pair) for pair in zip(shown.method, shown.pooling, strict=True)]
     shown["note"] = [_note(*pair) for pair in zip(shown.method, shown.choice, strict=True)]
-    shown = ordered(ordered(ordered(shown, "choice", _CHOICES), "pooling", _RULES), "method", methods_of(records))
+    shown = tables.ordered(shown, method=tables.methods_of(records), pooling=_RULES, choice=_CHOICES)
     if beside_published:
-        named = {label_of(name).replace(" (paper)", ""): pairs for name, pairs in PUBLISHED[level].items()}
-        shown = pandas.concat([shown, published_frame(named)])
-    table = pivot(shown, ["method", "label", "note"], "set", sets_of(records), average=True)
+        named = {label_of(name).replace(" (paper)", ""): pairs for name, pairs in tables.PUBLISHED[level].items()}
+        shown = pandas.concat([shown, tables.published_frame(named)])
+    table = tables.pivot(shown, ["method", "label", "note"], "set", tables.sets_of(records), average=True)
     return table.drop_duplicates([name for name in table if name != "label"])
 
 
@@ -177,70 +154,70 @@ def _note(name: str, choice: str) -> str:
     return "; ".join(filter(None, [choice if METHODS[name].grid else "", METHODS[name].note]))
 
 
-def final_figures(records: Records) -> Frame:
+def final_figures(records: Records) -> tables.Frame:
     """Figures of final word and document scores, of models that have the seed of their split and their usual settings."""
-    frame = figures_frame([record for record in of_split(records) if not record["settings"]])
+    frame = tables.figures_frame([record for record in tables.of_split(records) if not record["settings"]])
     own = (frame.level == "word") | (frame.pooling == frame.method.map(own_rule))
     return frame[(frame.part == "") & own]
 
 
-def intervals(records: Records, form: str) -> list[str]:
+def intervals(records: Records, form: str) -> str:
     """AUROC and average precision with their 95 % bootstrap intervals over documents."""
     frame, ends = final_figures(records), ["auroc_low", "auroc_high", "ap_low", "ap_high"]
     frame = frame.dropna(subset=ends) if set(ends) <= set(frame) else frame[:0]
     if not len(frame):
-        return []
-    frame = ordered(frame, "method", methods_of(records)).assign(method=lambda each: each["method"].map(label_of))
-    table = pivot(frame, ["method", "level"], "set", sets_of(records), values=ends, text=_ends)
-    lines = [f"**95 % intervals, {form} form** (bootstrap over test documents; AUROC, then average precision)", ""]
-    return [*lines, *markdown(table.rename(columns={name: name.capitalize() for name in sets_of(records)})), ""]
+        return ""
+    frame = tables.ordered(frame, method=tables.methods_of(records)).assign(method=lambda each: each["method"].map(label_of))
+    sets, text = tables.sets_of(records), "{}–{}, {}–{}".format
+    table = tables.pivot(
+        frame, ["method", "level"], "set", sets, values=ends, text=lambda each: text(*map(tables.short, each.iloc[0]))
+    )
+    title = f"**95 % intervals, {form} form** (bootstrap over test documents; AUROC, then average precision)"
+    return "\n".join([title, "", *tables.markdown(table.rename(columns={name: name.capitalize() for name in sets}))])
 
 
-def _ends(figures: Frame) -> str:
-    low, high, ap_low, ap_high = map(short, figures.iloc[0])
-    return f"{low}–{high}, {ap_low}–{ap_high}"
-
-
-def alarms(records: Records) -> list[str]:
+def alarms(records: Records) -> str:
     """How DiFA's flags kept the rate that was asked for; expected is where chance alone puts 95 % of the shares in such a set."""
     from scipy.stats import binom
 
     rows = []
-    for record in of_split(records):
+    for record in tables.of_split(records):
         counts = record.get("alarms")
         if not counts:
             continue
         low, high = (binom.ppf(end, counts["normal"], counts["rate"]) / counts["normal"] for end in (0.025, 0.975))
         words = counts["flagged_normal_words"] / counts["normal_words"] if counts.get("normal_words") else None
         flagged = {
-            "normal documents flagged at 0.05": short(counts["flagged_normal"] / counts["normal"]),
-            "expected (95 %)": f"{short(low)}–{short(high)}",
-            "their words flagged at 0.05": short(words),
-            "anomalous documents flagged": short(counts["flagged_anomalous"] / counts["anomalous"]),
+            "normal documents flagged at 0.05": tables.short(counts["flagged_normal"] / counts["normal"]),
+            "expected (95 %)": f"{tables.short(low)}–{tables.short(high)}",
+            "their words flagged at 0.05": tables.short(words),
+            "anomalous documents flagged": tables.short(counts["flagged_anomalous"] / counts["anomalous"]),
         }
         rows.append({"method": label_of(record["method"])} | {key: record[key] for key in ("set", "form", "seed")} | flagged)
-    return ["## Flags", "", *markdown(rows), ""] if rows else []
+    return "\n".join(tables.markdown(rows))
 
 
-def times(records: Records) -> list[str]:
+def times(records: Records) -> str:
     """Seconds that fitting and scoring took, by method and set, on the published split with default settings."""
     import pandas
 
-    mine = [r for r in of_split(records) if r["seed"] == PUBLISHED_SEED and not r["settings"] and "fit_seconds" in r]
+    mine = [
+        r for r in tables.of_split(records) if r["seed"] == tables.PUBLISHED_SEED and not r["settings"] and "fit_seconds" in r
+    ]
     if not mine:
-        return []
+        return ""
     seconds = {(r["method"], f"{r['set']} {r['form']}"): r["fit_seconds"] + r["score_seconds"] for r in mine}
-    heads = [f"{name} {form}" for form in unique(record["form"] for record in mine) for name in sets_of(mine)]
-    table = pandas.Series(seconds).unstack().reindex(index=methods_of(mine), columns=heads).dropna(axis=1, how="all")
+    heads = [f"{name} {form}" for form in tables.unique(record["form"] for record in mine) for name in tables.sets_of(mine)]
+    table = pandas.Series(seconds).unstack().reindex(index=tables.methods_of(mine), columns=heads).dropna(axis=1, how="all")
     shown = table.map("{:.1f}".format).replace("nan", "").rename(index=label_of)
     shown.loc["**all**"] = table.sum().map("**{:.0f}**".format)
-    return [*markdown(shown.rename_axis("method").reset_index()), ""]
+    return "\n".join(tables.markdown(shown.rename_axis("method").reset_index()))
 
 
-def reasons(records: Records) -> list[str]:
+def reasons(records: Records) -> str:
     """Peers that could not run, and why."""
     found = {label_of(record["method"]): record["reason"] for record in records if record.get("reason")}
-    return ["## Not run", "", *(f"- {label}: {reason}." for label, reason in found.items()), ""] if found else []
+    return "\n".join(f"- {label}: {reason}." for label, reason in found.items())
 
 
-TABLE = Study("table", _compute, table_markdown, draw_table)
+TABLE = Study("table", _compute, table_markdown, draw_table, title="Comparison")

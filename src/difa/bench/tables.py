@@ -73,9 +73,7 @@ Frame = Any
 def figures_frame(records: Records, *settings: str) -> Frame:
     """A row per figure: what it is of, its values, and the AUROC that its settings have on validation data.
 
-    Args:
-        records: finished cells.
-        settings: settings that get a column of their own.
+    Named settings get a column of their own.
     """
     import pandas
 
@@ -122,16 +120,9 @@ def pivot(
     values: Sequence[str] = METRICS,
     text: Callable[[Frame], str] = entry,
 ) -> Frame:
-    """A table of texts.
+    """A table of texts, each made of the values of some figures, with or without an average of rows that have all columns.
 
-    Args:
-        frame: a row per figure.
-        rows: columns of the frame whose values name the rows, in order of appearance.
-        column: column of the frame whose values name the columns.
-        columns: these values in order.
-        average: whether to add the average over the columns, in rows that have all of them.
-        values: what an entry is made of.
-        text: makes it.
+    The values of some columns of the frame name the rows, in order of appearance, those of one the columns, as they are given.
     """
     keys, values = [*rows, column], list(values)
     table = frame.groupby(keys, sort=False)[values].apply(text).unstack(column, sort=False).reindex(columns=columns).fillna("")
@@ -141,9 +132,9 @@ def pivot(
     return table.reset_index()
 
 
-def ordered(frame: Frame, column: str, order: Sequence[Any]) -> Frame:
-    """The rows in the order that a column's values have in a list."""
-    return frame.sort_values(column, key=lambda values: values.map(order.index), kind="stable")
+def ordered(frame: Frame, **orders: Sequence[Any]) -> Frame:
+    """The rows in the order that the values of columns have in lists; the first column matters most."""
+    return frame.sort_values(list(orders), key=lambda values: values.map(orders[values.name].index), kind="stable")
 
 
 def by_set(frame: Frame, sets: Sequence[str], head: str = "part") -> list[str]:
@@ -228,6 +219,12 @@ def seeds_of(records: Records, key: str = "seed") -> str:
     """The seeds that have records, as text: `seed 42`, or `seeds 0, 1, 2`."""
     seeds = sorted({record[key] for record in records})
     return f"{key.replace('_', ' ')}{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+
+
+def by_split(records: Records) -> tuple[list[Record], list[Record]]:
+    """Records of the published split, and of other splits."""
+    published = [record for record in records if record["seed"] == PUBLISHED_SEED]
+    return published, [record for record in records if record["seed"] != PUBLISHED_SEED]
 
 
 def of_split(records: Records) -> list[Record]:

@@ -15,8 +15,8 @@ from typing import Annotated
 import typer
 
 from difa import __version__
-from difa.cli import bench, change, check, evaluate, find, fit, monitor, report, score, serve
-from difa.cli.options import say
+from difa.cli import bench, evaluate, find, fit, report, score, serve
+from difa.cli.console import say
 from difa.errors import DifaError
 
 app = typer.Typer(
@@ -50,16 +50,16 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "fit": fit.fit,
     "score": score.score,
     "explain": find.explain,
-    "check": check.check,
+    "check": find.check,
     "report": report.report,
     "evaluate": evaluate.evaluate,
     "serve": serve.serve,
     "mcp": serve.mcp,
-    "monitor": monitor.monitor,
+    "monitor": evaluate.monitor,
     "threshold": evaluate.threshold,
-    "set": change.set_,
-    "allow": change.allow,
-    "update": change.update,
+    "set": fit.set_,
+    "allow": fit.allow,
+    "update": fit.update,
 }
 for name, function in _COMMANDS.items():
     app.command(name, epilog=vars(function)["epilog"])(function)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from difa.cli.options import Cache, Quiet, Threads, command, say
-
-if TYPE_CHECKING:
-    from difa.bench.run import Run
+from difa.cli.console import say
+from difa.cli.options import Cache, Quiet, Threads, command
 
 EXAMPLES = """Examples:
 
@@ -65,19 +63,20 @@ class RunOptions:
     ] = True
     quiet: Quiet = False
 
-    @contextmanager
-    def open(self, context: typer.Context, *, printed: bool = True) -> Iterator[Run]:
-        """A run by these options, under a progress bar; in the end the study's table is printed."""
+    def measure(self, context: typer.Context, module: str, *arguments: object, printed: bool = True, **more: object) -> None:
+        """Call the function of `difa.bench` that has the command's name, under a progress bar; in the end print its table."""
         from difa.bench.run import Options, open_run
-        from difa.cli.progress import cells
+        from difa.cli.console import cells
 
+        command = context.command.name
+        run_command = getattr(import_module(f"difa.bench.{module}"), f"run_{command}")
         given = {name: value for name, value in vars(self).items() if name != "quiet"}
         given |= {"sets": _names(self.sets), "forms": _names(self.forms), "seeds": _numbers(self.seeds, "seeds")}
         with cells(self.quiet) as progress, open_run(Options(**given, asked_by=_command_line(context)), progress) as run:
-            yield run
+            run_command(run, *arguments, **more)
         say(f"written to {self.out}", self.quiet)
         if printed:
-            typer.echo((self.out / f"{context.command.name}.md").read_text(encoding="utf-8"))
+            typer.echo((self.out / f"{command}.md").read_text(encoding="utf-8"))
 
 
 def _command_line(context: typer.Context) -> str:
@@ -88,9 +87,8 @@ def _command_line(context: typer.Context) -> str:
         if option.name in _OF_THIS_MACHINE or value in (None, option.default):
             continue
         shown = Path(value).name if option.name == "encoder" and Path(value).is_dir() else value
-        words += (
-            [(option.opts if value else option.secondary_opts)[0]] if isinstance(value, bool) else [option.opts[0], str(shown)]
-        )
+        name = (option.opts if value else option.secondary_opts)[0] if isinstance(value, bool) else option.opts[0]
+        words += [name] if isinstance(value, bool) else [name, str(shown)]
     return " ".join(words)
 
 
@@ -127,11 +125,8 @@ def table(
     ] = "",
 ) -> None:
     """Measure every method on every set: AUROC, average precision, false alarms at 95 % recall; words and documents."""
-    from difa.bench.table import run_table
-
-    with given.open(context) as run:
-        models = _numbers(model_seeds, "model-seeds") if model_seeds else ()
-        run_table(run, _names(methods), grid=grid, with_peers=peers, model_seeds=models)
+    models = _numbers(model_seeds, "model-seeds") if model_seeds else ()
+    given.measure(context, "table", _names(methods), grid=grid, with_peers=peers, model_seeds=models)
 
 
 @measures("--sets review --out bench", "--judge pseudo --sets review,grammar", "--preset paper --forms original", forms="clean")
@@ -144,19 +139,13 @@ def ablation(
     ] = "labels",
 ) -> None:
     """Measure what each view, the fusion, the aggregation and the calibration of DiFA contribute."""
-    from difa.bench.ablation import run_ablation
-
-    with given.open(context) as run:
-        run_ablation(run, preset, judge)
+    given.measure(context, "ablation", preset, judge)
 
 
 @measures("", "--methods tokencore,lunar,difa-full", sets="grammar,review", forms="clean")
 def efficiency(context: typer.Context, given: RunOptions, methods: Methods = "") -> None:
     """Measure accuracy against time to fit, time to score and memory."""
-    from difa.bench.analyses import run_efficiency
-
-    with given.open(context) as run:
-        run_efficiency(run, _names(methods))
+    given.measure(context, "analyses", _names(methods))
 
 
 @measures("", "--many 200000", sets="review", forms="clean")
@@ -168,10 +157,7 @@ def speed(
     many: Annotated[int, typer.Option(help="Also measure the memory for this many short documents, such as 200000.", min=0)] = 0,
 ) -> None:
     """Measure the speed of scoring, compared with its encoder, matrix products, a peer library and a cold start."""
-    from difa.bench.speed import run_speed
-
-    with given.open(context) as run:
-        run_speed(run, docs, rounds, many)
+    given.measure(context, "speed", docs, rounds, many)
 
 
 @measures("", "--data labelled --sets mine --methods difa-full", "--forms original --kinds noise", sets="spam", forms="clean")
@@ -182,10 +168,7 @@ def contamination(
     kinds: Annotated[str, typer.Option(help="Ways of contamination, separated by commas: noise, anomalies. Empty: both.")] = "",
 ) -> None:
     """Measure document AUROC with noise and real anomalies in the training data."""
-    from difa.bench.analyses import run_contamination, shares_of
-
-    with given.open(context) as run:
-        run_contamination(run, _names(methods), shares_of(_names(kinds)))
+    given.measure(context, "analyses", _names(methods), kinds=_names(kinds))
 
 
 @measures("", "--sets review --methods trigram,difa-full", sets="spam", forms="clean")
@@ -193,10 +176,7 @@ def sparsity(
     context: typer.Context, given: RunOptions, methods: Methods = "difa-full,difa-paper,tokencore,iforest,trigram"
 ) -> None:
     """Measure document AUROC by the number of anomalous words in a document."""
-    from difa.bench.analyses import run_sparsity
-
-    with given.open(context) as run:
-        run_sparsity(run, _names(methods))
+    given.measure(context, "analyses", _names(methods))
 
 
 @measures("--encoder folder", "--encoder folder --layers 6,8,10,12", sets="spam,review,grammar", forms="clean")
@@ -208,10 +188,7 @@ def layers(
     docs: Annotated[int, typer.Option(help="Training documents of each set that are looked at, at most.", min=20)] = 300,
 ) -> None:
     """Choose the layer of an encoder by pseudo anomalies in held-out normal documents."""
-    from difa.bench.ablation import run_layers
-
-    with given.open(context) as run:
-        run_layers(run, _numbers(layers, "layers") if layers else (), preset, docs)
+    given.measure(context, "ablation", _numbers(layers, "layers") if layers else (), preset, docs)
 
 
 @measures("", "--sets review,spam --seeds 0,1,2 --presets fast", "--data labelled --sets mine --out bench", forms="clean")
@@ -221,16 +198,11 @@ def feed(
     presets: Annotated[str, typer.Option(help="Presets of DiFA that learn from a feed, separated by commas.")] = "full,fast",
 ) -> None:
     """Measure what DiFA learns from unlabelled new text, and from a few reviewed documents."""
-    from difa.bench.feed import run_feed
-
-    with given.open(context) as run:
-        run_feed(run, _names(presets))
+    given.measure(context, "feed", _names(presets))
 
 
 @measures(
-    *("", "--sets review --seeds 0,1,2", "--preset full", "--preset full --only feed"),
-    forms="clean",
-    seeds="0,1,2,3,4,5,6,7,8,9",
+    *("", "--sets review --seeds 0,1,2", "--preset full", "--preset full --only feed"), forms="clean", seeds="0,1,2,3,4,5,6,7,8,9"
 )
 def promises(
     context: typer.Context,
@@ -242,10 +214,7 @@ def promises(
     ] = "",
 ) -> None:
     """Measure whether false-alarm and false-discovery rates hold, and when they do not."""
-    from difa.bench.promises import run_promises
-
-    with given.open(context) as run:
-        run_promises(run, preset, _names(only))
+    given.measure(context, "promises", preset, _names(only))
 
 
 @measures("--sets spam --count 5", forms="clean")
@@ -256,10 +225,7 @@ def examples(
     count: Annotated[int, typer.Option(help="Documents drawn at random from each set.", min=0)] = 3,
 ) -> None:
     """Draw scored documents with coloured words, as HTML and PNG."""
-    from difa.bench.analyses import run_examples
-
-    with given.open(context, printed=False) as run:
-        run_examples(run, preset, count)
+    given.measure(context, "analyses", preset, count, printed=False)
 
 
 @app.command()

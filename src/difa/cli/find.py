@@ -1,29 +1,21 @@
-"""What does not belong, and why: `difa find` among new documents, by normal ones; `difa explain` in one text, by a model."""
+"""What does not belong, and why: `difa find` among new documents, by normal ones; by a model `difa explain` in one text, and
+`difa check` in the prose of files, as a linter prints it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from difa.cli.console import print_json, say, say_next, stages, to_stdout
 from difa.cli.fit import FitOptions
-from difa.cli.options import (
-    Allow,
-    Force,
-    Fpr,
-    Json,
-    ModelFolder,
-    allowed_words,
-    command,
-    print_json,
-    read_text,
-    say,
-    say_next,
-    to_stdout,
-)
+from difa.cli.options import Allow, Force, Fpr, Json, ModelFolder, Quiet, allowed_words, command, read_text
+from difa.errors import ConfigError, InputError
+from difa.storage.atomic import fresh_text, writing
 
 if TYPE_CHECKING:
     from difa.document import Document, Result
@@ -57,10 +49,10 @@ def find(
     force: Force = False,
 ) -> None:
     """Find the new documents that do not belong among the normal ones. Learns from both, needs no labels."""
-    from difa.cli.progress import stages
-    from difa.errors import InputError
-    from difa.formats.replaceable import check_output
-    from difa.formats.table_output import format_of
+    from difa.formats.results import check_output
+    from difa.formats.write import format_of
+    from difa.report.html import report_html
+    from difa.report.summary import summarise
     from difa.storage.persist import check_place
 
     known, sources = given.other_sources([normal]), given.other_sources([new])
@@ -79,12 +71,14 @@ def find(
         model.save(keep)
     results = given.score(model, documents)
     chosen = sorted(range(len(results)), key=lambda at: (results[at].p_value, -results[at].score))[: top or len(results)]
+    learned = lessons.sentences() if (lessons := model.detector_.lessons) else []
     if str(out) != "-":
-        _show(model, documents, results, chosen[: top or _SHOWN])
+        _show(model, documents, results, chosen[: top or _SHOWN], learned)
     if out is not None:
         _write(out, form, sources, [results[at] for at in chosen] if top else results)
     if report is not None:
-        _write_report(report, model, results, [normal, new], top or 30)
+        with fresh_text(report) as file:
+            file.write(report_html(summarise(results, (), top or 30), "What does not belong", [normal, new], learned))
     for place, what in ((out, "results"), (report, "report"), (keep, "model")):
         if place is not None:
             say(f"{what} written to {place}", given.quiet)
@@ -92,7 +86,9 @@ def find(
     say_next(f"{more}; difa fit --verdicts REVIEWED teaches what you decide", given.quiet)
 
 
-def _show(model: DiFA, documents: Sequence[Document], results: Sequence[Result], chosen: Sequence[int]) -> None:
+def _show(
+    model: DiFA, documents: Sequence[Document], results: Sequence[Result], chosen: Sequence[int], learned: Sequence[str]
+) -> None:
     """What is unusual about all of them, and the most unusual documents with the reason."""
     from rich.console import Console
 
@@ -100,8 +96,7 @@ def _show(model: DiFA, documents: Sequence[Document], results: Sequence[Result],
     from difa.report.terminal import found_document
 
     console = Console(highlight=False)
-    lessons = model.detector_.lessons
-    console.print(overview(results, model.fpr, lessons.sentences() if lessons else []), soft_wrap=True)
+    console.print(overview(results, model.fpr, learned), soft_wrap=True)
     for place, at in enumerate(chosen, 1):
         reasons = model.explain_unflagged(documents[at]).reasons
         console.print()
@@ -110,26 +105,11 @@ def _show(model: DiFA, documents: Sequence[Document], results: Sequence[Result],
 
 def _write(out: Path, form: str, sources: Sequence[Source], results: Sequence[Result]) -> None:
     from difa.document import columns_of
-    from difa.errors import InputError
-    from difa.formats.shape import Shape
-    from difa.formats.table_output import write_results
+    from difa.formats.tables import Shape
+    from difa.formats.write import write_results
 
-    try:
-        with to_stdout(out) as place:
-            write_results(cast(Path, place), form, Shape.of_sources(sources), columns_of(results))
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error.strerror or error}") from None
-
-
-def _write_report(report: Path, model: DiFA, results: Sequence[Result], inputs: Sequence[str], most: int) -> None:
-    from difa.report.html import report_html
-    from difa.report.summary import summarise
-    from difa.storage.atomic import fresh_text
-
-    lessons = model.detector_.lessons
-    learned = lessons.sentences() if lessons else []
-    with fresh_text(report) as file:
-        file.write(report_html(summarise(results, (), most), "What does not belong", inputs, learned))
+    with writing(out), to_stdout(out) as place:
+        write_results(place, form, Shape.of_sources(sources), columns_of(results))
 
 
 @command(
@@ -149,7 +129,6 @@ def explain(
     """Say in plain words what is unusual about a text."""
     from rich.console import Console
 
-    from difa.errors import InputError
     from difa.estimator import DiFA
     from difa.report.sentences import explanation_record
     from difa.report.terminal import explanation
@@ -174,3 +153,47 @@ def _advice(model: Path, result: Result) -> str:
         if is_whole and not word.fault and not word.suggestion and _TERM.fullmatch(word.text):
             return f"difa allow {model} {word.text} if the word is right; "
     return "" if flagged else "--fpr 0.1 looks more closely; "
+
+
+@command(
+    "difa check model README.md docs",
+    "difa check model docs/*.md --diff main",
+    "difa check model src --format github --per-thousand 0.5",
+    "difa check model docs --format sarif > difa.sarif",
+)
+def check(
+    model: ModelFolder,
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILES...",
+            help="Markdown (.md), reStructuredText (.rst), Python (comments and docstrings), plain text, or folders of these.",
+        ),
+    ],
+    per_thousand: Annotated[
+        float,
+        typer.Option(help="Flag at most this many of a thousand normal words: 1 flags words with a p-value up to 0.001."),
+    ] = 1.0,
+    format: Annotated[str, typer.Option(help="text, json, github (annotations of a workflow) or sarif.")] = "text",
+    diff: Annotated[
+        str | None, typer.Option(metavar="REVISION", help="Look only at lines that were added since this git revision.")
+    ] = None,
+    allow: Allow = None,
+    quiet: Quiet = False,
+) -> None:
+    """Check the prose of files, word by word. Exit code 0: nothing is found. 1: something is. 2: an error."""
+    from difa.estimator import DiFA
+    from difa.formats.prose import find_prose
+    from difa.report.findings import FORMATS, find_unusual
+
+    if format not in FORMATS:
+        raise ConfigError(f"--format: expected one of {', '.join(FORMATS)}, got {format!r}")
+    words, paths = allowed_words(allow), find_prose(files)
+    findings = find_unusual(DiFA.load(model), paths, per_thousand, diff, words)
+    if findings or format in ("json", "sarif"):  # which are never empty
+        typer.echo(FORMATS[format](findings))
+    within = len({found.path for found in findings})
+    say(f"difa: {len(findings)} found in {within} of {len(paths)} files, at {per_thousand:g} in 1,000 normal words", quiet)
+    if findings:
+        say_next(f"if a word is right, difa allow {model} WORD keeps it from being found again", quiet)
+        raise typer.Exit(1)

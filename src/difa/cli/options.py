@@ -7,18 +7,18 @@ and keeps the examples for `--help`.
 from __future__ import annotations
 
 import inspect
-import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+
+from difa.cli.console import counter, say, say_skipped
+from difa.errors import InputError
 
 if TYPE_CHECKING:
     from difa.document import Document, Result, Scored
@@ -94,7 +94,7 @@ class ReadOptions:
 
     def other_sources(self, inputs: Sequence[str]) -> list[Source]:
         """The files behind inputs beside the main ones: the columns that were named are meant only for tables among them."""
-        from difa.formats.packed import suffix_of
+        from difa.formats.streams import suffix_of
 
         has_tables = any(suffix_of(Path(name)) not in (".jsonl", ".json", ".txt") for name in inputs)
         return self.sources(inputs, self.columns if has_tables else replace(self.columns, text=None, id=None))
@@ -126,7 +126,6 @@ class ReadOptions:
         self, model: DiFA, documents: Sequence[Document], fpr: float | None = None, fdr: float | None = None
     ) -> list[Result]:
         """Results in order, flagged all together; chunk by chunk, under a bar."""
-        from difa.cli.progress import counter
         from difa.decide import flag_columns
         from difa.runtime.parallel import chunk_documents
 
@@ -150,9 +149,7 @@ class ReadIdsOptions(ReadOptions):
 def command(*examples: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make options of the fields of a command's groups, behind its own options, and keep examples for `--help`.
 
-    Args:
-        examples: what to show.
-        defaults: of fields of the groups, where the command has others than they.
+    `defaults` are those of fields of the groups, where the command has others than they.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -190,8 +187,6 @@ def options_of(group: type) -> dict[str, Any]:
 
 def allowed_words(given: Sequence[str] | None) -> list[str]:
     """Words and phrases from what was given: each itself, or the lines of a file; - is standard input."""
-    from difa.errors import InputError
-
     words: list[str] = []
     for name in given or ():
         if name == "-" or os.path.isfile(name):  # unlike Path, it takes no offence at words too long for a name
@@ -205,60 +200,11 @@ def allowed_words(given: Sequence[str] | None) -> list[str]:
 
 def read_text(name: str) -> str:
     """The text of a file, or of standard input for -."""
-    from difa.errors import InputError
-    from difa.formats.stdin import unreadable
+    from difa.formats.streams import unreadable_stdin
 
     try:
         return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8-sig")
     except OSError as error:
-        raise unreadable(error) if name == "-" else InputError(f"{name}: cannot be read: {error.strerror}") from None
+        raise unreadable_stdin(error) if name == "-" else InputError(f"{name}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: expected UTF-8 text, got something else at byte {error.start}") from None
-
-
-def say(message: str, quiet: bool = False) -> None:
-    """A line for the person at the terminal, on stderr; what could steer the terminal is escaped."""
-    if not quiet:
-        print(escaped(message), file=sys.stderr)
-
-
-def say_next(advice: str, quiet: bool = False) -> None:
-    """What to do next: the last line of a command."""
-    say(f"next: {advice}", quiet)
-
-
-@contextmanager
-def to_stdout(out: Path | None, direct: bool = False) -> Iterator[Path | None]:
-    """Where a command writes; what has no file is made aside and printed when it is complete, unless it is written directly."""
-    from difa.storage.atomic import scratch_folder
-
-    if (out is not None and str(out) != "-") or direct:
-        yield out
-        return
-    with scratch_folder() as folder:
-        yield folder / "printed"
-        with (folder / "printed").open("rb") as content:
-            shutil.copyfileobj(content, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
-
-
-def escaped(text: str) -> str:
-    """Control characters, and all else that is not printed, escaped: names and ids come from strangers."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
-def print_json(record: Any) -> None:
-    """An object on standard output, to be read by people and programs."""
-    typer.echo(json.dumps(record, ensure_ascii=False, indent=2))
-
-
-def say_skipped(count: int) -> None:
-    """How many bad lines were left out, if any were."""
-    if count:
-        say(f"difa: {count} bad {'line' if count == 1 else 'lines'} skipped")
-
-
-def say_left_out(count: int, why: str, quiet: bool) -> None:
-    """How many documents were left out for a reason, if any were."""
-    if count:
-        say(f"difa: {count} {'document' if count == 1 else 'documents'} left out: {why}", quiet)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difa.cli.options import Force, Quiet, Scores, command, say, say_next, to_stdout
+from difa.cli.console import say, say_next, to_stdout
+from difa.cli.options import Force, Quiet, Scores, command
+from difa.storage.atomic import fresh_text
 
 if TYPE_CHECKING:
     from difa.document import Result
@@ -38,11 +40,9 @@ def report(
     """Write a report on scored documents: one HTML file to send to others."""
     from difa.calibrate import check_rate
     from difa.decide import Rule, flag
-    from difa.formats.replaceable import check_output
-    from difa.formats.results import read_results, result_files
+    from difa.formats.results import check_output, read_results, result_files
     from difa.report.html import report_html
     from difa.report.summary import summarise
-    from difa.storage.atomic import fresh_text
 
     if str(out) != "-":
         check_output(out, result_files(scores), force)
@@ -51,7 +51,7 @@ def report(
         rule = Rule("fpr", check_rate("fpr", fpr))
         results = (flag([result], rule)[0] for result in results)
     summary = summarise(results, by or (), most)
-    with to_stdout(out) as place, fresh_text(cast(Path, place)) as file:
+    with to_stdout(out) as place, fresh_text(place) as file:
         file.write(report_html(summary, title, scores))
     said = f"{summary.all.flagged} of {summary.all.documents} documents flagged"
     say(said + ("" if str(out) == "-" else f", written to {out}"), quiet)
@@ -74,10 +74,8 @@ def label_studio(
     """Write tasks for Label Studio, with the flagged words already marked."""
     from difa import __version__
     from difa.formats.labelstudio import CONFIGURATION, write_tasks
-    from difa.formats.replaceable import check_output
-    from difa.formats.results import read_results, result_files
+    from difa.formats.results import check_output, read_results, result_files
     from difa.report.sentences import word_sentence
-    from difa.storage.atomic import fresh_text
 
     for written in filter(None, (out, config)):
         check_output(written, result_files(scores), force)

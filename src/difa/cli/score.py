@@ -5,26 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difa.cli.options import (
-    Allow,
-    Fdr,
-    Fpr,
-    Inputs,
-    ModelFolder,
-    ReadIdsOptions,
-    allowed_words,
-    command,
-    say,
-    say_next,
-    say_skipped,
-    to_stdout,
-)
+from difa.cli.console import say, say_next, say_skipped, stream, to_stdout
+from difa.cli.options import Allow, Fdr, Fpr, Inputs, ModelFolder, ReadIdsOptions, allowed_words, command
+from difa.errors import ConfigError
 
 if TYPE_CHECKING:
     from difa.document import Scored
@@ -88,9 +78,7 @@ def score(
     ] = None,
 ) -> None:
     """Score every word and every document."""
-    from difa.cli.progress import stream
     from difa.engines.job import Job
-    from difa.errors import ConfigError
 
     out = None if out == "-" else out
     words = _words_apart(allow, out, model)
@@ -115,7 +103,7 @@ def score(
     )
     sources, fitted = given.sources(inputs), given.load(model)
     if by_ray:
-        from difa.engines.ray.score import score_files
+        from difa.engines.ray import score_files
 
         options: dict[str, Any] = {"workers": workers, "threads": given.threads, "address": address, "cache": given.cache}
         with stream(given.quiet) as watch:
@@ -132,8 +120,6 @@ def score(
 
 def _uses_ray(engine: str, out: str | None, only_ray: Mapping[str, object], only_local: Mapping[str, object]) -> bool:
     """Whether Ray was chosen; options of the other engine are refused, not ignored."""
-    from difa.errors import ConfigError
-
     if engine not in ENGINES:
         raise ConfigError(f"engine: expected one of {', '.join(ENGINES)}, got {engine!r}")
     for name, value in (only_local if engine == "ray" else only_ray).items():
@@ -147,7 +133,7 @@ def _uses_ray(engine: str, out: str | None, only_ray: Mapping[str, object], only
 
 def _words_apart(allow: list[str] | None, out: str | None, model: Path) -> list[str]:
     """The words to allow, once it is clear that the results replace neither a file of them nor the model."""
-    from difa.formats.replaceable import check_output
+    from difa.formats.results import check_output
 
     words = allowed_words(allow)
     if out is not None and os.path.isfile(out) and model.is_dir():
@@ -157,20 +143,20 @@ def _words_apart(allow: list[str] | None, out: str | None, model: Path) -> list[
 
 def _score_here(fitted: DiFA, job: Job, sources: list[Source], quiet: bool) -> Counts:
     """Score on this machine, into files or to standard output."""
-    from difa.cli.progress import stream
     from difa.engines.local import score_inputs
-    from difa.formats.table_output import format_of
+    from difa.formats.write import format_of
 
     file = job.out / "part" if job.out is not None and job.shard_size else job.out  # a folder may be called anything
     is_lines = format_of(file, job.format) == "jsonl"
     on_terminal = job.out is None and is_lines and sys.stdout.isatty()
-    with stream(quiet or on_terminal) as watch, to_stdout(job.out, direct=is_lines) as written:
+    place = nullcontext(job.out) if is_lines or job.out is not None else to_stdout(Path("-"))
+    with stream(quiet or on_terminal) as watch, place as written:
         return score_inputs(fitted, replace(job, out=written), watch, _show if on_terminal else _print, sources)
 
 
 def _tell(fitted: DiFA, job: Job, counts: Counts, out: str | None, quiet: bool) -> None:
     """Say how it went."""
-    from difa.engines.sinks import why_nothing
+    from difa.engines.stream import why_nothing
 
     say_skipped(counts.skipped)
     if counts.empty:

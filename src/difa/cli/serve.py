@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from difa.cli.options import ModelFolder, Threads, command, say
+from difa.cli.console import say
+from difa.cli.options import ModelFolder, Threads, command
 from difa.serve.settings import Settings
 
 

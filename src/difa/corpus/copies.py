@@ -32,11 +32,7 @@ def content_of(words: Sequence[str]) -> str:
 
 
 def group_copies(documents: Sequence[Sequence[str]]) -> IntArray:
-    """For each document, the first document of its group: (documents,).
-
-    Args:
-        documents: the words of each.
-    """
+    """For each document, given by its words, the first document of its group: (documents,)."""
     words = [_plain_words(document) for document in documents]
     first: dict[tuple[str, ...], int] = {}
     of_content = np.array([first.setdefault(tuple(item), at) for at, item in enumerate(words)], dtype=np.int64)

@@ -72,11 +72,10 @@ def _judged(parts: Sequence[Scored], rate: float, by: str) -> list[Result]:
 
 @dataclass(frozen=True)
 class Judge:
-    """What scores chunks in every engine; flags are set where there is a rule that needs no other documents."""
+    """What scores chunks in every engine; a false-discovery rate needs all documents and sets flags in a second pass."""
 
     model: DiFA
-    rule: Rule | None
-    """None where flags are set in a second pass."""
+    rule: Rule
     cascade: Cascade | None = None
 
     def score(
@@ -85,8 +84,8 @@ class Judge:
         """Each chunk with the columns of its documents; the arguments are those of `DiFA.score_chunks`."""
         if self.cascade is not None:
             for chunk in chunks:
-                yield chunk, columns_of(self.cascade.score(chunk.documents, fpr=self.rule.rate if self.rule else None))
+                yield chunk, columns_of(self.cascade.score(chunk.documents, fpr=self.rule.rate))
             return
         with closing(self.model.score_chunks(chunks, ready)) as scored:
             for chunk, ranked in scored:
-                yield chunk, [ranked] if self.rule is None else flag_columns([ranked], self.rule)
+                yield chunk, [ranked] if self.rule.name == "fdr" else flag_columns([ranked], self.rule)

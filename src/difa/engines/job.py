@@ -65,27 +65,24 @@ class Counts:
 class Watch(Protocol):
     """Receives the progress of a run."""
 
-    def begin(self, total: int | None) -> None:
-        """Called when reading begins, with the total number of bytes if that is known."""
-        ...
-
-    def advance(self, documents: int, read: int) -> None:
-        """Called when more documents are scored, with the bytes read so far."""
-        ...
-
-    def skip(self, complaint: str) -> None:
-        """A bad line was left out."""
-        ...
-
-
-class Silent:
-    """Shows no progress."""
-
     def begin(self, total: int | None) -> None: ...
 
     def advance(self, documents: int, read: int) -> None: ...
 
     def skip(self, complaint: str) -> None: ...
+
+
+class Silent:
+    """Shows no progress."""
+
+    def begin(self, total: int | None) -> None:
+        """Called when reading begins, with the total number of bytes if that is known."""
+
+    def advance(self, documents: int, read: int) -> None:
+        """Called when more documents are scored, with the bytes read so far."""
+
+    def skip(self, complaint: str) -> None:
+        """A bad line was left out."""
 
 
 def check_job(job: Job, model: DiFA) -> Rule:

@@ -8,31 +8,31 @@ spooled first, and get their flags in a second pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from difa.decide import Cutoff, Rule
 from difa.document import Scored
 from difa.engines.cascade import Cascade, Judge
-from difa.engines.chunks import ReadAhead, ReadChunk, read_chunks
 from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job
 from difa.engines.output import Layout, Output
 from difa.engines.processes import Workers, start_workers
-from difa.engines.sinks import Shown, Sink, Top, cut_shards, open_stream
+from difa.engines.stream import ReadAhead, ReadChunk, Shown, Top, cut_shards, read_chunks
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Position, read_entries
-from difa.formats.columns import read_columns
-from difa.formats.packed import is_packed
-from difa.formats.replaceable import check_output
-from difa.formats.shape import Shape
+from difa.formats.results import check_output
 from difa.formats.sources import Source, find_sources
-from difa.formats.table_output import COLUMNS, Publisher, format_of
-from difa.formats.write import json_lines
-from difa.storage.atomic import is_stream, scratch_folder
+from difa.formats.streams import is_packed
+from difa.formats.tables import Shape
+from difa.formats.write import COLUMNS, Publisher, format_of, json_lines, read_columns
+from difa.storage.atomic import is_stream, scratch_folder, writing
 
 __all__ = ["Job", "Silent", "Watch", "score_inputs"]
+
+_Sink: TypeAlias = Output | Shown
 
 
 def score_inputs(
@@ -58,7 +58,7 @@ def score_inputs(
     model = model.allowing(job.allow)
     rule = check_job(job, model)
     cascade = Cascade(model, DiFA.load(job.screen, threads=model.threads), job.screen_rate) if job.screen else None
-    run = _Run(Judge(model, None if rule.name == "fdr" else rule, cascade), job, rule, sources, watch)
+    run = _Run(Judge(model, rule, cascade), job, sources, watch)
     size = sum(source.size for source in sources) if run.repeatable else None
     watch.begin(size)
     if job.out is None:
@@ -76,7 +76,13 @@ def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path, sources: Se
     if job.shard_size or job.resume or job.force:
         raise ConfigError(f"{out}: expected a file or folder for shard_size, resume=True and force=True, got a pipe or a device")
     form = format_of(out, job.format)
-    with open_stream(out) as write:
+    with writing(out), out.open("wb", buffering=0) as stream:
+
+        def write(content: bytes) -> None:
+            rest = memoryview(content)
+            while rest:  # nothing waits in a buffer, so that an interrupted run ends at once
+                rest = rest[stream.write(rest) :]
+
         if form == "jsonl" and not is_packed(out):
             lines = replace(job, out=None, format=form)
             return score_inputs(model, lines, watch, lambda scored: write(json_lines(scored)), sources)
@@ -93,10 +99,13 @@ def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path, sources: Se
 class _Run:
     judge: Judge
     job: Job
-    rule: Rule
     sources: Sequence[Source]
     watch: Watch
     workers: Workers | None = None
+
+    @property
+    def rule(self) -> Rule:
+        return self.judge.rule
 
     @property
     def repeatable(self) -> bool:
@@ -114,7 +123,7 @@ class _Run:
         notes = self.repeatable and self.job.top is None  # the most unusual are known at the end only
         return Output(layout, asked, publisher, resume=resume, force=force, notes=notes)
 
-    def score_best(self, sink: Sink, spooled: Layout) -> Counts:
+    def score_best(self, sink: _Sink, spooled: Layout) -> Counts:
         """Score everything into a sink, or with `top` only the most unusual; all are counted."""
         if self.job.top is None:
             return self.score(sink, spooled)
@@ -134,15 +143,14 @@ class _Run:
             layout.spool().remove()
             return counts
 
-    def score(self, sink: Sink, spooled: Layout) -> Counts:
+    def score(self, sink: _Sink, spooled: Layout) -> Counts:
         """Score everything into a sink, by way of a spool file if the flags need to know all p-values."""
-        if self.rule.name == "fpr" and not spooled.journal.exists():  # of an earlier run, which must not be forgotten
-            self._score_into(sink)
-            return sink.counts
-        with self.output(spooled, self.publisher(COLUMNS)) as spool:
-            if self.rule.name == "fpr":
+        first = self.output(spooled, self.publisher(COLUMNS))
+        if self.rule.name == "fpr":
+            with first if spooled.journal.exists() else nullcontext():  # of an earlier run, which must not be forgotten
                 self._score_into(sink)
-                return sink.counts
+            return sink.counts
+        with first as spool:
             if not spool.progress.complete:
                 self._score_into(spool)
                 spool.finish()
@@ -154,7 +162,7 @@ class _Run:
             sink.counts.skipped, sink.counts.empty = spool.counts.skipped, spool.counts.empty
         return sink.counts
 
-    def _score_into(self, sink: Sink) -> None:
+    def _score_into(self, sink: _Sink) -> None:
         done = sink.counts.documents
         entries = read_entries(self.sources, sink.position)
         chunks = read_chunks(entries, skip_bad=self.job.skip_bad, shard_size=sink.shard_size, done=done)
@@ -165,7 +173,7 @@ class _Run:
                 sink.note(chunk.position, len(chunk.bad), sum(not document.words for document in chunk.documents))
                 self.watch.advance(len(chunk.documents), chunk.bytes)
 
-    def _written(self, chunks: ReadAhead[ReadChunk], sink: Sink) -> Generator[ReadChunk, None, None]:
+    def _written(self, chunks: ReadAhead[ReadChunk], sink: _Sink) -> Generator[ReadChunk, None, None]:
         """The chunks, each of them when its results have been handed to the sink."""
         if self.workers is not None and isinstance(sink, Output):
             for chunk, block in self.workers.score(chunks):

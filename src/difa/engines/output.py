@@ -23,8 +23,8 @@ from difa.document import Scored
 from difa.engines.job import Counts, refuse_other
 from difa.errors import EngineError, InputError
 from difa.formats import Position
-from difa.formats.table_output import Publisher
-from difa.storage.atomic import behind_link, fresh_file, hidden_name, locked, sync_folder, write_synced
+from difa.formats.write import Publisher
+from difa.storage.atomic import behind_link, fresh_file, hidden_name, locked, sync_folder, write_synced, writing
 
 MANIFEST = "manifest.json"
 _FIRST_NOTE = 1.0  # seconds: what took less is not worth keeping
@@ -155,44 +155,30 @@ class Block:
         return cls(b"".join(map(publisher.block, parts)), sum(map(len, parts)), flagged)
 
 
+@dataclass
 class Output:
-    """One run's results, to be used in a `with` block."""
+    """One run's results, to be used in a `with` block: nothing is written before."""
 
-    def __init__(
-        self,
-        layout: Layout,
-        asked: dict[str, Any],
-        publisher: Publisher,
-        *,
-        resume: bool = False,
-        force: bool = False,
-        notes: bool = True,
-    ) -> None:
-        """Decide what is to be done at the place; nothing is written yet.
-
-        Args:
-            layout: where to.
-            asked: what decides the results, by name.
-            publisher: writes a part, and gives it its final name when it is complete.
-            resume: go on where an earlier run stopped.
-            force: throw away what an earlier run left.
-            notes: whether the run can be repeated at all, so that notes are of use.
-        """
-        self.layout, self._asked, self._publisher = layout, asked, publisher
-        self._resume, self._force, self._notes = resume, force, notes
-        self._file: BinaryIO | None = None
-        self._stack = ExitStack()
+    layout: Layout
+    asked: dict[str, Any]
+    """What decides the results, by name."""
+    publisher: Publisher
+    resume: bool = False
+    """Go on where an earlier run stopped."""
+    force: bool = False
+    """Throw away what an earlier run left."""
+    notes: bool = True
+    """Whether the run can be repeated at all, so that notes are of use."""
+    _file: BinaryIO | None = field(default=None, init=False)
 
     def __enter__(self) -> Output:
-        with self._writing():
-            if self.layout.shard_size:
-                self.layout.folder.mkdir(parents=True, exist_ok=True)
-            self._stack.enter_context(alone(self.layout))
-        try:
+        with ExitStack() as stack:
+            with writing(self.layout.title):
+                if self.layout.shard_size:
+                    self.layout.folder.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(alone(self.layout))
             self.progress = self._begin()
-        except BaseException:
-            self._stack.close()
-            raise
+            self._stack = stack.pop_all()
         self._noted, self._wait = time.monotonic(), _FIRST_NOTE
         return self
 
@@ -205,7 +191,7 @@ class Output:
             if kept is None:
                 self._partial.unlink(missing_ok=True)
             elif isinstance(error, (InputError, EngineError)) and not kept.complete:
-                how = "resume=True goes on behind them" if self._notes else "they cannot be resumed, force=True starts anew"
+                how = "resume=True goes on behind them" if self.notes else "they cannot be resumed, force=True starts anew"
                 raise type(error)(f"{error}; {kept.documents} scored documents are kept at {self.layout.title}: {how}") from None
 
     @property
@@ -223,13 +209,12 @@ class Output:
 
     def write(self, scored: Scored) -> None:
         """Append the results of documents; a shard must not end within them."""
-        self.append(Block.of([scored], self._publisher))
+        self.append(Block.of([scored], self.publisher))
 
     def append(self, block: Block) -> None:
         """The same for results that were packed elsewhere."""
-        with self._writing():
-            if self._file is None:
-                self._file = self._open()
+        with writing(self.layout.title):
+            self._file = self._file or self._open()
             self._file.write(block.content)
         self.progress.documents += block.documents
         self.progress.flagged += block.flagged
@@ -243,9 +228,9 @@ class Output:
         self.progress.empty += empty
         if self.progress.partial["documents"] == self.layout.shard_size:
             self._close_shard()
-        elif self._notes and time.monotonic() - self._noted > self._wait:
+        elif self.notes and time.monotonic() - self._noted > self._wait:
             started = time.monotonic()
-            with self._writing():
+            with writing(self.layout.title):
                 self._sync()
                 self.progress.write(self.layout.journal)
             self._noted = time.monotonic()
@@ -257,7 +242,7 @@ class Output:
         if self.progress.partial["documents"] or not self.progress.shards:
             self._close_shard()
         else:
-            with self._writing():
+            with writing(self.layout.title):
                 self.progress.write(self.layout.journal)
         if not self.layout.keep_journal:
             self.layout.journal.unlink(missing_ok=True)
@@ -272,14 +257,16 @@ class Output:
         if stored is None:
             if layout.shard_size and any(not path.name.startswith(".") for path in layout.folder.iterdir()):
                 raise InputError(f"{layout.title}: expected a new or empty folder for shards, found other files: choose another")
-            return Progress(asked=self._asked)
-        with self._writing():
-            _settle(layout, stored, self._publisher)
-        if self._force or (stored.complete and not layout.keep_journal):
+            return Progress(asked=self.asked)
+        last = len(stored.shards) - 1
+        if last >= 0 and layout.partial(last).exists():  # the run ended just before this could get its name
+            with writing(self.layout.title):
+                self.publisher(layout.partial(last), layout.final(last))
+        if self.force or (stored.complete and not layout.keep_journal):
             self._remove(stored)
-            return Progress(asked=self._asked)
-        if self._resume:
-            refuse_other(layout.title, self._asked, stored.asked)
+            return Progress(asked=self.asked)
+        if self.resume:
+            refuse_other(layout.title, self.asked, stored.asked)
             _refuse_missing(layout, stored)
             return stored
         if stored.complete and layout.shard_size:
@@ -287,7 +274,7 @@ class Output:
                 f"{layout.title}: holds the finished results of {stored.documents} documents: choose another name, or "
                 "force=True replaces them"
             )
-        what = "resume=True goes on, force=True starts anew" if self._notes else "force=True starts anew"
+        what = "resume=True goes on, force=True starts anew" if self.notes else "force=True starts anew"
         raise InputError(f"{layout.title}: an interrupted run left the results of {stored.documents} documents there: {what}")
 
     def _remove(self, stored: Progress) -> None:
@@ -317,33 +304,18 @@ class Output:
             os.fsync(self._file.fileno())
 
     def _close_shard(self) -> None:
-        with self._writing():
-            if self._file is None:
-                self._file = self._open()
+        with writing(self.layout.title):
+            self._file = self._file or self._open()
             self._sync()
             self._file.close()
             self._file = None
             shard = len(self.progress.shards)
             self.progress.shards.append({"file": self.layout.final(shard).name, **self.progress.partial})
             self.progress.partial = {"documents": 0, "bytes": 0}
-            if self._notes or self.layout.keep_journal:
+            if self.notes or self.layout.keep_journal:
                 self.progress.write(self.layout.journal)
-            self._publisher(self.layout.partial(shard), self.layout.final(shard))
+            self.publisher(self.layout.partial(shard), self.layout.final(shard))
             sync_folder(self.layout.folder)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise InputError(f"{self.layout.title}: cannot be written: {error.strerror}") from None
-
-
-def _settle(layout: Layout, progress: Progress, publisher: Publisher) -> None:
-    """Give the last complete part its name, if the run ended just before it could."""
-    last = len(progress.shards) - 1
-    if last >= 0 and layout.partial(last).exists():
-        publisher(layout.partial(last), layout.final(last))
 
 
 def _refuse_missing(layout: Layout, stored: Progress) -> None:

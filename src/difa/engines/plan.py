@@ -8,19 +8,18 @@ piece knows the number of its first line and ids are `file:line` wherever a piec
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 from difa.document import Document
 from difa.errors import EngineError
 from difa.formats import read_span
-from difa.formats.bounds import WHOLE, Span
 from difa.formats.delimited import cut_rows
-from difa.formats.packed import is_packed
-from difa.formats.sources import LINES, Source, is_address
+from difa.formats.sources import LINES, Source
+from difa.formats.streams import WHOLE, Span, is_address, is_packed
 from difa.formats.tables import TABLES, Table
 
 PARQUET = ".parquet"
@@ -30,9 +29,6 @@ _LARGEST = 4 << 20  # bytes of a piece: a few minutes of work, which is what a d
 _SMALLEST = 16 << 10
 _SPANS = 64  # spans whose lines are counted at a time
 _PIECES_PER_WORKER = 16  # so that workers end at about the same time
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +51,8 @@ def piece_size(sources: Sequence[Source], workers: int) -> int:
     return max(_SMALLEST, min(_LARGEST, total // (_PIECES_PER_WORKER * workers)))
 
 
-def one_by_one(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """What `work` makes of each item, here."""
-    return [work(item) for item in items]
-
-
-def plan(sources: Sequence[Source], size: int, each: Callable[..., list[Any]] = one_by_one) -> list[Piece]:
-    """Pieces of about `size` bytes, in the order of the input.
-
-    Args:
-        sources: the input.
-        size: bytes of a piece.
-        each: does some work on many items, perhaps side by side.
-    """
+def plan(sources: Sequence[Source], size: int, each: Callable[..., Iterable[Any]] = map) -> list[Piece]:
+    """Pieces of about `size` bytes, in the order of the input; `each` does some work on many items, perhaps side by side."""
     rows = iter(each(partial(_cut_table, size), [source for source in sources if _is_text_table(source)]))
     spans = [next(rows) if _is_text_table(source) else _cuts(source, size) for source in sources]
     behind = [(source, span) for source, own in zip(sources, spans, strict=True) if source.suffix in LINES for span in own[:-1]]

@@ -24,10 +24,10 @@ from typing import TypeAlias
 
 from difa.document import Document, Word
 from difa.engines.cascade import Judge
-from difa.engines.chunks import ReadAhead, ReadChunk
 from difa.engines.output import Block
+from difa.engines.stream import ReadAhead, ReadChunk
 from difa.errors import EngineError
-from difa.formats.table_output import Publisher
+from difa.formats.write import Publisher
 from difa.runtime.parallel import Chunk, core_count, ordered_map
 
 _Sent: TypeAlias = tuple[str | None, str, list[int], str]  # id, text, start and end of each word, other columns as JSON
@@ -59,12 +59,8 @@ class Workers:
 def start_workers(judge: Judge, publisher: Publisher, size: int | None) -> Generator[Workers | None, None, None]:
     """Workers for a model without an encoder, where they help; None otherwise.
 
-    To be called before files are opened and threads are started: a worker has all that is there when it starts.
-
-    Args:
-        judge: the model, and how flags are set.
-        publisher: packs their results.
-        size: bytes that are to be read, if that is known.
+    To be called before files are opened and threads are started: a worker has all that is there when it starts. `size` is the
+    number of bytes that are to be read, if that is known.
     """
     detector = judge.model.detector_
     count = detector.threads or core_count()

@@ -15,10 +15,10 @@ from functools import partial
 from difa.document import Document
 from difa.errors import InputError
 from difa.formats import delimited, parquet
-from difa.formats.bounds import WHOLE, Span
 from difa.formats.labelstudio import parse_task
 from difa.formats.lines import parse_json_line, parse_text_line
 from difa.formats.sources import Source, find_sources
+from difa.formats.streams import WHOLE, Span
 from difa.formats.tables import Columns, Table, row_document
 
 Parser = Callable[[bytes, str, int], Document | None]
@@ -32,17 +32,6 @@ class Position:
 
     file: int = 0
     line: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """A line or row that was read but not parsed yet."""
-
-    number: int
-    read: int
-    """Bytes of the file read so far."""
-    parse: Callable[[], Document | None] | None
-    """None for a pause of the sender."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +52,13 @@ def read_entries(sources: Sequence[Source], start: Position | None = None) -> It
     start = start or Position()
     before = sum(source.size for source in sources[: start.file])
     for index, source in enumerate(sources[start.file :], start.file):
-        skip = start.line if index == start.file else 0
-        yield from _read_source(source, index, before, skip)
+        yield from _Reader(source, index, before).entries(start.line if index == start.file else 0, WHOLE)
         before += source.size
 
 
 def read_span(source: Source, span: Span, bad: list[str] | None = None) -> Iterator[Document]:
     """The documents in a span of a file; `bad` is as `read_documents` has it."""
-    return _documents(_read_source(source, span=span), bad)
-
-
-def _read_source(source: Source, index: int = 0, before: int = 0, skip: int = 0, span: Span = WHOLE) -> Iterator[Entry]:
-    if source.unreadable is not None:
-        if not skip:
-            yield Entry(Position(index, 1), before, bad=f"{source.label}: cannot be read: {source.unreadable}")
-        return
-    records = _read_lines(source, skip, span) if source.table is None else _read_rows(source, source.table, skip, span)
-    for record in records:
-        position = Position(index, record.number)
-        if record.parse is None:
-            yield Entry(position, before, pause=True)
-        else:
-            yield _entry(record.parse, source.label, position, before + record.read)
+    return _documents(_Reader(source, 0, 0).entries(0, span), bad)
 
 
 def read_documents(inputs: Sequence[str], bad: list[str] | None = None, columns: Columns | None = None) -> Iterator[Document]:
@@ -113,40 +87,57 @@ def bad_line(complaint: str) -> InputError:
     return InputError(f"{complaint} (skip_bad goes on without such lines)")
 
 
-def _read_lines(source: Source, skip: int, span: Span) -> Iterator[_Record]:
-    number, parse = span.first - 1, PARSERS.get(source.suffix)
-    with source.open(span) as (lines, tell):
-        for line in lines:
-            if line is None:
-                yield _Record(number, 0, None)
-                continue
-            number += 1
-            if number > skip and line.strip():
-                parse = parse or _guess(line)
-                yield _Record(number, tell(), partial(parse, line, source.label, number))
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads the file of that number, before which so many bytes lie in others."""
 
+    source: Source
+    index: int
+    before: int
 
-def _read_rows(source: Source, table: Table, skip: int, span: Span) -> Iterator[_Record]:
-    if source.suffix == ".parquet":
-        share = source.size / max(1, table.rows)
-        for number, row in parquet.read_rows(source.path, max(skip, span.start), span.end, label=source.label):
-            yield _Record(number, round(share * number), partial(row_document, table, row, source.label, number))
-        return
-    with source.open_bytes() as (file, tell):
-        if span.start:
-            file.seek(span.start)
-        for number, cells in delimited.read_cells(file, table, span):
-            if number > skip:
-                yield _Record(number, tell(), partial(row_document, table, cells, source.label, number))
+    def entries(self, skip: int, span: Span) -> Iterator[Entry]:
+        """The lines or rows of a span, without those of the first numbers."""
+        if self.source.unreadable is None:
+            yield from self._lines(skip, span) if self.source.table is None else self._rows(self.source.table, skip, span)
+        elif not skip:
+            bad = f"{self.source.label}: cannot be read: {self.source.unreadable}"
+            yield Entry(Position(self.index, 1), self.before, bad=bad)
 
+    def _lines(self, skip: int, span: Span) -> Iterator[Entry]:
+        number, parse = span.first - 1, PARSERS.get(self.source.suffix)
+        with self.source.open(span) as (lines, tell):
+            for line in lines:
+                if line is None:
+                    yield Entry(Position(self.index, number), self.before, pause=True)
+                    continue
+                number += 1
+                if number > skip and line.strip():
+                    parse = parse or _guess(line)
+                    yield self._entry(number, tell(), partial(parse, line))
 
-def _entry(parse: Callable[[], Document | None], name: str, position: Position, done: int) -> Entry:
-    try:
-        return Entry(position, done, parse())
-    except InputError as error:
-        return Entry(position, done, bad=f"{name}:{position.line}: {error}")
-    except RecursionError:
-        return Entry(position, done, bad=f"{name}:{position.line}: expected JSON of a few levels, got very deep nesting")
+    def _rows(self, table: Table, skip: int, span: Span) -> Iterator[Entry]:
+        source = self.source
+        if source.suffix == ".parquet":
+            share = source.size / max(1, table.rows)
+            for number, row in parquet.read_rows(source.path, max(skip, span.start), span.end, label=source.label):
+                yield self._entry(number, round(share * number), partial(row_document, table, row))
+            return
+        with source.open_bytes() as (file, tell):
+            if span.start:
+                file.seek(span.start)
+            for number, cells in delimited.read_cells(file, table, span):
+                if number > skip:
+                    yield self._entry(number, tell(), partial(row_document, table, cells))
+
+    def _entry(self, number: int, read: int, parse: Callable[[str, int], Document | None]) -> Entry:
+        """What was parsed, or a complaint that names the line; so many bytes of the file have been read."""
+        position, done, name = Position(self.index, number), self.before + read, self.source.label
+        try:
+            return Entry(position, done, parse(name, number))
+        except InputError as error:
+            return Entry(position, done, bad=f"{name}:{number}: {error}")
+        except RecursionError:
+            return Entry(position, done, bad=f"{name}:{number}: expected JSON of a few levels, got very deep nesting")
 
 
 def _guess(first: bytes) -> Parser:

@@ -15,16 +15,13 @@ from dataclasses import replace
 from typing import Any
 
 from difa.errors import InputError
-from difa.formats.bounds import MOST_BYTES, UTF16_MARKS, WHOLE, BorrowedText, Span, wide_encoding
+from difa.formats.streams import MOST_BYTES, UTF16_MARKS, WHOLE, BorrowedText, Span, wide_encoding
 from difa.formats.tables import WORDS, Columns, Table, are_words, choose_columns
 
 _SEPARATORS = ",;\t|"
 _HEAD = 1 << 16  # bytes looked at to find separator and columns
 _SAMPLE = 50  # rows of them
 _LONGEST = 16 << 20  # characters of a cell: a quote that is never closed must not take all memory
-
-NumberedCells = tuple[int, list[str] | str]
-"""The row's number, and its cells or a complaint."""
 
 
 def read_header(file: io.BufferedReader, source: str, asked: Columns, separator: str | None) -> Table:
@@ -68,14 +65,8 @@ def _first_lines(lines: Iterator[str], source: str) -> list[str]:
     return found
 
 
-def read_cells(file: Any, table: Table, span: Span = WHOLE) -> Iterator[NumberedCells]:
-    """Rows behind the header, each with as many cells as it has; blank lines are none.
-
-    Args:
-        file: the table's bytes, from the span's beginning on.
-        table: its columns and separator.
-        span: which of its rows.
-    """
+def read_cells(file: Any, table: Table, span: Span = WHOLE) -> Iterator[tuple[int, list[str] | str]]:
+    """Rows behind the header that lie in a span, at whose beginning the file stands: their numbers, and cells or a complaint."""
     lines = _TableLines(file)
     for number, cells in _rows(lines, table, span.first):
         if cells is not None:
@@ -104,7 +95,7 @@ def _rows(lines: _TableLines, table: Table, first: int) -> Iterator[tuple[int, l
     number, is_header, reader = first - 1, first == 1, csv.reader(lines, delimiter=table.separator, strict=True)
     while True:
         number += 1
-        is_first = lines.next_row()
+        lines.taken, is_first = 0, reader.line_num == 0
         try:
             row = next(reader)
         except StopIteration:
@@ -120,17 +111,15 @@ def _rows(lines: _TableLines, table: Table, first: int) -> Iterator[tuple[int, l
         elif is_header or not row:
             is_header = is_header and not row
             yield number, None
-        elif len(row) == len(table.columns):
-            yield number, _not_unicode(row) or row
         else:
-            yield (
-                number,
-                _not_unicode(row)
-                or (
-                    f"expected {len(table.columns)} cells as in the header, got {len(row)}: put quotes around cells that hold "
-                    f"{table.separator!r} or a line break"
-                ),
-            )
+            yield number, _not_unicode(row) or _wrong_width(row, table) or row
+
+
+def _wrong_width(row: list[str], table: Table) -> str | None:
+    if len(row) == len(table.columns):
+        return None
+    expected = f"expected {len(table.columns)} cells as in the header, got {len(row)}"
+    return f"{expected}: put quotes around cells that hold {table.separator!r} or a line break"
 
 
 def _broken(error: csv.Error) -> str:
@@ -182,6 +171,8 @@ class _TableLines:
 
     read: int | None
     """Bytes read so far; of UTF-16, which cannot be cut, that is not known."""
+    taken = 0
+    """Characters of the row so far; set to 0 where a row begins."""
 
     def __init__(self, file: Any) -> None:
         """Read from an open file on; UTF-16 is told by its mark."""
@@ -189,24 +180,18 @@ class _TableLines:
         is_wide = head.startswith(UTF16_MARKS)
         self._text = BorrowedText(file, "utf-16" if is_wide else "utf-8-sig", "surrogateescape", newline="")
         self.read = None if is_wide else len(codecs.BOM_UTF8) * head.startswith(codecs.BOM_UTF8)
-        self._rows = self._taken = 0
-
-    def next_row(self) -> bool:
-        """A new row begins; says whether it is the first."""
-        self._rows, self._taken = self._rows + 1, 0
-        return self._rows == 1
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
         line = self._line()
-        self._taken += len(line)
+        self.taken += len(line)
         if len(line) > MOST_BYTES:
             while line and not line.endswith(("\r", "\n")):
                 line = self._line()
             raise csv.Error(f"a line of more than {MOST_BYTES >> 20} MB")
-        if self._taken > MOST_BYTES:
+        if self.taken > MOST_BYTES:
             raise csv.Error(f"more than {MOST_BYTES >> 20} million characters")
         if not line:
             raise StopIteration

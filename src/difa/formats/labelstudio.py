@@ -19,9 +19,9 @@ from typing import Any
 
 from difa.document import Document, Result, WordScore
 from difa.errors import InputError
-from difa.formats.bounds import check_document, check_line, check_text
-from difa.formats.lines import kind_of, missing, with_columns
-from difa.words import from_text, mark_words
+from difa.formats.lines import kind_of, missing, text_document, with_columns
+from difa.formats.streams import check_line
+from difa.words import mark_words
 
 NORMAL = ("0", "normal")
 VERDICT = "verdict"
@@ -66,12 +66,9 @@ def parse_task(line: bytes, source: str, number: int) -> Document | None:
         raise InputError(f"expected a task, a JSON object, got {kind_of(task)}")
     data = task.get("data", task)
     text = _text(data)
-    check_text(text)
-    ours = data.get(ID_KEY)
-    given = task.get("id") if ours is None else ours
+    given = next((held for held in (data.get(ID_KEY), task.get("id")) if held is not None), f"{source}:{number}")
     kept = {key: value for key, value in data.items() if key not in (ID_KEY, *_TEXT_KEYS)} if "data" in task else {}
-    document = check_document(from_text(text, id=f"{source}:{number}" if given is None else str(given)))
-    document = with_columns(document, kept)
+    document = with_columns(text_document(text, str(given)), kept)
     marks = _marks(task)
     if marks is None:
         return document
@@ -88,10 +85,9 @@ def parse_task(line: bytes, source: str, number: int) -> Document | None:
 
 def _text(data: Any) -> str:
     fields = data if isinstance(data, dict) else {}
-    strings = {key: value for key, value in fields.items() if isinstance(value, str)}
-    for key in _TEXT_KEYS:
-        if key in strings:
-            return strings[key]
+    for held in map(fields.get, _TEXT_KEYS):
+        if isinstance(held, str):
+            return held
     raise InputError(f'expected a string as "text" in the task\'s data, got {", ".join(map(repr, fields)) or "nothing"}')
 
 
@@ -143,10 +139,7 @@ def wide_places(text: str) -> list[int]:
 def _place(span: dict[str, Any], text: str, wide: Sequence[int]) -> tuple[int, int]:
     """Offsets of a span in code points; browsers may have counted UTF-16 units, which the span's own text tells.
 
-    Args:
-        span: as Label Studio has it.
-        text: the task's.
-        wide: the places of characters of two units, in units.
+    `wide` are the places of characters of two units, in units.
     """
     start, end, held = span.get("start"), span.get("end"), span.get("text")
     if type(start) is not int or type(end) is not int:
@@ -163,13 +156,7 @@ def _place(span: dict[str, Any], text: str, wide: Sequence[int]) -> tuple[int, i
 
 
 def write_tasks(results: Iterable[Result], version: str, describe: Describe) -> Iterator[str]:
-    """The parts of a JSON list of tasks.
-
-    Args:
-        results: what was scored.
-        version: the model version that Label Studio shows.
-        describe: a note on a word, for its region.
-    """
+    """The parts of a JSON list of tasks, with the model version that Label Studio shows; `describe` writes a note on a word."""
     yield "["
     for number, result in enumerate(results):
         yield (",\n" if number else "\n") + json.dumps(task_of(result, version, describe), ensure_ascii=False)

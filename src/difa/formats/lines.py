@@ -1,4 +1,4 @@
-"""One line of a file -> one document; blank lines hold none."""
+"""One line of a file -> one document; blank lines hold none. The bounds of a document stand here, too."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
-from difa.formats.bounds import check_document, check_line, check_text, wide_encoding
+from difa.formats.streams import check_line, wide_encoding
 from difa.storage.model_folder import unique_keys
 from difa.words import from_text, from_tokens, mark_words
 
+MOST_CHARACTERS = 2_000_000
+MOST_WORDS = 200_000
+"""Of a document, which is scored as a whole: some 5 MB of memory for every thousand words."""
 MARKS = ("tokens", "labels", "spans")
 """Keys that split a text into words or label them, if they hold what they should."""
 _RESULT_KEYS = frozenset(
@@ -25,10 +28,7 @@ _NAMED = 5  # keys in a message
 def parse_text_line(line: bytes, source: str, number: int) -> Document | None:
     """A document from a line of text."""
     text = _decode(line)
-    if not text.strip():
-        return None
-    check_text(text)
-    return check_document(from_text(text, id=f"{source}:{number}"))
+    return text_document(text, f"{source}:{number}") if text.strip() else None
 
 
 def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
@@ -51,6 +51,16 @@ def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
     return with_columns(parse_record(used, f"{source}:{number}"), {key: record[key] for key in record if key not in stored})
 
 
+def _decode(line: bytes) -> str:
+    check_line(line)
+    if wide := wide_encoding(line):
+        raise InputError(f"expected UTF-8 text, got {wide}: save the file as UTF-8, or run iconv -f {wide} -t UTF-8")
+    try:
+        return line.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"expected UTF-8 text, got byte 0x{line[error.start]:02x} at position {error.start}") from None
+
+
 def missing(constant: str) -> None:
     """What NaN and Infinity stand for, which JSON does not know: a missing value, as in tables."""
 
@@ -60,7 +70,7 @@ def is_result(record: dict[str, Any]) -> bool:
     words = record.get("words")
     return (
         isinstance(words, list)
-        and all(key in record for key in ("text", "score", "p_value", "is_anomaly"))
+        and record.keys() >= {"text", "score", "p_value", "is_anomaly"}
         and all(isinstance(word, dict) and "p_value" in word for word in words)
     )
 
@@ -124,22 +134,21 @@ def parse_record(record: dict[str, Any], fallback_id: str | None = None) -> Docu
     if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int))):
         raise InputError(f'expected a string or a whole number as "id", got {kind_of(given)}')
     document_id = fallback_id if given is None else str(given)
-    text, tokens, labels, spans = (record.get(key) for key in ("text", "tokens", "labels", "spans"))
+    text, tokens, labels, spans = (record.get(key) for key in ("text", *MARKS))
     if text is None and tokens is None:
         raise InputError(_without_text(record))
     if text is not None and not isinstance(text, str):
         raise InputError(f'expected a string as "text", got {kind_of(text)}')
-    if text is not None:
-        check_text(text)
+    check_text(text or "")
     if tokens is not None:
         if not are_strings(tokens):
             raise InputError('expected a list of strings as "tokens"')
         if labels is not None and not _are_flags(labels):
             raise InputError('expected a list of 0 and 1 as "labels"')
-        return check_document(from_tokens(tokens, text=text, id=document_id, labels=labels))
+        return _checked(from_tokens(tokens, text=text, id=document_id, labels=labels))
     if labels is not None:
         raise InputError('expected "tokens" beside "labels", one per label; for raw text mark "spans" of [start, end]')
-    document = check_document(from_text(str(text), id=document_id))
+    document = text_document(str(text), document_id)
     return document if spans is None else _marked(document, spans)
 
 
@@ -162,25 +171,26 @@ def _marked(document: Document, spans: Any) -> Document:
     return replace(document, labels=mark_words(document.words, map(tuple, spans)))
 
 
-def _decode(line: bytes) -> str:
-    check_line(line)
-    if wide := wide_encoding(line):
-        raise InputError(f"expected UTF-8 text, got {wide}: save the file as UTF-8, or run iconv -f {wide} -t UTF-8")
-    try:
-        return line.decode("utf-8-sig").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise InputError(f"expected UTF-8 text, got byte 0x{line[error.start]:02x} at position {error.start}") from None
+def text_document(text: str, id: str | None) -> Document:
+    """A document from a text; one that is too long is refused before it is split into words."""
+    check_text(text)
+    return _checked(from_text(text, id=id))
+
+
+def check_text(text: str) -> None:
+    """Refuse a text of too many characters."""
+    if len(text) > MOST_CHARACTERS:
+        raise InputError(f"expected at most {MOST_CHARACTERS:,} characters in a document, got {len(text):,}: split it")
+
+
+def _checked(document: Document) -> Document:
+    check_text(document.text)  # of a list of words, it was not known before
+    if len(document.words) > MOST_WORDS:
+        raise InputError(f"expected at most {MOST_WORDS:,} words in a document, got {len(document.words):,}: split it")
+    return document
 
 
 def kind_of(value: Any) -> str:
     """What a JSON value is, in words."""
-    names = {
-        type(None): "null",
-        bool: "a truth value",
-        int: "a number",
-        float: "a number",
-        str: "a string",
-        list: "a list",
-        dict: "an object",
-    }
-    return names.get(type(value), type(value).__name__)
+    names = {bool: "a truth value", int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
+    return "null" if value is None else names.get(type(value), type(value).__name__)

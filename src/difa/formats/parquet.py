@@ -1,6 +1,7 @@
-"""Parquet -> columns and rows, by readers that run apart; row groups that are done with are passed over.
+"""Parquet -> columns and rows, by readers that run apart; results as columns -> Parquet.
 
-The metadata of single columns is never asked for: of an encrypted column it would end the process.
+Row groups that are done with are passed over. The metadata of single columns is never asked for: of an encrypted column it would
+end the process. In files that we write, the user's columns have the types they had, ours stand beside them, and words are nested.
 """
 
 from __future__ import annotations
@@ -9,35 +10,50 @@ import base64
 import datetime
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import orjson
 
+from difa.document import FloatArray, Scored
 from difa.errors import InputError
-from difa.formats.bounds import MOST_BYTES
-from difa.formats.packed import arrow
 from difa.formats.sandbox import read_apart
-from difa.formats.tables import Columns, Table, choose_columns
+from difa.formats.streams import MOST_BYTES, arrow, is_address
+from difa.formats.tables import Columns, Shape, Table, choose_columns, flagged_words
+from difa.formats.write import column_kinds, read_columns
 
+META = b"difa"
+"""The key of what our files say of their columns."""
 _ROWS = 64  # decoded at a time
 _SAMPLE = 50
 _SAMPLED = 10_000  # characters of a cell in the sample
-_PURPOSE = "Parquet"
+_GROUP = 512  # rows of a row group that we write
+_KNOWN_DATE = re.compile(r"\d{4}-")  # others are text, since Arrow reads no years of more digits, nor such before Christ
+_TEXT = ("string", "large_string", "string_view")
+_PLAIN = ("string", "large_string", "integer", "floating", "boolean")
+_CAST = ("date", "timestamp", "time", "decimal")  # which JSON has as strings, and Arrow reads from strings
 
-Row = tuple[int, dict[str, Any] | str]
-"""The row's number, and its cells as JSON has them, or a complaint."""
+Cells = dict[str, Any] | str
+"""A row's cells as JSON has them, or a complaint about it."""
 
 
-def read_schema(place: str, asked: Columns, label: str | None = None) -> Table:
+def read_schema(place: str, asked: Columns, label: str) -> Table:
     """The columns of a Parquet file, with their types, and its size; a place is a path or an address."""
-    found = _look(place, label or place)
+    found = _look(place, label)
     schema = found["schema"]
     types = {field.name: field.type for field in schema}
-    lists = [name for name, kind in types.items() if _is_list(kind) and _is_text(kind.value_type)]
-    table = choose_columns(schema.names, asked, found["sample"], lists, label or place, types)
+    lists = [
+        name for name, kind in types.items() if _is(kind, "list", "large_list", "fixed_size_list") and _is_text(kind.value_type)
+    ]
+    table = choose_columns(schema.names, asked, found["sample"], lists, label)
+    if table.text not in found["sample"] and table.text not in lists:
+        held = f"{table.text!r} holds {types[table.text]}"
+        raise InputError(f"{label}: expected a column of strings as text, {held}: name another column, or turn it into strings")
     return replace(table, types=types, rows=found["rows"], size=found["bytes"])
 
 
@@ -48,22 +64,14 @@ def read_metadata(place: str) -> Any:
 
 def read_rows(
     place: str, skip: int = 0, end: int | None = None, label: str | None = None, most: int = MOST_BYTES
-) -> Iterator[Row]:
-    """Rows with their numbers, from 1, or a complaint about one.
-
-    Args:
-        place: the file's path or address.
-        skip: so many rows are passed over.
-        end: the last row, if not all are wanted.
-        label: its name in messages.
-        most: characters of a row as JSON; a larger one is a complaint.
-    """
-    arrow(_PURPOSE)
+) -> Iterator[tuple[int, Cells]]:
+    """Rows behind `skip`, up to `end`, with their numbers from 1; one of more than `most` characters of JSON is a complaint."""
+    arrow()
     return read_apart(label or place, row_lines, _whole(place), label or place, skip, end, most)
 
 
 def _look(place: str, label: str) -> dict[str, Any]:
-    buffer_of = arrow(_PURPOSE).py_buffer
+    buffer_of = arrow().py_buffer
     from pyarrow import ipc
 
     (found,) = read_apart(label, footer_lines, _whole(place), label)
@@ -71,7 +79,7 @@ def _look(place: str, label: str) -> dict[str, Any]:
 
 
 def _whole(place: str) -> str:
-    return place if "://" in place else os.path.abspath(place)  # whoever reads it may be in another folder
+    return place if is_address(place) else os.path.abspath(place)  # whoever reads it may be in another folder
 
 
 def footer_lines(place: str, label: str) -> Iterator[str]:
@@ -79,7 +87,7 @@ def footer_lines(place: str, label: str) -> Iterator[str]:
     with _opened(place, label) as file:
         schema, metadata = file.schema_arrow, file.metadata
         texts = [field.name for field in schema if _is_text(field.type)]
-        rows: list[dict[str, Any] | str] = []
+        rows: list[Cells] = []
         if texts and len(set(schema.names)) == len(schema.names):
             rows = next((_values(batch) for batch in file.iter_batches(_SAMPLE, columns=texts, use_threads=False)), [])
         cells = {name: [row[name][:_SAMPLED] for row in rows if isinstance(row, dict) and row[name]] for name in texts}
@@ -108,7 +116,7 @@ def row_lines(place: str, label: str, skip: int, end: int | None, most: int) -> 
                     yield _line(number, row, most)
 
 
-def _line(number: int, row: dict[str, Any] | str, most: int) -> str:
+def _line(number: int, row: Cells, most: int) -> str:
     line = orjson.dumps([number, row], _as_json, orjson.OPT_PASSTHROUGH_DATETIME).decode()
     if len(line) <= most:
         return line
@@ -127,7 +135,7 @@ def _as_json(value: Any) -> Any:
 @contextmanager
 def _opened(place: str, label: str) -> Iterator[Any]:
     """The file; what pyarrow finds wrong with it is one line that names it."""
-    errors = (OSError, UnicodeDecodeError, arrow(_PURPOSE).ArrowException)  # names of columns are decoded, too
+    errors = (OSError, UnicodeDecodeError, arrow().ArrowException)  # names of columns are decoded, too
     from pyarrow import parquet
 
     try:
@@ -141,15 +149,15 @@ def _opened(place: str, label: str) -> Iterator[Any]:
         raise InputError(f"{label}: cannot be read as Parquet: {str(error).splitlines()[0]}") from None
 
 
-def _values(batch: Any) -> list[dict[str, Any] | str]:
+def _values(batch: Any) -> list[Cells]:
     try:
-        rows: list[dict[str, Any] | str] = batch.to_pylist()
+        rows: list[Cells] = batch.to_pylist()
         return rows
     except (ValueError, OverflowError):  # a cell somewhere in it that Python cannot hold: one by one
         return [_value(batch, at) for at in range(len(batch))]
 
 
-def _value(batch: Any, at: int) -> dict[str, Any] | str:
+def _value(batch: Any, at: int) -> Cells:
     row = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
@@ -168,15 +176,131 @@ def _cell(cell: Any) -> Any:
     except UnicodeDecodeError:
         raise
     except (ValueError, OverflowError):
-        return cell.cast(arrow(_PURPOSE).string()).as_py()
+        return cell.cast(arrow().string()).as_py()
 
 
-def _is_list(kind: Any) -> bool:
-    types = arrow(_PURPOSE).types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+def _is(kind: Any, *names: str) -> bool:
+    """Whether an Arrow type is one of those that pyarrow calls so."""
+    return any(getattr(arrow().types, f"is_{name}")(kind) for name in names)
 
 
 def _is_text(kind: Any) -> bool:
-    types = arrow(_PURPOSE).types
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+    return _is(kind.value_type if _is(kind, "dictionary") else kind, *_TEXT)
+
+
+def write_parquet(raw: BinaryIO, part: Path, shape: Shape) -> None:
+    """Write all results; the schema's metadata says which columns are which."""
+    pa = arrow()
+    from pyarrow import parquet
+
+    types = _column_types(part, shape)
+    shape = replace(shape, columns=tuple(types))
+    names = {name: shape.own(name) for name in result_fields()}
+    described: dict[str, Any] = {"text": shape.text, "id": shape.id, "columns": shape.columns, "own": names}
+    for first in islice(read_columns(part), 1):
+        described |= {"rule": first.rule, "rate": first.rate}
+    meta = {META: json.dumps(described).encode()}
+    own = [(names[name], kind) for name, kind in result_fields().items()]
+    schema = pa.schema([*types.items(), *own], metadata=meta)
+    waiting = schema.empty_table()
+    with parquet.ParquetWriter(raw, schema, compression="zstd") as writer:
+        for scored in read_columns(part):
+            rows = [shape.row(document) for document in scored.documents]
+            arrays = [_array([row[name] for row in rows], kind) for name, kind in types.items()]
+            ours = _own_arrays(scored)
+            arrays += [ours[name].cast(kind) for name, kind in result_fields().items()]
+            waiting = pa.concat_tables([waiting, pa.Table.from_arrays(arrays, schema=schema)])
+            while len(waiting) >= _GROUP:
+                writer.write_table(waiting[:_GROUP].combine_chunks())
+                waiting = waiting[_GROUP:]
+        if len(waiting):
+            writer.write_table(waiting.combine_chunks())
+
+
+def result_fields() -> dict[str, Any]:
+    """Our columns and their types."""
+    pa = arrow()
+    evidence = pa.map_(pa.string(), pa.float64())
+    judged = {"score": pa.float64(), "p_value": pa.float64(), "is_anomaly": pa.bool_()}
+    span = {"text": pa.string(), "start": pa.int64(), "end": pa.int64()}
+    word = pa.struct(
+        {**span, **judged, "suggestion": pa.string(), "evidence": evidence, "allowed": pa.bool_(), "fault": pa.string()}
+    )
+    flagged = {"flagged_words": pa.list_(pa.string())}
+    return {**judged, "summary": pa.string(), **flagged, "evidence": evidence, "words": pa.list_(word)}
+
+
+def _own_arrays(scored: Scored) -> dict[str, Any]:
+    """Our columns of some documents; words lie behind each other, as Arrow has them, too."""
+    pa = arrow()
+    words = list(chain.from_iterable(document.words for document in scored.documents))
+    word = {
+        "text": pa.array([word.text for word in words], pa.string()),
+        "start": pa.array([word.start for word in words], pa.int64()),
+        "end": pa.array([word.end for word in words], pa.int64()),
+        "score": pa.array(scored.word_scores),
+        "p_value": pa.array(scored.word_p),
+        "is_anomaly": pa.array(scored.word_flags),
+        "suggestion": pa.array(map(scored.suggestions.get, range(len(words))), pa.string()),
+        "evidence": _maps(scored.views, scored.evidence),
+        "allowed": pa.array(scored.allowed, mask=~scored.allowed),
+        "fault": pa.array(map(scored.faults.get, range(len(words))), pa.string()),
+    }
+    structs = pa.StructArray.from_arrays(list(word.values()), list(word))
+    places = range(len(scored))
+    return {
+        "score": pa.array(scored.document_scores),
+        "p_value": pa.array(scored.document_p),
+        "is_anomaly": pa.array(scored.document_flags),
+        "summary": pa.array(map(scored.summary, places), pa.string()),
+        "flagged_words": pa.array([flagged_words(scored, at) for at in places], pa.list_(pa.string())),
+        "evidence": _maps(scored.traits, scored.document_evidence),
+        "words": pa.ListArray.from_arrays(pa.array(scored.starts, pa.int32()), structs),
+    }
+
+
+def _maps(names: Sequence[str], values: FloatArray) -> Any:
+    """A map of numbers by name for each row: (rows, names)."""
+    pa = arrow()
+    ends = pa.array(range(0, values.size + 1, len(names)) if names else [0] * (len(values) + 1), pa.int32())
+    return pa.MapArray.from_arrays(ends, pa.array([*names] * len(values), pa.string()), pa.array(values.ravel() + 0.0))
+
+
+def _column_types(part: Path, shape: Shape) -> dict[str, Any]:
+    """The user's columns with their types: as in the input where it had some, otherwise by the values."""
+    pa = arrow()
+    kinds = column_kinds(part)
+    types = {name: _type_of(kinds.get(name, set()) - {"NoneType"}) for name in shape.holding(kinds).columns}
+    dates = {name for name, kind in shape.types.items() if _is(kind, "date", "timestamp")}
+    beyond = {
+        name
+        for scored in (read_columns(part) if dates else ())
+        for document in scored.documents
+        for name in dates
+        if isinstance(value := document.columns.get(name), str) and not _KNOWN_DATE.match(value)
+    }
+    for name, kind in shape.types.items():
+        is_kept = _is(kind, *_PLAIN, *_CAST, "binary") or (_is(kind, "list") and _is(kind.value_type, *_PLAIN))
+        if name in types and is_kept and name not in beyond:
+            types[name] = kind
+    return types | {shape.text: pa.string(), shape.id: pa.string()}
+
+
+def _type_of(kinds: set[str]) -> Any:
+    pa = arrow()
+    if kinds == {"bool"}:
+        return pa.bool_()
+    if kinds == {"int"}:
+        return pa.int64()
+    return pa.float64() if kinds and kinds <= {"int", "float"} else pa.string()
+
+
+def _array(values: Sequence[Any], kind: Any) -> Any:
+    pa = arrow()
+    if _is(kind, *_CAST):
+        return pa.array(values, pa.string()).cast(kind)
+    if _is(kind, "binary"):
+        return pa.array([None if value is None else base64.b64decode(value) for value in values], kind)
+    if _is(kind, "string"):
+        values = [value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+    return pa.array(values, kind)

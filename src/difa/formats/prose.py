@@ -12,7 +12,7 @@ import tokenize
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby, pairwise
+from itertools import groupby, pairwise
 from operator import attrgetter
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from difa.errors import InputError
-from difa.formats.bounds import check_text
+from difa.formats.lines import check_text
 from difa.formats.sources import files_below
 
 SUFFIXES = (".md", ".markdown", ".rst", ".txt", ".py", ".pyi")
@@ -91,9 +91,9 @@ def find_prose(names: Iterable[str]) -> list[Path]:
             paths[path] = None
             continue
         found = files_below(path, lambda file: file.suffix.lower() in SUFFIXES)
-        for place, why in found.unreadable:
-            raise InputError(f"{place}: cannot be read: {why}")
-        shown = [file for file in found.files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+        if closed := next((place for place, why in found.items() if why is not None), None):
+            raise InputError(f"{closed}: cannot be read: {found[closed]}")
+        shown = [file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts)]
         if not shown:
             raise InputError(f"{path}: expected files ending in {', '.join(SUFFIXES)} in this folder, found none")
         paths |= dict.fromkeys(shown)
@@ -116,8 +116,8 @@ def read_prose(path: str | Path) -> Prose:
 
 def parse_prose(text: str, suffix: str) -> Prose:
     """The prose of a text, read as a file with this ending."""
-    starts = list(accumulate(map(len, text.split("\n")), lambda at, length: at + length + 1, initial=0))[:-1]
-    lines = [_line(text, start, end - 1) for start, end in zip(starts, [*starts[1:], len(text) + 1], strict=True)]
+    spans = [line.span() for line in re.finditer(r"^.*$", text, re.MULTILINE)]
+    starts, lines = [start for start, _ in spans], [_line(text, start, end) for start, end in spans]
     if suffix in (".md", ".markdown"):
         found = _markdown(text, starts)
     elif suffix == ".rst":
@@ -130,10 +130,10 @@ def parse_prose(text: str, suffix: str) -> Prose:
     return Prose(sorted(prose, key=attrgetter("start")), starts)
 
 
-def _line(text: str, start: int, end: int, indent: int | None = None) -> _Line:
+def _line(text: str, start: int, end: int) -> _Line:
     content = text[start:end]
-    first = start + len(content) - len(content.lstrip())
-    return _Line(first, first + len(content.strip()), first - start if indent is None else indent)
+    indent = len(content) - len(content.lstrip())
+    return _Line(start + indent, start + indent + len(content.strip()), indent)
 
 
 def _paragraph(text: str, spans: Sequence[_Line], masked: re.Pattern[str] | None = None) -> Paragraph:

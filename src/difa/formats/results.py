@@ -1,23 +1,32 @@
-"""Files that `difa score` wrote -> results: JSON lines, packed or not, Parquet, and folders of either."""
+"""Files that DiFA wrote: the results in them, and whether one may be written over.
+
+Results are read from JSON lines, packed or not, Parquet, and folders of either. Only what DiFA wrote is written over, as the
+content tells.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from difa.document import Result, WordScore
-from difa.errors import InputError
-from difa.formats.bounds import MOST_BYTES, bounded_lines
-from difa.formats.packed import suffix_of
-from difa.formats.parquet import read_metadata, read_rows
-from difa.formats.parquet_output import META
+from difa.errors import ConfigError, DifaError, InputError
+from difa.formats.labelstudio import CONFIGURATION, ID_KEY
+from difa.formats.lines import is_result
+from difa.formats.parquet import META, read_metadata, read_rows
 from difa.formats.sources import Source
+from difa.formats.streams import MOST_BYTES, bounded_lines, suffix_of
+from difa.formats.tables import SUMMARISED
 from difa.formats.write import from_json_line
 
 READABLE = (".jsonl", ".parquet")
+GENERATOR = "<meta name='generator' content='DiFA'>"
+"""What HTML of ours says of itself."""
 _MOST = 4 * MOST_BYTES  # of a line: the result of the longest document, and its columns
+_HEAD = 1 << 16
 
 
 def read_results(paths: Iterable[str | Path]) -> Iterator[Result]:
@@ -46,8 +55,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _from_lines(path: Path) -> Iterator[Result]:
-    with Source(str(path)).open_bytes() as (lines, _):
-        for number, line in enumerate(bounded_lines(lines, _MOST), 1):
+    with Source(str(path)).open_bytes() as (file, _):
+        for number, line in enumerate(bounded_lines(file.readline, _MOST), 1):
             if not line.strip():
                 continue
             try:
@@ -58,34 +67,60 @@ def _from_lines(path: Path) -> Iterator[Result]:
 
 def _from_parquet(path: Path) -> Iterator[Result]:
     schema = read_metadata(str(path))
-    names, meta = schema.names, (schema.metadata or {}).get(META)
+    meta = (schema.metadata or {}).get(META)
     shape: dict[str, Any] = json.loads(meta) if meta else {"text": "text", "id": "id", "columns": (), "own": {}}
     own = {name: shape["own"].get(name, name) for name in ("score", "p_value", "is_anomaly", "evidence", "words")}
-    if missing := next((name for name in (shape["text"], *own.values()) if name not in names), None):
+    if missing := next((name for name in (shape["text"], *own.values()) if name not in schema.names), None):
         raise InputError(f"{path}: expected results of `difa score`, got a table without the column {missing!r}")
     for number, row in read_rows(str(path), most=_MOST):
         if isinstance(row, str):
             raise InputError(f"{path}:{number}: {row}")
-        yield _result(row, shape, own)
-
-
-def _result(row: Mapping[str, Any], shape: Mapping[str, Any], own: Mapping[str, str]) -> Result:
-    words = tuple(_word(word) for word in row[own["words"]] or ())
-    kept = {name: row[name] for name in shape["columns"] if name not in (shape["text"], shape["id"])}
-    return Result(
-        row[shape["text"]],
-        row[own["score"]],
-        row[own["p_value"]],
-        row[own["is_anomaly"]],
-        words,
-        row[shape["id"]],
-        dict(row[own["evidence"]] or ()),
-        columns=kept,
-        rule=shape.get("rule"),
-        rate=shape.get("rate"),
-    )
+        cells = {name: row[held] for name, held in own.items()}
+        cells |= {"words": tuple(map(_word, cells["words"] or ())), "evidence": dict(cells["evidence"] or ())}
+        kept = {name: row[name] for name in shape["columns"] if name not in (shape["text"], shape["id"])}
+        cells |= {"rule": shape.get("rule"), "rate": shape.get("rate")}
+        yield Result(row[shape["text"]], id=row[shape["id"]], columns=kept, **cells)
 
 
 def _word(cell: Mapping[str, Any]) -> WordScore:
     # Files of older versions do not say which words are allowed.
     return WordScore(**{**cell, "evidence": dict(cell["evidence"] or ()), "allowed": bool(cell.get("allowed"))})
+
+
+def check_output(out: Path, inputs: Iterable[str | Path] = (), force: bool = False) -> None:
+    """Refuse a file that is read, that has no folder, or that holds what DiFA did not write, unless it is replaced by force."""
+    if out.exists() and any(Path(name).exists() and out.samefile(name) for name in inputs):
+        raise ConfigError(f"{out}: expected another file than those that are read, got one of them: choose another name")
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise InputError(f"{out}: expected a file in a folder that exists: choose another place")
+    if out.is_file() and not force and not _is_ours(out):
+        raise ConfigError(
+            f"{out}: expected a new file, or one that difa wrote, found another: rename it, or force=True replaces it"
+        )
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        with Source(str(path)).open_bytes() as (file, _):
+            first = file.readline(MOST_BYTES)
+            head = first + file.readline(MOST_BYTES) + file.read(_HEAD)
+        if head.startswith(b"PAR1"):
+            return META in (read_metadata(str(path)).metadata or {})
+    except DifaError:
+        return False
+    if head.startswith(b"[\n"):  # tasks for Label Studio
+        return f'"{ID_KEY}": '.encode() in head or head == b"[\n]\n"
+    if head.startswith((b"# HELP difa_", b'{\n "difa_monitor": ')) or head in (b"", CONFIGURATION.encode()):
+        return True
+    return GENERATOR.encode() in head or _is_result(first.decode("utf-8-sig", "replace"))
+
+
+def _is_result(line: str) -> bool:
+    """Whether it is a line of results in JSON, or the header of a table of them."""
+    try:
+        if line.startswith("{"):
+            return is_result(json.loads(line))
+        names = next(csv.reader([line], delimiter="\t" if "\t" in line else ","))[-len(SUMMARISED) :]
+        return [name.replace("difa_", "") for name in names] == list(SUMMARISED)
+    except (ValueError, RecursionError, csv.Error):
+        return False

@@ -16,22 +16,31 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from difa.errors import ConfigError, InputError
-from difa.formats import stdin
-from difa.formats.bounds import WHOLE, Span, lines_in
 from difa.formats.delimited import read_header
 from difa.formats.labelstudio import tasks
-from difa.formats.packed import arrow, is_packed, suffix_of, unpacked
 from difa.formats.parquet import read_schema
 from difa.formats.sandbox import lines_apart
+from difa.formats.streams import (
+    WHOLE,
+    Span,
+    arrow,
+    is_address,
+    is_packed,
+    lines_in,
+    read_stdin,
+    spooled_stdin,
+    suffix_of,
+    unpacked,
+)
 from difa.formats.tables import TABLES, Columns, Table
 
 LINES = (".txt", ".jsonl")
-
+_STDIN = ("text", "jsonl", "json", "csv", "tsv", "parquet")  # what standard input can be said to hold
 _FETCHED = 1 << 20  # bytes of a file at an address that are fetched at a time
 
 Lines = Iterable[bytes | None]
@@ -75,13 +84,13 @@ class Source:
     @property
     def path(self) -> str:
         """Where its bytes lie."""
-        return stdin.spooled() if self.is_stdin else self.place or self.name
+        return spooled_stdin() if self.is_stdin else self.place or self.name
 
     @contextmanager
     def open(self, span: Span = WHOLE) -> Iterator[tuple[Lines, Callable[[], int]]]:
         """Its lines, or those that begin in a span, and a function that says how many of its bytes have been read."""
         if self.is_stdin and self.suffix in ("", *LINES):
-            yield stdin.read_lines(), lambda: 0
+            yield read_stdin(), lambda: 0
             return
         if self.suffix == ".json":  # parsed as a whole, and as a whole it may be far larger than its bytes
             yield lines_apart(self.label, task_lines, self.label, os.path.abspath(self.path)), lambda: 0
@@ -93,17 +102,16 @@ class Source:
     def open_bytes(self) -> Iterator[tuple[io.BufferedReader, Callable[[], int]]]:
         """What is in the file, and a function that says how many bytes of it, as it lies on disk, have been read."""
         try:
-            with _open_raw(self.path) as raw, unpacked(self.name, raw) as file:
+            with self._raw() as raw, unpacked(self.name, raw) as file:
                 yield file, raw.tell
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(f"{self.label}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
-
-def _open_raw(path: str) -> io.BufferedReader:
-    if not is_address(path):
-        return open(path, "rb")
-    system, place = locate(path)
-    return io.BufferedReader(system.open_input_file(place), _FETCHED)
+    def _raw(self) -> io.BufferedReader:
+        if not is_address(self.path):
+            return open(self.path, "rb")
+        system, place = locate(self.path)
+        return io.BufferedReader(system.open_input_file(place), _FETCHED)
 
 
 def task_lines(label: str, place: str) -> Iterator[str]:
@@ -117,13 +125,7 @@ def task_lines(label: str, place: str) -> Iterator[str]:
 
 
 def find_sources(inputs: Sequence[str], columns: Columns | None = None, skip_bad: bool = False) -> list[Source]:
-    """Everything that the names stand for.
-
-    Args:
-        inputs: files, folders, patterns or `-`.
-        columns: the columns of tables that hold text and ids; without it they are guessed.
-        skip_bad: whether what cannot be read in a folder is a bad line of its own; otherwise it raises `InputError`.
-    """
+    """All files that the inputs stand for; with `skip_bad`, what cannot be read in a folder takes part as a bad line."""
     asked = columns or Columns()
     found = [source for name in inputs for source in ([_stdin(asked)] if name == "-" else _look_up(name))]
     if not skip_bad and (closed := next((source for source in found if source.unreadable), None)):
@@ -151,8 +153,8 @@ def _with_tables(found: Sequence[Source], asked: Columns) -> list[Source]:
 def _stdin(asked: Columns) -> Source:
     """Standard input; where columns were named it is a table."""
     held = asked.stdin or (None if asked.is_open else "csv")
-    if held is not None and held not in stdin.FORMATS:
-        raise ConfigError(f"input format: expected one of {', '.join(stdin.FORMATS)}, got {held!r}")
+    if held is not None and held not in _STDIN:
+        raise ConfigError(f"input format: expected one of {', '.join(_STDIN)}, got {held!r}")
     return Source("-", format=held)
 
 
@@ -172,7 +174,7 @@ def _look_up(name: str) -> Iterator[Source]:
     if is_address(name):
         yield from _at_address(name)
     elif glob.has_magic(name) and not path.exists():
-        for match in matches(name):
+        for match in _matches(name):
             yield from _look_up(match) if not glob.has_magic(match) else [_file(Path(match))]
     elif path.is_dir():
         yield from _inside(path)
@@ -183,16 +185,15 @@ def _look_up(name: str) -> Iterator[Source]:
 def _inside(folder: Path) -> list[Source]:
     """The lines in a folder; what is closed to us takes part, so that it can be named."""
     found = files_below(folder, lambda file: suffix_of(file) in (*LINES, *TABLES))
-    files = [_file(file) for file in found.files if suffix_of(file) in LINES]
-    closed = [Source(str(place), unreadable=why) for place, why in found.unreadable if suffix_of(place) not in TABLES]
-    if not files and not closed:
-        raise _no_lines(str(folder), map(str, found.files))
-    return sorted((*files, *closed), key=lambda source: Path(source.name))
+    others = [path for path in found if suffix_of(path) not in TABLES]
+    if not others:
+        raise _no_lines(str(folder), [str(path) for path, why in found.items() if why is None])
+    return [_file(path) if found[path] is None else Source(str(path), unreadable=found[path]) for path in others]
 
 
 def _at_address(name: str) -> list[Source]:
     """The same at an address."""
-    found = [Source(address, info.size, info.mtime_ns or 0) for address, info in address_files(name)]
+    found = _address_files(name)
     if "*" not in name and [source.name for source in found] != [name]:
         lines = [source for source in found if source.suffix in LINES]
         if not lines:
@@ -226,22 +227,12 @@ def _check_ending(path: str | Path) -> None:
         )
 
 
-@dataclass
-class Found:
-    """Files, and what could not be looked at, each with the reason."""
+def files_below(folder: Path, wanted: Callable[[Path], bool]) -> dict[Path, str | None]:
+    """Files in a folder and all below it whose names are wanted, sorted, each with the reason why it cannot be read, if so.
 
-    files: list[Path] = field(default_factory=list)
-    unreadable: list[tuple[Path, str]] = field(default_factory=list)
-
-
-def files_below(folder: Path, wanted: Callable[[Path], bool]) -> Found:
-    """Files in a folder and all below it, sorted by path.
-
-    Args:
-        folder: where to begin.
-        wanted: whether a file is of interest, by its name; others may be unreadable.
+    Folders that cannot be looked into are among them.
     """
-    found, seen = Found(), set[tuple[int, int]]()
+    found, seen = dict[Path, str | None](), set[tuple[int, int]]()
     folders, links = deque([folder]), deque[Path]()
     while folders or links:
         place = folders.popleft() if folders else links.popleft()  # a folder's own name comes before that of a link
@@ -255,30 +246,30 @@ def files_below(folder: Path, wanted: Callable[[Path], bool]) -> Found:
                     path = place / entry.name
                     if entry.is_dir():
                         (links if entry.is_symlink() else folders).append(path)
-                    elif wanted(path):
-                        _take(path, entry.is_symlink(), found)
+                    elif wanted(path) and path.is_file():
+                        found[path] = None if os.access(path, os.R_OK) else "Permission denied"
+                    elif wanted(path) and entry.is_symlink() and not path.exists():
+                        found[path] = "a link that leads nowhere"
         except OSError as error:
-            found.unreadable.append((place, error.strerror or str(error)))
-    found.files.sort()
-    return found
+            found[place] = error.strerror or str(error)
+    return dict(sorted(found.items()))
 
 
-def matches(pattern: str) -> list[str]:
+def _no_match(pattern: str) -> InputError:
+    return InputError(f"{pattern}: expected files that match this pattern, found none: check the folder and the pattern")
+
+
+def _matches(pattern: str) -> list[str]:
     """Everything that matches a pattern, sorted; what a loop of links shows again is left out."""
     found = sorted(glob.glob(pattern, recursive=True))
     if not found:
-        raise InputError(f"{pattern}: expected files that match this pattern, found none: check the folder and the pattern")
+        raise _no_match(pattern)
     if "**" not in pattern:
         return found
     shortest: dict[str, str] = {}
     for name in sorted(found, key=lambda name: (len(Path(name).parts), name)):
         shortest.setdefault(os.path.realpath(name), name)
     return sorted(shortest.values())
-
-
-def is_address(location: str) -> bool:
-    """Whether a location is given as an address rather than as a path."""
-    return "://" in location
 
 
 def locate(location: str) -> tuple[Any, str]:
@@ -303,8 +294,8 @@ def below(folder: str, relative: str) -> str:
     return f"{head.rstrip('/')}/{relative}{mark}{settings}"
 
 
-def address_files(address: str) -> list[tuple[str, Any]]:
-    """Files at an address, with their size and time: the one of that name, those below a folder, or those that a `*` matches."""
+def _address_files(address: str) -> list[Source]:
+    """Files at an address: the one of that name, those below a folder, or those that a `*` matches."""
     from pyarrow import fs
 
     head, mark, settings = address.partition("?")
@@ -316,23 +307,14 @@ def address_files(address: str) -> list[tuple[str, Any]]:
         if info.type == fs.FileType.NotFound:
             raise InputError(f"{address}: cannot be read: No such file or directory")
         if info.type == fs.FileType.File:
-            return [(address, info)]
+            return [Source(address, info.size, info.mtime_ns or 0)]
         inside = [entry for entry in system.get_file_info(fs.FileSelector(root, recursive=True)) if entry.is_file]
     except OSError as error:
         raise InputError(f"{address}: cannot be read: {error.strerror or error}") from None
     if "*" in head:
         inside = [entry for entry in inside if PurePosixPath(entry.path).match(path)]
         if not inside:
-            raise InputError(f"{address}: expected files that match this pattern, found none: check the folder and the pattern")
+            raise _no_match(address)
     inside.sort(key=lambda entry: PurePosixPath(entry.path).parts)
-    return [(below(folder, entry.path.removeprefix(root).lstrip("/")), entry) for entry in inside]
-
-
-def _take(path: Path, is_link: bool, found: Found) -> None:
-    if path.is_file():
-        if os.access(path, os.R_OK):
-            found.files.append(path)
-        else:
-            found.unreadable.append((path, "Permission denied"))
-    elif is_link and not path.exists():
-        found.unreadable.append((path, "a link that leads nowhere"))
+    names = (below(folder, entry.path.removeprefix(root).lstrip("/")) for entry in inside)
+    return [Source(name, entry.size, entry.mtime_ns or 0) for name, entry in zip(names, inside, strict=True)]

@@ -1,19 +1,23 @@
-"""The columns of a table -> which of them holds the text and which the ids, and a row -> a document.
+"""The columns of a table -> which of them holds the text and which the ids; a row -> a document; and the columns of results.
 
 A column is taken for the text without being named only where one candidate is obvious; who reads the table can then say which
-was taken. All other columns are kept with the document.
+was taken. All other columns are kept with the document. A table of results has them first, in their order and under their names,
+and ours behind them; where a column of the user's has a name of ours, ours is called `difa_…`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from difa.document import Document
+from difa.document import Document, Scored
 from difa.errors import InputError
 from difa.formats.lines import MARKS, are_strings, parse_row_text, with_columns
+
+if TYPE_CHECKING:
+    from difa.formats.sources import Source
 
 
 class AmbiguousTextError(InputError):
@@ -26,6 +30,8 @@ class AmbiguousTextError(InputError):
 
 TABLES = (".csv", ".tsv", ".parquet")
 WORDS = "tokens"  # the column, or key, of words
+SUMMARISED = ("score", "p_value", "is_anomaly", "flagged_words", "suggestions", "summary")
+"""What a row of a text table says of its document."""
 _TEXT_NAMES = (
     *("text", "body", "message", "content", "comment", "review"),
     *("description", "sentence", "document", "tweet", "abstract"),
@@ -69,23 +75,9 @@ class Table:
 
 
 def choose_columns(
-    names: Sequence[str],
-    asked: Columns,
-    sample: Mapping[str, Sequence[str]],
-    lists: Collection[str],
-    source: str,
-    types: Mapping[str, Any] | None = None,
+    names: Sequence[str], asked: Columns, sample: Mapping[str, Sequence[str]], lists: Collection[str], source: str
 ) -> Table:
-    """The table with these columns.
-
-    Args:
-        names: all columns, in order.
-        asked: what the user named.
-        sample: some cells of each column that holds strings.
-        lists: the columns that hold lists of words.
-        source: the table's name.
-        types: what the columns hold, if that is known.
-    """
+    """The table with these columns; `sample` has some cells of those that hold strings, `lists` names those of words."""
     listed = ", ".join(map(repr, names)) or "none"
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
@@ -95,9 +87,6 @@ def choose_columns(
             is_json = bool(names) and names[0].startswith("{")
             remedy = f': this is JSON, so rename the key to "{key}" and name no column' if is_json else ""
             raise InputError(f"{source}: {key} column: expected one of the columns {listed}, got {name!r}{remedy}")
-    if asked.text is not None and asked.text not in sample and asked.text not in lists:
-        held = f"{asked.text!r} holds {(types or {}).get(asked.text, 'something else')}"
-        raise InputError(f"{source}: expected a column of strings as text, {held}: name another column, or turn it into strings")
     text = asked.text if asked.text is not None else guess_text(sample, lists)
     if text is None:
         raise AmbiguousTextError(
@@ -155,3 +144,74 @@ def as_list(cell: Any) -> Any:
         except (ValueError, RecursionError):
             return cell
     return cell
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Columns of a table of results."""
+
+    columns: tuple[str, ...]
+    """The user's, text and ids among them."""
+    text: str = "text"
+    id: str = "id"
+    types: Mapping[str, Any] = field(default_factory=dict)
+    """Arrow types of the columns for which they are known."""
+    is_complete: bool = False
+    """Whether no document can have other columns; those of JSON lines are known at the end only."""
+
+    @classmethod
+    def of_sources(cls, sources: Sequence[Source]) -> Shape:
+        """The shape that fits all inputs: that of tables with the same text and id, or a common one of all else."""
+        tables = [source.table for source in sources if source.table is not None]
+        is_complete = all(source.table is not None or source.suffix == ".txt" for source in sources)
+        alike = len(tables) == len(sources) > 0 and len({(table.text, table.id) for table in tables}) == 1
+        if not alike or tables[0].has_words:
+            others = (name for table in tables for name in table.columns if name not in (table.text, table.id, "text", "id"))
+            return cls(tuple(dict.fromkeys(("id", "text", *others))), types=_types(tables), is_complete=is_complete)
+        names, own_id = dict.fromkeys(name for table in tables for name in table.columns), tables[0].id
+        if own_id is None:
+            own_id = free_name("id", names)
+            names = {own_id: None, **names}
+        return cls(tuple(names), tables[0].text, own_id, _types(tables), is_complete)
+
+    def own(self, name: str) -> str:
+        """The name of a column of ours."""
+        return free_name(name, self.columns)
+
+    def holding(self, names: Iterable[str]) -> Shape:
+        """The shape with other columns behind its own."""
+        return replace(self, columns=tuple(dict.fromkeys((*self.columns, *names))))
+
+    def row(self, document: Document) -> dict[str, Any]:
+        """The user's cells of a document."""
+        cells = {**document.columns, self.id: document.id, self.text: document.text}
+        return {name: cells.get(name) for name in self.columns}
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """A name of ours that no column has."""
+    names = set(taken)
+    while name in names:
+        name = f"difa_{name}"
+    return name
+
+
+def flagged_words(scored: Scored, at: int) -> list[str]:
+    """The flagged words of a document, in the order of the text."""
+    words, start = scored.documents[at].words, scored.starts[at]
+    return [words[position - start].text for position in scored.flagged(at)]
+
+
+def suggestions(scored: Scored, at: int) -> list[str]:
+    """What flagged words may have been meant to be, as `word → suggestion`."""
+    meant = map(scored.suggestions.get, scored.flagged(at))
+    return [f"{word} → {suggestion}" for word, suggestion in zip(flagged_words(scored, at), meant, strict=True) if suggestion]
+
+
+def _types(tables: Sequence[Table]) -> dict[str, Any]:
+    """Types that all Parquet files agree on; a text table's cells are strings."""
+    found: dict[str, Any] = {}
+    for table in tables:
+        kinds = table.types or dict.fromkeys(table.columns)
+        found = {**kinds, **{name: kind if kinds.get(name, kind) == kind else None for name, kind in found.items()}}
+    return {name: kind for name, kind in found.items() if kind is not None}

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from difa.corpus.allow import AllowList
 from difa.document import Document
 from difa.errors import ConfigError, InputError
-from difa.formats.shape import SUMMARISED, flagged_words, free_name, suggestions
-from difa.formats.tables import are_words, guess_text
+from difa.formats.tables import SUMMARISED, are_words, flagged_words, free_name, guess_text, suggestions
 from difa.words import as_document, from_text
 
 if TYPE_CHECKING:

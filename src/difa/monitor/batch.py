@@ -164,10 +164,9 @@ class Difference:
     def sentence(self) -> str:
         """What a person would say."""
         here = percent(self.share)
-        if self.kind == "view":
-            return f"{in_plain_words(self.name)}: {here} of words, {percent(self.normal or 0.0)} of normal ones"
-        if self.kind == "trait":
-            return f"{in_plain_words(self.name)}: {here} of documents, {percent(self.normal or 0.0)} of normal ones"
+        if self.kind in ("view", "trait"):
+            what = "words" if self.kind == "view" else "documents"
+            return f"{in_plain_words(self.name)}: {here} of {what}, {percent(self.normal or 0.0)} of normal ones"
         if self.normal is None:
             return f"'{visible(self.name)}' is flagged in {here} of documents"
         before = f"about {percent(self.normal)} of normal ones" if self.normal else "none of the normal ones"

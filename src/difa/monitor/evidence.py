@@ -81,9 +81,7 @@ class Pool:
     def rank(self, scores: FloatArray, places: FloatArray) -> FloatArray:
         """P-values of documents in their order, each ranked among all before it, which it then joins.
 
-        Args:
-            scores: of the documents.
-            places: for each, a random number in (0, 1]: its place among those of the same step, which makes p-values uniform.
+        Places are random numbers in (0, 1], each document's among those of the same step: they make p-values uniform.
         """
         p_values = np.empty(len(scores))
         for at, (step, place) in enumerate(zip(_steps(scores).tolist(), places.tolist(), strict=True)):

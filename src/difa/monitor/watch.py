@@ -227,12 +227,7 @@ def _parse(record: dict[str, Any]) -> MonitorState:
 
 
 def batch_lines(report: BatchReport, threshold: float) -> list[str]:
-    """What there is to say of a batch, the figures first.
-
-    Args:
-        report: on the batch.
-        threshold: log10 of the evidence at which there is an alarm.
-    """
+    """What there is to say of a batch, the figures first; `threshold` is log10 of the evidence at which there is an alarm."""
     low, high = map(percent, report.interval)
     more = " – more than promised" if report.interval[0] > report.bound else ""
     lines = [
@@ -264,11 +259,7 @@ def odds(log10: float) -> str:
 def prometheus(reports: Sequence[BatchReport], monitor: Monitor, model: str, empty: int = 0) -> str:
     """Figures of the last batch and of the running evidence, for a collector of text files.
 
-    Args:
-        reports: on the batches of this run.
-        monitor: with the running evidence.
-        model: its name.
-        empty: batches of this run without a document.
+    `reports` are those of this run, `model` its model's name, and `empty` how many of its batches had no document.
     """
     last, state = reports[-1], monitor.state
     figures: list[tuple[str, str, str, float]] = [

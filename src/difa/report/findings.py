@@ -203,12 +203,8 @@ FORMATS = {"text": as_text, "json": as_json, "github": as_github, "sarif": as_sa
 
 def _location(found: Finding) -> dict[str, Any]:
     path = Path(found.path)
-    region = {
-        "startLine": found.line,
-        "startColumn": found.column,
-        "endLine": found.end_line,
-        "endColumn": found.end_column,
-    }
+    ends = {"endLine": found.end_line, "endColumn": found.end_column}
+    region = {"startLine": found.line, "startColumn": found.column, **ends}
     uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
     return {"artifactLocation": {"uri": uri}, "region": region}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from difa import __version__
 from difa.document import Explanation, Result, WordScore
-from difa.formats.replaceable import GENERATOR
+from difa.formats.results import GENERATOR
 from difa.fuse import speak_of
 from difa.report.sentences import (
     document_sentence,
@@ -72,7 +72,11 @@ def explanation_html(explained: Explanation) -> str:
     result, reasons = explained.result, explained.reasons
     shown = unusual_words(result, _VIEWS_SHOWN)
     items = "".join(f"<li>{safe(word_sentence(result.words[t], reasons[t]))}</li>" for t in shown)
-    rows = "".join(_view_row(result.words[t], view, value) for t in shown for view, value in result.words[t].evidence.items())
+    rows = "".join(
+        f"<tr><td>{safe(result.words[t].text)}</td><td>{safe(view)}</td><td>{value:.1f}</td></tr>"
+        for t in shown
+        for view, value in result.words[t].evidence.items()
+    )
     details = f"<details><summary>Views and numbers</summary><table>{rows}</table></details>" if rows else ""
     return _fragment(result, explain_sentence(explained), f"<ul>{items}</ul>{details}" if items else "")
 
@@ -87,13 +91,9 @@ def _fragment(result: Result, sentence: str, more: str) -> str:
 
 
 def _mark(word: WordScore, strength: int) -> str:
-    note = f"{rarity(word.p_value)}" + (f"; did you mean {word.suggestion}?" if word.suggestion else "")
+    note = rarity(word.p_value) + (f"; did you mean {word.suggestion}?" if word.suggestion else "")
     flag = " difa-flag" if word.is_anomaly else ""
     return f'<mark class="difa-{strength}{flag}" title="{safe(note)}">{safe(word.text)}</mark>'
-
-
-def _view_row(word: WordScore, view: str, evidence: float) -> str:
-    return f"<tr><td>{safe(word.text)}</td><td>{safe(view)}</td><td>{evidence:.1f}</td></tr>"
 
 
 def safe(text: str) -> str:
@@ -104,13 +104,14 @@ def safe(text: str) -> str:
 def report_html(summary: Summary, title: str, sources: Sequence[str] = (), learned: Sequence[str] = ()) -> str:
     """The whole page; `learned` is what the text taught a model that was fitted with it, one sentence each."""
     style = (Path(__file__).parent / "style.css").read_text(encoding="utf-8") + WORD_STYLE
-    names = tuple(summary.groups)
+    items = "".join(f"<li>{safe(sentence)}</li>" for sentence in learned)
+    taught = "What it has more of than normal text. This set the weights."
     body = [
-        f"<h1>{safe(title)}</h1><p class='lead'>{safe(_lead(summary, sources))}</p>",
+        f"<h1>{safe(title)}</h1><p class='lead'>{safe(_lead(sources))}</p>",
         _tiles(summary),
-        _learned(learned),
+        _section("The new text as a whole", taught, f"<ul>{items}</ul>" if items else ""),
         _histogram(summary),
-        _worst(summary.worst, names),
+        _worst(summary.worst, tuple(summary.groups)),
         *(_by(name, groups) for name, groups in summary.groups.items()),
         _words(summary),
         _views(summary),
@@ -125,7 +126,7 @@ def report_html(summary: Summary, title: str, sources: Sequence[str] = (), learn
     )
 
 
-def _lead(summary: Summary, sources: Sequence[str]) -> str:
+def _lead(sources: Sequence[str]) -> str:
     named = ", ".join(sources[:3]) + (f" and {len(sources) - 3} more" if len(sources) > 3 else "")
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return " · ".join(filter(None, (named, when)))
@@ -145,19 +146,18 @@ def _tiles(summary: Summary) -> str:
     return f"<div class='tiles'>{shown}</div>"
 
 
-def _learned(sentences: Sequence[str]) -> str:
-    if not sentences:
-        return ""
-    items = "".join(f"<li>{safe(sentence)}</li>" for sentence in sentences)
-    return _section("The new text as a whole", "What it has more of than normal text. This set the weights.", f"<ul>{items}</ul>")
-
-
 def _documents(count: int) -> str:
     return "document" if count == 1 else "documents"
 
 
 def _section(title: str, note: str, content: str) -> str:
-    return f"<section><h2>{title}</h2><p class='note'>{note}</p>{content}</section>"
+    """A part of the page; none where there is nothing to show."""
+    return f"<section><h2>{title}</h2><p class='note'>{note}</p>{content}</section>" if content else ""
+
+
+def _track(share: float) -> str:
+    """A cell with a bar of that share of its width."""
+    return f"<td><div class='track'><i style='width:{100 * share:.0f}%'></i></div></td>"
 
 
 def _histogram(summary: Summary) -> str:
@@ -176,11 +176,8 @@ def _histogram(summary: Summary) -> str:
 
 
 def _p_histogram(counts: Sequence[int], flagged_up_to: float) -> str:
-    """Documents by p-value, with what normal text would give as a line.
-
-    Args:
-        counts: documents in equal steps of the p-value from 0 to 1.
-        flagged_up_to: the highest p-value that is flagged; the steps below it are coloured.
+    """Documents in equal steps of the p-value from 0 to 1, those below the highest that is flagged coloured; what normal text
+    would give as a line.
     """
     steps, expected = len(counts), sum(counts) / len(counts)
     top = max([*counts, expected, 1])
@@ -224,7 +221,7 @@ def _group_row(key: str, group: Group, most: float) -> str:
     return (
         f"<tr><td>{safe(_short(key))}</td><td class='n'>{group.documents:,}</td><td class='n'>{group.flagged:,}</td>"
         f"<td class='n'>{_percent(group.share)} <span class='note i'>({_range(low, high)})</span></td>"
-        f"<td><div class='track'><i style='width:{100 * group.share / most:.0f}%'></i></div></td></tr>"
+        f"{_track(group.share / most)}</tr>"
     )
 
 
@@ -250,10 +247,8 @@ def _document(entry: UnusualDocument, names: Sequence[str]) -> str:
 def _words(summary: Summary) -> str:
     parts = [("Words", summary.most_flagged(True, _WORDS)), ("Numbers, codes and marks", summary.most_flagged(False, _WORDS))]
     tables = "".join(f"<div><h3>{title}</h3>{_word_table(words)}</div>" for title, words in parts if words)
-    if not tables:
-        return ""
     note = "By the documents in which they are flagged. What belongs here and is merely new is worth adding to the normal texts."
-    return _section("Most flagged words", note, f"<div class='columns'>{tables}</div>")
+    return _section("Most flagged words", note, f"<div class='columns'>{tables}</div>" if tables else "")
 
 
 def _word_table(words: Sequence[FlaggedWord]) -> str:
@@ -270,16 +265,14 @@ def _meant(word: FlaggedWord) -> str:
 
 
 def _views(summary: Summary) -> str:
-    total = sum(summary.views.values())
-    if not total:
-        return ""
+    most = max(summary.views.values(), default=1)
     rows = "".join(
         f"<tr><td><b>{safe(view)}</b> <span class='note'>{safe(speak_of(view).subject)}</span></td><td class='n'>{count:,}</td>"
-        f"<td><div class='track'><i style='width:{100 * count / max(summary.views.values()):.0f}%'></i></div></td></tr>"
+        f"{_track(count / most)}</tr>"
         for view, count in summary.views.most_common()
     )
     note = "Flagged words by the view that speaks most strongly against them."
-    return _section("Evidence by view", note, f"<table>{rows}</table>")
+    return _section("Evidence by view", note, f"<table>{rows}</table>" if rows else "")
 
 
 def _short(text: str) -> str:

@@ -74,12 +74,8 @@ def rarity(p_value: float) -> str:
 
 
 def overview(results: Sequence[Result], rate: float, learned: Sequence[str]) -> str:
-    """How many documents are flagged, beside how many chance would flag, and what is unusual about all of them.
-
-    Args:
-        results: of all new documents, flagged.
-        rate: false-alarm rate by which they were.
-        learned: what the new text taught, one sentence each.
+    """How many of all new documents are flagged, beside how many chance would flag at that false-alarm rate, and what the new
+    text taught, one sentence each.
     """
     flagged, documents = sum(result.is_anomaly for result in results), len(results)
     chance = rate * documents

@@ -67,12 +67,9 @@ def found_document(place: int, result: Result, reasons: Sequence[Reasons]) -> Re
 
 
 def explanation(explained: Explanation, most: int = 6, details: bool = False) -> RenderableType:
-    """One sentence, the text, the verdict with the rate in force, and a sentence for each further unusual word.
+    """One sentence, the text, the verdict with the rate in force, and a sentence for each further unusual word, `most` at most.
 
-    Args:
-        explained: what to show.
-        most: words to speak of at most.
-        details: whether to add each view's evidence, the reasons and the document score.
+    With `details` each view's evidence, the reasons and the document score are added.
     """
     result, reasons = explained.result, explained.reasons
     shown = unusual_words(result, most)

@@ -12,7 +12,7 @@ import logging
 import re
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Security
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import APIKeyHeader, HTTPBearer
+from prometheus_client import generate_latest
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
@@ -28,22 +29,20 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from difa import __version__
-from difa.formats.table_output import _FORMULA
+from difa.formats.write import FORMULA
 from difa.serve.body import JsonRoute, Refusal
-from difa.serve.models import CONTENT_TYPE, Counters, ServedModel
+from difa.serve.models import Counters, ServedModel
 from difa.serve.schemas import Kept, ModelsResponse, Problem, ScoreResponse, TableResponse, line_of
 from difa.serve.service import Service
 from difa.serve.settings import Settings
 
 _log = logging.getLogger("difa.serve")
-PAGE = Path(__file__).parent / "page"
+_PAGE = Path(__file__).parent / "page"
 _KEYS = [
     Security(APIKeyHeader(name="X-API-Key", scheme_name="key", auto_error=False)),
     Security(HTTPBearer(scheme_name="bearer", auto_error=False)),
 ]
-_LATER = {
-    "Retry-After": {"description": "Seconds after which to come again.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
-}
+_SECONDS = {"description": "Seconds after which to come again.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
 _REFUSALS: dict[int, str] = {
     400: "Not HTTP, or not strict JSON in UTF-8",
     401: "The key is missing or wrong",
@@ -62,12 +61,9 @@ _REFUSALS: dict[int, str] = {
 _POST = (404, 408, 413, 415, 422, 429, 503, 504)
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _FILE = {"requestBody": {"required": True, "content": _BYTES}}
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 _HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -76,8 +72,8 @@ _HEADERS = {
 }
 _LOCAL = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?", re.IGNORECASE)
 _NO_RANGE = b'{"error":"expected a range within the file, such as bytes=0-99, got another one: leave the header Range out"}'
-_V1 = ("/v1/score", "/v1/tables", "/v1/verdicts", "/v1/models")
-_ROUTES = (*_V1, "/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
+_WATCHED = ("/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
+_ROUTES = ("/v1/score", "/v1/tables", "/v1/verdicts", "/v1/models", *_WATCHED)
 
 
 def create_app(models: Mapping[str, ServedModel], settings: Settings, counters: Counters) -> FastAPI:
@@ -104,14 +100,12 @@ def create_app(models: Mapping[str, ServedModel], settings: Settings, counters: 
         responses=_refusals(400, 431, 500),
     )
     app.state.service = service
-    app.add_middleware(Guard, settings=settings, counters=counters, refusal=service.refusal)
+    app.add_middleware(Guard, service=service)
     app.add_exception_handler(HTTPException, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_error)
     _add_v1(app, service, settings)
     _add_watched(app, service)
-    app.add_route("/", _page, include_in_schema=False)
-    app.add_route("/static/formula.js", _formula, include_in_schema=False)
-    app.mount("/static", StaticFiles(directory=PAGE), name="static")
+    _add_page(app)
     return app
 
 
@@ -121,14 +115,13 @@ def _add_v1(app: FastAPI, service: Service, settings: Settings) -> None:
     asks = (401,) if has_key else (421,) if settings.is_loopback else ()
     add = partial(app.router.add_api_route, dependencies=_KEYS if has_key else [])
     post = partial(add, methods=["POST"], responses=_refusals(*_POST, *asks))
-    words = "Score documents and their words"
-    post("/v1/score", service.score, summary=words, response_model=ScoreResponse, route_class_override=JsonRoute)
-    words = "Read the documents of a file: text, JSON lines, CSV, TSV, Parquet, packed or not"
-    post("/v1/tables", service.table, summary=words, response_model=TableResponse, openapi_extra=_FILE)
-    words = "Keep what a person says of a text and its words"
-    post("/v1/verdicts", service.verdict, summary=words, response_model=Kept, route_class_override=JsonRoute)
-    words = "The models and the limits"
-    add("/v1/models", service.describe, summary=words, response_model=ModelsResponse, responses=_refusals(*asks))
+    post_json = partial(post, route_class_override=JsonRoute)
+    readable = "Read the documents of a file: text, JSON lines, CSV, TSV, Parquet, packed or not"
+    post_json("/v1/score", service.score, summary="Score documents and their words", response_model=ScoreResponse)
+    post("/v1/tables", service.table, summary=readable, response_model=TableResponse, openapi_extra=_FILE)
+    post_json("/v1/verdicts", service.verdict, summary="Keep what a person says of a text and its words", response_model=Kept)
+    get = partial(add, responses=_refusals(*asks))
+    get("/v1/models", service.describe, summary="The models and the limits", response_model=ModelsResponse)
 
 
 def _add_watched(app: FastAPI, service: Service) -> None:
@@ -146,7 +139,21 @@ def _add_watched(app: FastAPI, service: Service) -> None:
 
     @app.get("/metrics", summary="Counters for Prometheus", response_class=PlainTextResponse)
     async def metrics() -> Response:
-        return Response(service.counters.text(), headers={"Content-Type": CONTENT_TYPE})
+        content = generate_latest(service.counters.registry)
+        return Response(content, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
+def _add_page(app: FastAPI) -> None:
+    async def index(request: Request) -> Response:
+        return FileResponse(_PAGE / "index.html")
+
+    async def formula(request: Request) -> Response:
+        """How a formula of a spreadsheet begins: one list for what the page saves and what the command writes."""
+        return Response(f"export const FORMULA = {json.dumps(FORMULA)};\n", media_type="text/javascript")
+
+    app.add_route("/", index, include_in_schema=False)
+    app.add_route("/static/formula.js", formula, include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=_PAGE), name="static")
 
 
 def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -155,35 +162,26 @@ def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     for status in statuses:
         found[status] = {"model": Problem, "description": _REFUSALS[status]}
         if status in (429, 503, 504):
-            found[status]["headers"] = _LATER
+            found[status]["headers"] = {"Retry-After": _SECONDS}
     return found
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        line = error.detail if isinstance(error, Refusal) else f"{error.detail}: see /openapi.json"
+        return JSONResponse({"error": line}, error.status_code, error.headers)
     if isinstance(error, RequestValidationError):
         return JSONResponse({"error": line_of(error)}, 422)
-    if not isinstance(error, HTTPException):
-        raise error
-    line = error.detail if isinstance(error, Refusal) else f"{error.detail}: see /openapi.json"
-    return JSONResponse({"error": line}, error.status_code, error.headers)
-
-
-async def _page(request: Request) -> Response:
-    return FileResponse(PAGE / "index.html")
-
-
-async def _formula(request: Request) -> Response:
-    """How a formula of a spreadsheet begins: one list for what the page saves and what the command writes."""
-    return Response(f"export const FORMULA = {json.dumps(_FORMULA)};\n", media_type="text/javascript")
+    raise error
 
 
 class Guard:
     """Asks for the key on every /v1 route, turns requests away while the queue is full, adds the headers, counts."""
 
-    def __init__(self, app: ASGIApp, *, settings: Settings, counters: Counters, refusal: Callable[[str], Refusal | None]) -> None:
-        self._app, self._counters, self._refusal = app, counters, refusal
-        self._asks_host = settings.is_loopback and settings.api_key is None
-        self._key = None if settings.api_key is None else settings.api_key.encode()
+    def __init__(self, app: ASGIApp, *, service: Service) -> None:
+        self._app, self._service, self._counters = app, service, service.counters
+        self._key = service.settings.api_key
+        self._asks_host = service.settings.is_loopback and self._key is None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -211,7 +209,7 @@ class Guard:
         try:
             # A service that has too much to do must not spend much on saying so: before routing, reading and parsing.
             headers = Headers(scope=scope)
-            refusal = self._check_host(headers) or self._check_key(path, headers) or self._refusal(path)
+            refusal = self._check_host(headers) or self._check_key(path, headers) or self._service.refusal(path)
             app = JSONResponse({"error": refusal.detail}, refusal.status_code, refusal.headers) if refusal else self._app
             await app(scope, receive, send_guarded)
         except Exception as error:
@@ -223,7 +221,8 @@ class Guard:
                 await JSONResponse({"error": line}, 500)(scope, receive, send_guarded)
         finally:
             route = path if path in _ROUTES else "/static" if path.startswith("/static/") else "other"
-            self._counters.observe_request(route, status, time.perf_counter() - started)
+            self._counters.requests.labels(route, str(status)).inc()
+            self._counters.seconds.labels(route).observe(time.perf_counter() - started)
 
     def _check_host(self, headers: Headers) -> Refusal | None:
         """Of a service for this machine alone: a page from elsewhere must not reach it by a name that leads here."""
@@ -237,7 +236,7 @@ class Guard:
         if self._key is None or not (path == "/v1" or path.startswith("/v1/")):
             return None
         given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
-        if hmac.compare_digest(given.encode("latin-1", "replace"), self._key):
+        if hmac.compare_digest(given.encode("latin-1", "replace"), self._key.encode()):
             return None
         line = "expected a valid key in the header X-API-Key or Authorization: Bearer, got none or another one"
         return Refusal(401, line, {"WWW-Authenticate": "Bearer", "Connection": "close"})

@@ -2,10 +2,8 @@
 
 The size is watched while the bytes arrive, since a body need not say how long it is. JSON is taken by its letter: UTF-8, no NaN
 or Infinity, no number out of range, no key twice, no nesting without end. FastAPI checks the rest against the schemas.
-
-A file goes to a temporary one, since readers of tables want one; it has no name, and is gone when the answer is made. It is read
-as the command line reads it, in a child process with bounds on memory and time, so that no file can end the service. A table
-without one obvious text column is answered with its columns, so that someone can choose.
+A file goes to a temporary one without a name, since readers of tables want one. It is read as the command line reads it, in a
+child process with bounds on memory and time, so that no file can end the service.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from fastapi import HTTPException
 from fastapi.routing import APIRoute
@@ -95,28 +93,31 @@ class JsonRequest(Request):
         self._parsed: Any = None
 
     def give_back(self) -> None:
-        """Hold nothing any more."""
         self._allowance.held -= self.held
         self.held = 0
 
     async def body(self) -> bytes:
         """Read and parse; refuses whatever is not JSON within the limits."""
-        self._check_headers()
-        try:
-            async with asyncio.timeout(self.settings.read_timeout):
-                content = await self._read(self.settings.max_body)
-        except TimeoutError:
-            seconds = self.settings.read_timeout
-            line = f"expected the whole request within {seconds:g} s, got only a part of it: send it faster"
-            raise Refusal(408, line, _CLOSE) from None
-        self._parsed = await off_loop(len(content), parse, content)
-        return content
+        limit, seconds = self.settings.max_body, self.settings.read_timeout
+        large = f"expected a body of at most {limit} bytes, got more: send fewer or shorter texts"
+        late = f"expected the whole request within {seconds:g} s, got only a part of it: send it faster"
+        self._check_headers(large)
+        content = bytearray()
+
+        def take(chunk: bytes) -> None:
+            self._allowance.take(len(chunk))
+            self.held += len(chunk)
+            content.extend(chunk)
+
+        await _receive(self, take, limit, seconds, large, late)
+        whole = bytes(content)
+        self._parsed = await off_loop(len(whole), parse, whole)
+        return whole
 
     async def json(self) -> Any:
-        """The body, parsed."""
         return self._parsed
 
-    def _check_headers(self) -> None:
+    def _check_headers(self, large: str) -> None:
         kind, _, parameters = self.headers.get("content-type", "").partition(";")
         charset = parameters.strip().lower().removeprefix("charset=").strip('"')
         if kind.strip().lower() != "application/json" or charset not in ("", "utf-8", "utf8"):
@@ -125,27 +126,13 @@ class JsonRequest(Request):
             raise Refusal(415, "expected a body without Content-Encoding, got a compressed one: send it as it is", _CLOSE)
         length = self.headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > self.settings.max_body and "expect" in self.headers:
-            raise _too_large(self.settings.max_body)  # the client asked first, and need not send it at all
-
-    async def _read(self, limit: int) -> bytes:
-        content = bytearray()
-        try:
-            async for chunk in self.stream():
-                if len(content) + len(chunk) > limit:
-                    raise _too_large(limit)
-                self._allowance.take(len(chunk))
-                self.held += len(chunk)
-                content += chunk
-        except ClientDisconnect:
-            raise Refusal(499, "the client went away") from None
-        return bytes(content)
+            raise Refusal(413, large, _CLOSE)  # the client asked first, and need not send it at all
 
 
 class JsonRoute(APIRoute):
     """A route whose handler gets a `JsonRequest`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """FastAPI's handler, which reads the body through the request that it is given."""
         handle = super().get_route_handler()
 
         async def handle_within_limits(request: Request) -> Response:
@@ -158,6 +145,22 @@ class JsonRoute(APIRoute):
                 within_limits.give_back()
 
         return handle_within_limits
+
+
+async def _receive(request: Request, take: Callable[[bytes], object], most: int, seconds: float, large: str, late: str) -> None:
+    """Hand over a body as it arrives; refuses one of more bytes, or of more seconds, with these lines."""
+    received = 0
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in request.stream():
+                received += len(chunk)
+                if received > most:
+                    raise Refusal(413, large, _CLOSE)
+                take(chunk)
+    except TimeoutError:
+        raise Refusal(408, late, _CLOSE) from None
+    except ClientDisconnect:
+        raise Refusal(499, "the client went away") from None
 
 
 async def while_there(request: Request, work: asyncio.Future[Any], timeout: float, late: str) -> None:
@@ -204,10 +207,6 @@ def parse(content: bytes) -> Any:
         raise Refusal(400, f"expected each key once in an object, got {error}") from None
 
 
-def _too_large(limit: int) -> Refusal:
-    return Refusal(413, f"expected a body of at most {limit} bytes, got more: send fewer or shorter texts", _CLOSE)
-
-
 def _refuse_constant(name: str) -> Any:
     raise Refusal(400, f"expected JSON, got {name}, which is no JSON number")
 
@@ -233,7 +232,10 @@ async def read_table(request: Request, name: str, columns: Columns, settings: Se
         raise Refusal(422, "name: expected the name of the file, got none")
     try:
         with scratch_file() as (file, place):
-            await _receive(request, file, settings)
+            most, seconds = settings.max_table, settings.timeout
+            large = f"expected a file of at most {most} bytes, got more: score it on the command line"
+            late = f"expected the whole file within {seconds:g} s, got only a part of it"
+            await _receive(request, file.write, most, seconds, large, late)
             file.flush()
             read = partial(_described, name, place, columns, _EXPANSION * settings.max_table)
             return await _read_apart(request, settings.timeout, read)
@@ -277,19 +279,3 @@ def _described(name: str, place: str, columns: Columns, room: int, child: Child)
     except DifaError as error:
         raise Refusal(422, str(error)) from None
     return head.rstrip()[:-1] + b', "documents": [' + b", ".join(map(bytes.rstrip, documents)) + b"]}"
-
-
-async def _receive(request: Request, file: IO[bytes], settings: Settings) -> None:
-    received = 0
-    try:
-        async with asyncio.timeout(settings.timeout):
-            async for chunk in request.stream():
-                received += len(chunk)
-                if received > settings.max_table:
-                    line = f"expected a file of at most {settings.max_table} bytes, got more: score it on the command line"
-                    raise Refusal(413, line, _CLOSE)
-                file.write(chunk)
-    except TimeoutError:
-        raise Refusal(408, f"expected the whole file within {settings.timeout:g} s, got only a part of it", _CLOSE) from None
-    except ClientDisconnect:
-        raise Refusal(499, "the client went away") from None

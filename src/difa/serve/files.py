@@ -21,7 +21,7 @@ from difa.document import Document
 from difa.errors import ConfigError
 from difa.formats import read_entries
 from difa.formats.sandbox import TooLargeError
-from difa.formats.sources import Source, place_source
+from difa.formats.sources import place_source
 from difa.formats.tables import AmbiguousTextError, Columns
 from difa.formats.write import to_json
 from difa.storage.atomic import is_named, is_stream, sync_folder
@@ -42,7 +42,13 @@ def described_lines(name: str, place: str, text: str | None, id: str | None, roo
         return
     table = source.table
     yield _head(table.columns, table.text, table.id) if table else _head((), None, None)
-    for record in _records(source):
+    for entry in read_entries([source]):
+        if entry.bad is not None:
+            record = {"id": f"{source.label}:{entry.position.line}", "error": entry.bad}
+        elif entry.document is not None:
+            record = _record(entry.document)
+        else:
+            continue
         line = json.dumps(record, ensure_ascii=False)
         room -= len(line)
         if room < 0:
@@ -52,14 +58,6 @@ def described_lines(name: str, place: str, text: str | None, id: str | None, roo
 
 def _head(columns: tuple[str, ...], text: str | None, id: str | None) -> str:
     return json.dumps({"columns": columns, "text_column": text, "id_column": id}, ensure_ascii=False)
-
-
-def _records(source: Source) -> Iterator[dict[str, Any]]:
-    for entry in read_entries([source]):
-        if entry.bad is not None:
-            yield {"id": f"{source.label}:{entry.position.line}", "error": entry.bad}
-        elif entry.document is not None:
-            yield _record(entry.document)
 
 
 def _record(document: Document) -> dict[str, Any]:
@@ -72,17 +70,16 @@ def _record(document: Document) -> dict[str, Any]:
 
 
 def append_verdicts(path: Path, records: Sequence[Mapping[str, Any]], patience: float = 60.0) -> None:
-    """Append records, all of them or none; raises `OSError` where that is not possible.
+    """Append records with `text` as their first key, all of them or none; raises `OSError` where that is not possible.
 
-    Args:
-        path: the file; it is made if it does not exist.
-        records: each with `text` as its first key.
-        patience: seconds to wait for others that write to the file; a `TimeoutError` after that.
+    Others that write to the file are waited for, so many seconds; then that is a `TimeoutError`.
     """
     lines = b"".join(to_json(dict(record), line=True) for record in records)
     with _locked(path, patience) as file:
         size = os.fstat(file.fileno()).st_size
-        content = lines if _ends_a_line(file, size) else b"\n" + lines
+        file.seek(max(0, size - 1))
+        is_torn = size > 0 and file.read(1) != b"\n"
+        content = b"\n" + lines if is_torn else lines
         if os.write(file.fileno(), content) < len(content):  # a full disk takes a part of it
             file.truncate(size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -117,13 +114,6 @@ def _is_verdict(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return line.startswith(_OPENING) or _OPENING.startswith(line)
     return isinstance(record, dict) and isinstance(record.get("text"), str) and record.get("verdict") in VERDICTS
-
-
-def _ends_a_line(file: FileIO, size: int) -> bool:
-    if size == 0:
-        return True
-    file.seek(size - 1)
-    return file.read(1) == b"\n"
 
 
 @contextmanager

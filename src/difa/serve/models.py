@@ -2,11 +2,9 @@
 
 A lane is a queue in front of one thread. While a batch runs, the next one collects; an idle lane waits a few milliseconds for
 company, if there was some the last time. Requests take turns: a batch takes one document of each in order, so a list of a
-thousand does not hold up a single text. Work that nobody waits for any more ends at its next step. All of this state belongs to
-the event loop; only `work` runs in the thread. Lanes, batches, queues and limits count words by what they cost.
-
-Short documents share batches in one lane. Long ones run one by one in another, and so do those whose reasons are wanted in a
-third: they share the cores with the short ones instead of standing before them.
+thousand does not hold up a single text. All of this state belongs to the event loop; only `work` runs in the thread.
+Short documents share batches in one lane. Long ones, and those whose reasons are wanted, run one by one in lanes of their own.
+Lanes, batches, queues and limits count words by what they cost.
 """
 
 from __future__ import annotations
@@ -25,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from difa.corpus.allow import AllowList
 from difa.document import Document, Explanation, Result
 from difa.encoders import LONGEST_WORD
-from difa.errors import ConfigError, InputError
+from difa.errors import ConfigError
 from difa.estimator import DiFA
 from difa.report.sentences import visible
 from difa.runtime.parallel import Cancelled, cancellable
@@ -39,7 +37,7 @@ from difa.serve.example import make_examples
 from difa.serve.settings import Settings
 from difa.words import from_text
 
-Outcomes = Sequence[Result | Explanation | Exception]
+Outcome = Result | Explanation | Exception
 
 _LETTERS = 6
 _SPARSE = 40  # characters of a text that count as a word even if they are white space: they are held in memory
@@ -51,7 +49,6 @@ _BINS = 32
 _PROBE = from_text("One sentence of some length, to find out how fast this machine is before anybody asks for anything.")
 _RATES = tuple(round(10 ** (-3 + step / 20), 5) for step in range(55))  # 0.001 to 0.5, evenly on a log scale
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 _WORDS = (8, 16, 32, 64, 128, 256, 512, 1024, 4096, 16384, 65536)
@@ -73,19 +70,9 @@ class Counters:
         self.words = Counter("difa_words_scored", "Words scored.", ["model"], registry=registry)
 
     def observe_batch(self, model: str, lane: str, documents: int, words: int, seconds: float) -> None:
-        """Count a batch."""
         self.documents.labels(model, lane).observe(documents)
         self.batch_words.labels(model, lane).observe(words)
         self.batch_seconds.labels(model, lane).observe(seconds)
-
-    def observe_request(self, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
-        self.requests.labels(route, str(status)).inc()
-        self.seconds.labels(route).observe(seconds)
-
-    def text(self) -> bytes:
-        """Everything in Prometheus' text format."""
-        return generate_latest(self.registry)
 
 
 def cost_of(document: Document) -> int:
@@ -109,13 +96,8 @@ class Queued:
     reasons: bool = False
     allow: AllowList = field(default_factory=AllowList)
     owner: object = None
-    outcome: asyncio.Future[Result | Explanation] = field(init=False)
-    """Where the result goes, from the moment the job is queued."""
-
-    @property
-    def is_wanted(self) -> bool:
-        """Whether somebody waits for the outcome."""
-        return not self.outcome.done()
+    outcome: asyncio.Future[Outcome] = field(init=False)
+    """Where the result goes, from the moment the job is queued; cancelled if nobody waits for it any more."""
 
 
 class FairQueue:
@@ -129,12 +111,10 @@ class FairQueue:
         return sum(map(len, self.by_owner.values()))
 
     def add(self, job: Queued) -> None:
-        """Put a job behind the others of its owner."""
         self.by_owner.setdefault(job.owner, deque()).append(job)
         self.cost += job.cost
 
     def discard(self, job: Queued) -> None:
-        """Take a job out, if it is still there."""
         jobs = self.by_owner.get(job.owner, deque())
         if job in jobs:
             jobs.remove(job)
@@ -166,40 +146,28 @@ def learn_pace(known: float, cost: int, seconds: float) -> float:
     return _MEMORY * known + (1 - _MEMORY) * latest
 
 
+@dataclass(eq=False)
 class Lane:
-    """A queue in front of one thread.
+    """A queue in front of one thread."""
 
-    Args:
-        name: for the thread and the counters.
-        work: takes the jobs of a batch, returns one outcome or exception per job; runs in the lane's thread.
-        budget: cost of a batch at most; a job above it runs alone.
-        most: jobs of a batch at most.
-        wait: seconds that an idle lane waits for more documents, unless the last wait brought none.
-        pace: seconds per word at first; it learns from every batch.
-        observe: called on the event loop after each batch, with its jobs, cost and seconds.
-    """
+    name: str
+    work: Callable[[Sequence[Queued]], Sequence[Outcome]]
+    """From the jobs of a batch to one outcome for each; runs in the lane's thread."""
+    budget: int  # cost of a batch at most; a job above it runs alone
+    most: int  # jobs of a batch at most
+    wait: float  # seconds that an idle lane waits for more documents, unless the last wait brought none
+    pace: float  # seconds per word; it learns from every batch
+    observe: Callable[[str, int, int, float], None]
+    """Called on the event loop after each batch, with the lane's name, and the batch's jobs, cost and seconds."""
 
-    def __init__(
-        self,
-        name: str,
-        work: Callable[[Sequence[Queued]], Outcomes],
-        *,
-        budget: int,
-        most: int,
-        wait: float,
-        pace: float,
-        observe: Callable[[str, int, int, float], None],
-    ) -> None:
-        self.name, self.pace, self.waiting = name, pace, FairQueue()
-        self.running: list[Queued] = []
-        self._work, self._budget, self._most, self._wait, self._observe = work, budget, most, wait, observe
+    def __post_init__(self) -> None:
+        self.waiting, self.running = FairQueue(), list[Queued]()
         self._had_company, self._is_stopping = True, False
         self._arrived, self._enough = asyncio.Event(), asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"difa-{name}")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"difa-{self.name}")
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to take work; call it on the event loop."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
@@ -214,7 +182,6 @@ class Lane:
 
     @property
     def is_running(self) -> bool:
-        """Whether the lane takes work."""
         return self._task is not None and not self._task.done()
 
     @property
@@ -233,7 +200,7 @@ class Lane:
         job.outcome.add_done_callback(lambda outcome: self.waiting.discard(job) if outcome.cancelled() else None)
         self.waiting.add(job)
         self._arrived.set()
-        if self.waiting.cost >= self._budget or len(self.waiting) >= self._most:
+        if self.waiting.cost >= self.budget or len(self.waiting) >= self.most:
             self._enough.set()
 
     async def _run(self) -> None:
@@ -241,7 +208,7 @@ class Lane:
         while True:
             if not self.waiting:
                 await self._wait_for_company()
-            self.running = jobs = self.waiting.take(self._budget, self._most)
+            self.running = jobs = self.waiting.take(self.budget, self.most)
             if not jobs:
                 continue
             self._had_company = len(jobs) > 1
@@ -252,20 +219,16 @@ class Lane:
                 continue
             cost, seconds = sum(job.cost for job in jobs), time.perf_counter() - started
             self.pace = learn_pace(self.pace, cost, seconds)
-            self._observe(self.name, len(jobs), cost, seconds)
+            self.observe(self.name, len(jobs), cost, seconds)
             for job, outcome in zip(jobs, outcomes, strict=True):
-                if not job.is_wanted:
-                    continue
-                if isinstance(outcome, Exception):
-                    job.outcome.set_exception(outcome)
-                else:
+                if not job.outcome.done():
                     job.outcome.set_result(outcome)
 
-    def _work_while_wanted(self, jobs: Sequence[Queued]) -> Outcomes | None:
+    def _work_while_wanted(self, jobs: Sequence[Queued]) -> Sequence[Outcome] | None:
         """The outcomes, or None where everybody who asked has gone."""
         try:
-            with cancellable(lambda: not self._is_stopping and any(job.is_wanted for job in jobs)):
-                return self._work(jobs)
+            with cancellable(lambda: not self._is_stopping and not all(job.outcome.done() for job in jobs)):
+                return self.work(jobs)
         except Cancelled:
             return None
 
@@ -274,10 +237,9 @@ class Lane:
         self._enough.clear()
         await self._arrived.wait()
         # Someone who asks alone need not wait for others who do not come.
-        if self._wait and self._had_company and not self._enough.is_set():
+        if self.wait and self._had_company:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._wait):
-                    await self._enough.wait()
+                await asyncio.wait_for(self._enough.wait(), self.wait)
 
 
 class ServedModel:
@@ -290,8 +252,7 @@ class ServedModel:
         started = time.perf_counter()
         model.score_unflagged([_PROBE])
         self._pace = (time.perf_counter() - started) / cost_of(_PROBE)
-        self.views = list(probe.words[0].evidence)
-        self.info = self._describe()
+        self.info = self._describe(list(probe.words[0].evidence))
         self._counters = counters
         self.lanes: dict[str, Lane] = {}
         self.accepted = 0
@@ -299,28 +260,20 @@ class ServedModel:
 
     def start(self) -> None:
         """Begin to take work; call it on the event loop."""
+        budget, observe = self.settings.batch_words, partial(self._counters.observe_batch, self.name)
         for name, count in (("short", self.settings.batch_documents), ("long", 1), ("reasons", 1)):
-            lane = Lane(
-                name,
-                self._work,
-                budget=self.settings.batch_words,
-                most=count,
-                wait=self.settings.batch_wait if count > 1 else 0.0,
-                pace=self._pace,
-                observe=partial(self._counters.observe_batch, self.name),
-            )
+            wait = self.settings.batch_wait if count > 1 else 0.0
+            lane = Lane(name, self._work, budget, count, wait, self._pace, observe)
             self._counters.queue.labels(self.name, name).set_function(lane.waiting.__len__)  # whenever it is read
             self.lanes[name] = lane
             lane.start()
 
     async def stop(self) -> None:
-        """End the lanes."""
         for lane in self.lanes.values():
             await lane.stop()
 
     @property
     def is_ready(self) -> bool:
-        """Whether work is taken."""
         return bool(self.lanes) and all(lane.is_running for lane in self.lanes.values())
 
     @contextmanager
@@ -349,7 +302,7 @@ class ServedModel:
                 return Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
         return None
 
-    def _work(self, jobs: Sequence[Queued]) -> Outcomes:
+    def _work(self, jobs: Sequence[Queued]) -> Sequence[Outcome]:
         """Results without flags: batches mix requests of different rates, and each request flags its own."""
         if not any(job.reasons for job in jobs):
             try:
@@ -363,16 +316,14 @@ class ServedModel:
 
     def _score(self, jobs: Sequence[Queued]) -> list[Result]:
         """All at once where they allow the same words, as most do."""
-        places: dict[AllowList, list[int]] = {}
-        for at, job in enumerate(jobs):
-            places.setdefault(job.allow, []).append(at)
-        scored: dict[int, Result] = {}
-        for allow, members in places.items():
-            documents = [jobs[at].document for at in members]
-            scored.update(zip(members, self.model.score_unflagged(documents, allow=allow.entries), strict=True))
-        return [scored[at] for at in range(len(jobs))]
+        scored: dict[Queued, Result] = {}
+        for allow in dict.fromkeys(job.allow for job in jobs):
+            members = [job for job in jobs if job.allow == allow]
+            results = self.model.score_unflagged([job.document for job in members], allow=allow.entries)
+            scored.update(zip(members, results, strict=True))
+        return [scored[job] for job in jobs]
 
-    def _alone(self, job: Queued) -> Result | Explanation | Exception:
+    def _alone(self, job: Queued) -> Outcome:
         try:
             if job.reasons:
                 return self.model.explain_unflagged(job.document, allow=job.allow.entries)
@@ -382,7 +333,7 @@ class ServedModel:
         except Exception as error:
             return error
 
-    def _describe(self) -> dict[str, Any]:
+    def _describe(self, views: list[str]) -> dict[str, Any]:
         """What `/v1/models` says: what was learned, where normal documents lie, and the score that each rate asks for."""
         reference = self.model.detector_.document_reference  # as p-values and thresholds have it: without what was left out
         counts, edges = np.histogram(reference.values, bins=_BINS)
@@ -392,7 +343,7 @@ class ServedModel:
             "name": self.name,
             "fpr": self.model.fpr,
             "fdr": self.model.fdr,
-            "views": self.views,
+            "views": views,
             "examples": make_examples(self.model),
             "fitted_on": self.model.detector_.extent,
             "normal_documents": len(reference.values),
@@ -412,6 +363,4 @@ def load_models(folders: Sequence[Path], settings: Settings, counters: Counters,
         if name in models:
             raise ConfigError(f"{folder}: expected model folders of different names, got {name!r} twice: rename one")
         models[name] = ServedModel(name, DiFA.load(folder, threads=threads), settings, counters)
-    if not models:
-        raise InputError("expected at least one model folder, got none")
     return models

@@ -57,6 +57,11 @@ VERDICT_EXAMPLES: dict[str, Any] = {
 }
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text has no half of a surrogate pair, which JSON can hold but no file."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 class _Shape(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -127,7 +132,7 @@ class Verdict(_Body):
     """When, in UTC; the present time without it."""
 
     @model_validator(mode="after")
-    def _spans_in_the_text(self) -> Verdict:
+    def _is_consistent(self) -> Verdict:
         if not self.text.strip():
             raise ValueError("text: expected a text, got none")
         for span in self.spans:
@@ -137,17 +142,13 @@ class Verdict(_Body):
                 raise ValueError("spans: expected words, got white space")
         if self.verdict == "normal" and self.spans:
             raise ValueError("spans: expected none in a normal text, got some: leave them out, or call the text odd")
-        return self
-
-    @model_validator(mode="after")
-    def _time_and_name(self) -> Verdict:
         try:
             is_time = self.at is None or datetime.strptime(self.at, TIME).strftime(TIME) == self.at
         except ValueError:
             is_time = False
         if not is_time:
             raise ValueError(f"at: expected a time such as {_AT}, got something else")
-        if any("\ud800" <= character <= "\udfff" for character in self.model):
+        if not is_unicode(self.model):
             raise ValueError("model: expected a name in Unicode, got half a character")
         return self
 

@@ -34,7 +34,7 @@ MOST_DISCARDED = 64 * 1024 * 1024
 """Bytes that are read and thrown away after an early answer: three times the largest file that the service takes."""
 _NO_HTTP = "expected an HTTP request, got something else: check what is sent"
 _TOO_LARGE = f"expected at most {MOST_HEADERS} bytes of address and headers, got more: send fewer or shorter ones"
-_LAST_TURNS, _PAUSE = 5, 0.01  # turns of the loop before it stops listening, and the seconds between them
+_LAST_CALL = 0.05  # seconds before it stops listening
 _TURN = 0.001  # seconds: the thread that answers clients need not wait long for the threads that compute
 
 
@@ -207,14 +207,12 @@ class Server(uvicorn.Server):
         self._service, self._on_start = app.state.service, on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and say so."""
         await super().startup(sockets)
         self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, once what has arrived by now is accepted and read: it gets an answer instead of a closed connection."""
-        for _ in range(_LAST_TURNS):
-            await asyncio.sleep(_PAUSE)
+        await asyncio.sleep(_LAST_CALL)
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,14 +23,14 @@ from difa.corpus.allow import AllowList
 from difa.decide import Rule, flag
 from difa.document import Document, Explanation, Reason, Result
 from difa.errors import DifaError, InputError
-from difa.formats.lines import kind_of, parse_record
+from difa.formats.lines import are_strings, kind_of, parse_record
 from difa.formats.tables import Columns
 from difa.formats.write import to_json
 from difa.report.sentences import document_sentence, telling, unusual_words, word_sentence
 from difa.serve.body import Allowance, Allowances, JsonRequest, Refusal, off_loop, read_table, while_there
 from difa.serve.files import append_verdicts
 from difa.serve.models import Counters, Queued, ServedModel, cost_of
-from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Kept, ScoreRequest, Verdict
+from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Kept, ScoreRequest, Verdict, is_unicode
 from difa.serve.settings import Settings
 from difa.words import from_text, from_tokens
 
@@ -41,17 +41,12 @@ _WRITER = ThreadPoolExecutor(1, "difa-verdicts")  # one at a time: they would on
 _COUNTED = "(a long or odd one counts as several)"
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A document that cannot be scored, and why."""
+class Failure(Refusal):
+    """A document that cannot be scored: an entry in the answer to a list, the answer itself where it was the only document."""
 
-    line: str
-    id: str | None = None
-    status: int = 422
-    """Of the answer, where it was the only document."""
-
-
-Outcome = Result | Explanation | Failure
+    def __init__(self, line: str, document_id: str | None, status: int = 422) -> None:
+        super().__init__(status, line)
+        self.document_id = document_id
 
 
 class Service:
@@ -81,8 +76,7 @@ class Service:
 
     def model(self, name: str | None) -> ServedModel:
         """The model of that name, or the first."""
-        if name is None:
-            return next(iter(self.models.values()))
+        name = next(iter(self.models)) if name is None else name
         if name not in self.models:
             raise Refusal(404, f"model: expected one of {', '.join(self.models)}, got another name")
         return self.models[name]
@@ -126,7 +120,7 @@ class Service:
             raise _keeps_no_verdicts()
         job = await off_loop(request.held, _job, verdict.text, self.settings, False, AllowList())
         if isinstance(job, Failure):  # verdicts are about texts that were scored
-            raise Refusal(job.status, job.line)
+            raise job
         with self._verdicts.one():
             await _keep(path, verdict, self.settings.timeout)
         return JSONResponse(Kept().model_dump())
@@ -150,8 +144,7 @@ def jobs_of(request: ScoreRequest, settings: Settings) -> list[Queued | Failure]
     alone = request.text if request.text is not None else request.tokens
     documents = [alone] if alone is not None else request.texts or ()
     if len(documents) > settings.max_texts:
-        line = f"texts: expected at most {settings.max_texts} documents, got {len(documents)}: send several lists"
-        raise Refusal(413, line)
+        raise Refusal(413, f"texts: expected at most {settings.max_texts} documents, got {len(documents)}: send several lists")
     try:
         allow = AllowList.of(request.allow)
     except InputError as error:
@@ -161,7 +154,7 @@ def jobs_of(request: ScoreRequest, settings: Settings) -> list[Queued | Failure]
     for document in documents:
         job = _job(document, settings, request.return_reasons, allow)
         if isinstance(job, Failure) and alone is not None:
-            raise Refusal(job.status, job.line)
+            raise job
         cost += job.cost if isinstance(job, Queued) else 0
         if cost > settings.queue_words:  # found out on the way: all of them together may be more than fits into memory
             line = f"expected at most {settings.queue_words} words {_COUNTED} in a request, got more: send several lists"
@@ -172,7 +165,7 @@ def jobs_of(request: ScoreRequest, settings: Settings) -> list[Queued | Failure]
 
 def _job(item: Any, settings: Settings, reasons: bool, allow: AllowList) -> Queued | Failure:
     given = item.get("id") if isinstance(item, dict) else None
-    document_id = str(given) if isinstance(given, (str, int)) and _is_unicode(str(given)) else None
+    document_id = str(given) if isinstance(given, (str, int)) and is_unicode(str(given)) else None
     try:
         if (size := _size(item)) > settings.max_characters:
             return _too_large("characters", settings.max_characters, size, document_id)
@@ -191,11 +184,10 @@ def _too_large(what: str, limit: int, got: int, document_id: str | None) -> Fail
 def _parse(item: Any) -> Document:
     if isinstance(item, str):
         return from_text(item)
-    if isinstance(item, list) and all(isinstance(token, str) for token in item):
+    if are_strings(item):
         return from_tokens(item)
     if isinstance(item, dict):
-        unknown = set(item) - {"id", "text", "tokens"}
-        if unknown:
+        if not item.keys() <= {"id", "text", "tokens"}:
             raise InputError("expected only the keys id, text and tokens in a document, got another one: remove it")
         return parse_record(item)
     wanted = "a string, a list of words or an object with text or tokens"
@@ -213,26 +205,17 @@ def _size(item: Any) -> int:
     return 0
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Outcome]) -> bytes:
+def _respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Result | Explanation | Failure]) -> bytes:
     """The body of the answer."""
     flagged = iter(flag([_result(outcome) for outcome in outcomes if not isinstance(outcome, Failure)], rule))
     records: list[dict[str, Any]] = []
     for outcome in outcomes:
         if isinstance(outcome, Failure):
-            records.append({"id": outcome.id, "error": outcome.line})
+            records.append({"id": outcome.document_id, "error": outcome.detail})
             continue
         reasons = outcome.reasons if isinstance(outcome, Explanation) else None
         records.append(_record(next(flagged), request, reasons))
-    body = {"model": model, "rule": rule.name, "rate": rule.rate, "results": records}
-    return to_json(body)
+    return to_json({"model": model, "rule": rule.name, "rate": rule.rate, "results": records})
 
 
 def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str, Sequence[Reason]]] | None) -> dict[str, Any]:
@@ -248,9 +231,9 @@ def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str
         return record
     unusual = frozenset(unusual_words(result))
     for t, (word, scored) in enumerate(zip(record["words"], result.words, strict=True)):
-        if reasons is not None and t in unusual:
-            word["sentence"] = word_sentence(scored, reasons[t])
         if reasons is not None:
+            if t in unusual:
+                word["sentence"] = word_sentence(scored, reasons[t])
             found = {view: telling(reasons[t].get(view, ()), value) for view, value in scored.evidence.items()}
             word["reasons"] = {view: [{"text": one.text, "weight": one.weight} for one in some] for view, some in found.items()}
         if not request.return_evidence:
@@ -299,14 +282,14 @@ def _result(outcome: Result | Explanation) -> Result:
     return outcome.result if isinstance(outcome, Explanation) else outcome
 
 
-def _outcome(job: Queued) -> Outcome:
+def _outcome(job: Queued) -> Result | Explanation | Failure:
     if job.outcome.cancelled():
         raise _shutting_down()
-    error = job.outcome.exception()
-    if error is None:
-        return job.outcome.result()
-    if isinstance(error, DifaError):
-        return Failure(str(error), job.document.id)
+    outcome = job.outcome.result()
+    if not isinstance(outcome, Exception):
+        return outcome
+    if isinstance(outcome, DifaError):
+        return Failure(str(outcome), job.document.id)
     # The type only: a message may quote the text.
-    _log.error("a document of %d words could not be scored: %s", len(job.document.words), type(error).__name__)
+    _log.error("a document of %d words could not be scored: %s", len(job.document.words), type(outcome).__name__)
     return Failure("the document could not be scored: the service has logged why", job.document.id)

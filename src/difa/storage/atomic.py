@@ -9,7 +9,6 @@ system lets go of when the process ends, and who makes the next folder removes t
 from __future__ import annotations
 
 import ctypes
-import glob
 import os
 import platform
 import re
@@ -57,12 +56,7 @@ def behind_link(path: Path) -> Path:
 
 @contextmanager
 def fresh_file(path: Path, partial: Path | None = None) -> Iterator[Path]:
-    """A path to write to, which takes the name `path` if all goes well and is removed otherwise.
-
-    Args:
-        path: the file's own name; an older file there is replaced.
-        partial: where to write; a new path beside it by default.
-    """
+    """A path to write to, `partial` or a new one, which takes the name `path` if all goes well and is removed otherwise."""
     path = behind_link(path)
     partial = partial or unfinished(path)
     try:
@@ -82,12 +76,9 @@ def cache_folder() -> Path:
 
 
 def kept(name: str, make: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
-    """What a file of the cache folder says; the file is made if it is missing or damaged.
+    """What a file of the cache folder says, whose name says all that it depends on; it is made if it is missing or damaged.
 
-    Args:
-        name: the file's name, which says all that its content depends on.
-        make: its content.
-        read: reads the content; a `ValueError` or `EOFError` means that it is damaged.
+    That is damaged of which `read` raises a `ValueError` or an `EOFError`.
     """
     path = cache_folder() / name
     try:
@@ -102,9 +93,18 @@ def kept(name: str, make: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
 
 
 @contextmanager
+def writing(place: object) -> Iterator[None]:
+    """Say in one line what goes wrong with a place that is written to."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{place}: cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
 def fresh_text(path: Path) -> Iterator[TextIO]:
     """A text file, on disk before it takes its name; a pipe or device is written to as it is."""
-    try:
+    with writing(path):
         if is_stream(path):
             with path.open("w", encoding="utf-8", newline="\n") as file:
                 yield file
@@ -113,8 +113,6 @@ def fresh_text(path: Path) -> Iterator[TextIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 @contextmanager
@@ -154,7 +152,7 @@ def undisturbed(folder: Path) -> Iterator[None]:
 def restore(folder: Path) -> None:
     """Put back a folder that is not there because a process was killed while it replaced it; otherwise nothing happens."""
     with suppress(OSError):  # a place that cannot be written, or that does not exist, holds nothing to restore
-        if not folder.exists() and any(folder.parent.glob(f"{glob.escape(hidden_name(folder.name))}.*.part")):
+        if not folder.exists() and _left_beside(folder):
             with locked(_lock_of(folder), wait=True):
                 _recover(folder)
 
@@ -163,10 +161,15 @@ def _lock_of(folder: Path) -> Path:
     return folder.with_name(f"{hidden_name(folder.name)}.lock")
 
 
+def _left_beside(folder: Path) -> list[Path]:
+    """Unfinished folders of processes that replace a folder, or were killed meanwhile."""
+    pattern = re.compile(rf"{re.escape(hidden_name(folder.name))}\.[0-9a-f]{{8}}\.part")
+    return sorted(path for path in folder.parent.iterdir() if pattern.fullmatch(path.name) and path.is_dir())
+
+
 def _recover(folder: Path) -> None:
     """Put back an older folder that was moved away, and remove what killed processes left; the lock must be held."""
-    pattern = re.compile(rf"{re.escape(hidden_name(folder.name))}\.[0-9a-f]{{8}}\.part")
-    for left in sorted(path for path in folder.parent.iterdir() if pattern.fullmatch(path.name) and path.is_dir()):
+    for left in _left_beside(folder):
         if not folder.exists() and (left / _OLD).is_dir():
             (left / _OLD).rename(folder)
         shutil.rmtree(left, ignore_errors=True)
@@ -196,9 +199,7 @@ def exchange(one: Path, other: Path) -> bool:
 def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold a lock file, which is removed afterwards; the system lets go of it when the process ends, however it ends.
 
-    Args:
-        path: the lock file.
-        wait: wait for another process that holds it; otherwise that is a `BlockingIOError`.
+    If another process holds it, `wait` for that one; otherwise that is a `BlockingIOError`.
     """
     if os.name != "posix":  # no such locks on this system
         yield

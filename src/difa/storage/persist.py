@@ -9,12 +9,12 @@ reads, checks every entry of config.json, trusts nothing, and fetches nothing; a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from difa.detector import Detector, Updates
 from difa.document import FloatArray, IntArray
 from difa.document_score import DocumentScore
 from difa.encoders import EncoderSpec, encoder_files, restore_encoder, with_cache
-from difa.errors import DifaError, EncoderError, MissingExtraError, ModelError
+from difa.errors import EncoderError, MissingExtraError, ModelError
 from difa.feed import Lessons
 from difa.fuse import Taught
 from difa.knowledge import ENGLISH, PACKAGES, check_versions, versions
@@ -52,9 +52,7 @@ from difa.words import check_unicode, from_text
 
 __all__ = ["FORMAT", "check_place", "load", "model_files", "save", "set_allowed", "set_rate"]
 
-T = TypeVar("T")
 _CARD_RATES = (0.01, 0.05, 0.1)  # false-alarm rates whose bounds the card gives
-_KINDS: dict[type, str] = {dict: "entries", list: "a list", str: "a string"}
 _PARAMETERS = ("preset", "fpr", "fdr", "stages", "max_words")
 _COUNTS = ("documents", "words", "left_out", "copies")
 _MOST_WIDE = 1 << 16  # numbers of a vector, and subwords that an encoder reads at once
@@ -78,26 +76,71 @@ class Stored:
 
     @classmethod
     def of(cls, entries: Mapping[str, Any]) -> Stored:
-        """Check them; raises `ValueError`, `TypeError` or `ConfigError` with a reason."""
-        training, knowledge = (_typed(name, entries[name], dict) for name in ("training", "knowledge"))
-        for name in (*_COUNTS, *(name for name in ("seen_documents", "seen_words") if name in training)):
-            _count(f"training.{name}", training[name])
-        for package, version in knowledge.items():
-            _typed(f"knowledge.{package[:40]}", version, str)
+        """Check them; raises `ValueError`, `TypeError`, `KeyError` or `ConfigError` with a reason."""
         if "encoder_origin" in entries:  # as folders of earlier versions could have it
             raise ModelError("expected a model that holds its encoder, got one that names it: fit again with another encoder")
+        allowed, updates = entries.get("allowed", []), Updates()
+        if not isinstance(allowed, list):
+            raise ValueError(f"allowed: expected a list, got {type(allowed).__name__}")
+        if "updates" in entries:
+            updates = Updates(**_object(entries, "updates", ("times", "documents", "words"), texts=("last",)))
         return cls(
-            config=check_views(Config.from_dict(_typed("stages", entries["stages"], dict))),
+            config=check_views(Config.from_dict(_object(entries, "stages"))),
             language=check_language(entries["language"]),
-            encoder=_encoder(_typed("encoder", entries["encoder"], dict)),
+            encoder=_encoder(entries),
             seed=check_seed(entries["seed"]),
-            training=training,
-            knowledge=knowledge,
-            parameters=_parameters(_typed("parameters", entries["parameters"], dict)),
-            allow=AllowList.of(_typed("allowed", entries.get("allowed", []), list)),
-            updates=_updates(_typed("updates", entries["updates"], dict)) if "updates" in entries else Updates(),
-            lessons=_lessons(_typed("feed", entries["feed"], dict)) if "feed" in entries else None,
+            training=_object(entries, "training", _COUNTS, ("seen_documents", "seen_words")),
+            knowledge=_object(entries, "knowledge", texts=list(_object(entries, "knowledge"))),
+            parameters=_parameters(entries),
+            allow=AllowList.of(allowed),
+            updates=updates,
+            lessons=_lessons(_object(entries, "feed")) if "feed" in entries else None,
         )
+
+
+def _object(
+    entries: Mapping[str, Any], name: str, counts: Sequence[str] = (), optional: Sequence[str] = (), texts: Sequence[str] = ()
+) -> dict[str, Any]:
+    """An object among the entries, with whole numbers and texts under the keys that are named; some counts are optional."""
+    found = entries[name]
+    if not isinstance(found, dict):
+        raise ValueError(f"{name}: expected entries, got {type(found).__name__}")
+    for key in (*counts, *(key for key in optional if key in found)):
+        if type(found[key]) is not int or not 0 <= found[key] < 1 << 53:
+            raise ValueError(f"{name}.{key}: expected a whole number of at least 0, got {found[key]!r:.40}")
+    for key in texts:
+        if not isinstance(found[key], str):
+            raise ValueError(f"{name}.{key[:40]}: expected a string, got {type(found[key]).__name__}")
+        check_unicode(found[key])
+    return found
+
+
+def _encoder(entries: Mapping[str, Any]) -> EncoderSpec:
+    sizes = ("layer", "dimension", "max_length")
+    found = _object(entries, "encoder", sizes, texts=("name", "sha256", "fingerprint"))
+    for name in sizes:
+        if found[name] > _MOST_WIDE:
+            raise ValueError(f"encoder.{name}: expected at most {_MOST_WIDE}, got {found[name]}")
+    return EncoderSpec(**found)
+
+
+def _parameters(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """The constructor's parameters, as it takes them."""
+    found = _object(entries, "parameters", optional=("max_words",))
+    if unknown := found.keys() - set(_PARAMETERS):
+        raise ValueError(f"parameters: expected {', '.join(_PARAMETERS)}, got {sorted(unknown)[0][:40]!r}")
+    Config.preset(found["preset"]).changed(found.get("stages") or {})
+    check_rate("fpr", found["fpr"])
+    if found.get("fdr") is not None:
+        check_rate("fdr", found["fdr"])
+    return found
+
+
+def _lessons(entries: dict[str, Any]) -> Lessons:
+    lessons = Lessons.from_dict(entries)
+    for lesson in lessons.findings:
+        check_unicode(" ".join(lesson.words))
+    return lessons
 
 
 def check_scores(detector: Detector) -> None:
@@ -109,55 +152,6 @@ def check_scores(detector: Detector) -> None:
         raise ValueError("a short text has scores that are no numbers")
     for view in detector.views:
         view.explain(encoded[0])
-
-
-def _encoder(entries: dict[str, Any]) -> EncoderSpec:
-    spec = EncoderSpec(**entries)
-    for name in ("layer", "dimension", "max_length"):
-        if _count(f"encoder.{name}", getattr(spec, name)) > _MOST_WIDE:
-            raise ValueError(f"encoder.{name}: expected at most {_MOST_WIDE}, got {getattr(spec, name)}")
-    for name in ("name", "sha256", "fingerprint"):
-        check_unicode(_typed(f"encoder.{name}", getattr(spec, name), str))
-    return spec
-
-
-def _parameters(entries: dict[str, Any]) -> dict[str, Any]:
-    """The constructor's parameters, as it takes them."""
-    if unknown := entries.keys() - set(_PARAMETERS):
-        raise ValueError(f"parameters: expected {', '.join(_PARAMETERS)}, got {sorted(unknown)[0][:40]!r}")
-    Config.preset(entries["preset"]).changed(entries.get("stages") or {})
-    check_rate("fpr", entries["fpr"])
-    if entries.get("fdr") is not None:
-        check_rate("fdr", entries["fdr"])
-    if "max_words" in entries:
-        _count("parameters.max_words", entries["max_words"])
-    return entries
-
-
-def _updates(entries: dict[str, Any]) -> Updates:
-    for name in ("times", "documents", "words"):
-        _count(f"updates.{name}", entries[name])
-    check_unicode(_typed("updates.last", entries["last"], str))
-    return Updates(**entries)
-
-
-def _lessons(entries: dict[str, Any]) -> Lessons:
-    lessons = Lessons.from_dict(entries)
-    for lesson in lessons.findings:
-        check_unicode(" ".join(lesson.words))
-    return lessons
-
-
-def _typed(name: str, value: Any, kind: type[T]) -> T:
-    if not isinstance(value, kind):
-        raise ValueError(f"{name}: expected {_KINDS[kind]}, got {type(value).__name__}")
-    return value
-
-
-def _count(name: str, value: object) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 53:
-        raise ValueError(f"{name}: expected a whole number of at least 0, got {value!r:.40}")
-    return value
 
 
 def save(detector: Detector, folder: Path, parameters: dict[str, Any]) -> None:
@@ -183,17 +177,11 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
         content = read_files(folder, config_file["files"])
         detector = _restore(checked, content, threads)
         check_scores(detector)
-    except DifaError as error:
-        if isinstance(error, ModelError | MissingExtraError | EncoderError):
-            raise
-        raise _damaged(folder, error) from None
+    except (ModelError, MissingExtraError, EncoderError):
+        raise
     except Exception as error:  # what a stranger's file can make the readers of ONNX, tokenizers and tensors raise has no bounds
-        raise _damaged(folder, error) from None
+        raise ModelError(f"{folder}: damaged or incomplete model ({reason_of(error)}): fit and save it again") from None
     return replace(detector, encoder=with_cache(detector.encoder, cache)), checked.parameters
-
-
-def _damaged(folder: Path, error: Exception) -> ModelError:
-    return ModelError(f"{folder}: damaged or incomplete model ({reason_of(error)}): fit and save it again")
 
 
 def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None) -> Detector:
@@ -305,6 +293,7 @@ def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, byt
 
 def _card(detector: Detector, parameters: dict[str, Any]) -> str:
     spec, reference = detector.encoder.spec, detector.document_reference
+    ignored = str(detector.config.ignore).replace("|", "\\|")
     lines = [
         "# A DiFA model",
         "",
@@ -320,7 +309,7 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         *([f"| counted once | {detector.copies} copies and near-copies of other documents |"] if detector.copies else []),
         *([f"| learned from | {detector.lessons.extent} |"] if detector.lessons else []),
         *([f"| updated | {detector.updates} |"] if detector.updates.times else []),
-        *([f"| ignored | {_cell(detector.config.ignore)} |"] if detector.noise else []),
+        *([f"| ignored | {ignored} |"] if detector.noise else []),
         f"| language | {_language(detector)} |",
         f"| seed | {detector.seed} |",
         f"| smallest document p-value | {reference.least_p:.2g} |",
@@ -340,11 +329,6 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _cell(value: object) -> str:
-    """Text within a table of Markdown."""
-    return str(value).replace("|", "\\|")
-
-
 def _knowledge(detector: Detector) -> list[str]:
     """The parts of the knowledge of the language that scoring needs."""
     views = detector.config.views.names
@@ -353,10 +337,10 @@ def _knowledge(detector: Detector) -> list[str]:
 
 def _language(detector: Detector) -> str:
     english_only = [view for view in detector.config.views.names if view_kind(view).english_only]
-    silent = [] if detector.language == ENGLISH else english_only
+    silent = ", ".join([] if detector.language == ENGLISH else english_only)
     if detector.language is None:
-        return "not found: only the corpus counts" + (f"; silent: {', '.join(silent)}" if silent else "")
-    return f"`{detector.language}`" + (f"; silent in it: {', '.join(silent)}" if silent else "")
+        return "not found: only the corpus counts" + (f"; silent: {silent}" if silent else "")
+    return f"`{detector.language}`" + (f"; silent in it: {silent}" if silent else "")
 
 
 def _credits(detector: Detector) -> list[str]:

@@ -1,55 +1,38 @@
-// Requests to the service. Errors carry the service's own line.
+// Requests to the service. Errors carry the service's own line, and the status of its answer.
 
-let key = sessionStorage.getItem("difa-key") || "";
+import { keep, kept } from "./dom.js";
+
+let key = kept("difa-key", "sessionStorage");
 
 export function setKey(value) {
   key = value;
-  sessionStorage.setItem("difa-key", value);
+  keep("difa-key", value, "sessionStorage");
 }
-
-export class ServiceError extends Error {
-  constructor(status, message, retryAfter) {
-    super(message);
-    this.status = status;
-    this.retryAfter = retryAfter;
-  }
-}
-
-async function call(path, options = {}) {
-  const headers = { ...(options.kind ? { "Content-Type": options.kind } : {}), ...(key ? { "X-API-Key": key } : {}) };
-  let answer;
-  try {
-    answer = await fetch(path, { ...options, headers });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new ServiceError(0, "The service cannot be reached: is it still running?");
-  }
-  if (answer.ok) return answer.json();
-  const body = await answer.json().catch(() => ({}));
-  throw new ServiceError(answer.status, body.error || `status ${answer.status}`, Number(answer.headers.get("Retry-After")) || 1);
-}
-
-export const fetchModels = () => call("/v1/models");
 
 // A service that is busy says when to come again.
-async function patiently(work, patience = 5) {
-  for (let turn = 0; ; turn += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (error.status !== 429 || turn >= patience) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 1000 * error.retryAfter));
-    }
+async function call(path, { kind, ...options } = {}, patience = 5) {
+  const headers = { ...(kind ? { "Content-Type": kind } : {}), ...(key ? { "X-API-Key": key } : {}) };
+  const answer = await fetch(path, { ...options, headers }).catch((error) => {
+    throw error.name === "AbortError" ? error : new Error("The service cannot be reached: is it still running?");
+  });
+  if (answer.ok) return answer.json();
+  if (answer.status === 429 && patience) {
+    const seconds = Number(answer.headers.get("Retry-After")) || 1;
+    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+    return call(path, { kind, ...options }, patience - 1);
   }
+  const { error } = await answer.json().catch(() => ({}));
+  throw Object.assign(new Error(error || `status ${answer.status}`), { status: answer.status });
 }
 
-export const score = (request, signal) =>
-  patiently(() => call("/v1/score", { method: "POST", body: JSON.stringify(request), kind: "application/json", signal }));
+const post = (path, body, signal, kind = "application/json") => call(path, { method: "POST", body, kind, signal });
 
-export const sendVerdict = (record) => patiently(() => call("/v1/verdicts", { method: "POST", body: JSON.stringify(record), kind: "application/json" }));
+export const fetchModels = () => call("/v1/models");
+export const score = (request, signal) => post("/v1/score", JSON.stringify(request), signal);
+export const sendVerdict = (record) => post("/v1/verdicts", JSON.stringify(record));
 
 // The documents of a file, and its columns if it is a table.
 export function readFile(file, textColumn, signal) {
   const query = new URLSearchParams({ name: file.name, ...(textColumn ? { text_column: textColumn } : {}) });
-  return patiently(() => call(`/v1/tables?${query}`, { method: "POST", body: file, kind: "application/octet-stream", signal }));
+  return post(`/v1/tables?${query}`, file, signal, "application/octet-stream");
 }

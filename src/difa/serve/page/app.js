@@ -1,31 +1,22 @@
 // Puts the page together: what was asked, what came back, and the rate by which it is flagged.
 
-import { AllowedWords } from "./allowed.js";
 import { fetchModels, score, setKey } from "./api.js";
-import { byId, element, heat, percent, rarity } from "./dom.js";
-import { cutParts, save, toCsv, toJsonl, toTexts, withRows } from "./files.js";
-import { isFlagged } from "./flags.js";
-import { drawHistogram } from "./histogram.js";
-import { keep } from "./memory.js";
-import { Opener } from "./opening.js";
-import { Popover, evidenceBar } from "./popover.js";
-import { ReviewPanel, judgeButtons } from "./review.js";
-import { DocumentTable } from "./table.js";
-import { Verdicts } from "./verdicts.js";
-import { WordsPanel } from "./words.js";
+import { DocumentTable, Opener, cutParts, save, toCsv, toJsonl, toTexts, withRows } from "./documents.js";
+import { byId, element, flaggedWords, isFlagged, keep, percent, rarity } from "./dom.js";
+import { LONGEST_NAME, Popover, WordsPanel, drawHistogram, rank } from "./result.js";
+import { AllowedWords, Verdicts, judgeButtons, refreshJudges } from "./verdicts.js";
 
 const EXAMPLES_ARE = "Try a text made up of frequent words of this model’s normal text, with a typo or without:";
 const REASONS_WORDS = 2000;
-const RANKED = 6;
+const LISTED = 60; // flagged words with buttons; the others are judged where they stand
 
-const state = { models: [], limits: {}, rate: 0.01, result: null, scoredBy: "", asking: null, askAgain: () => {} };
+const state = { models: [], limits: {}, rate: 0.01, result: null, results: [], scoredBy: "", asking: null, askAgain: () => {} };
 const allowed = new AllowedWords(byId("allowed"), () => state.askAgain());
-const verdicts = new Verdicts(() => showVerdicts());
-const review = new ReviewPanel(byId("review"), byId("review-more"));
-const popover = new Popover(byId("popover"), (word) => allowed.add(word), (word) => judgesOfWord(word));
-const panel = new WordsPanel(byId("words"), openWord, (force) => popover.close(force));
-const table = new DocumentTable(byId("table"), byId("more"), (result) => openRow(result), (result) => verdicts.document(result.text), judgesOfText);
-const opener = new Opener(byId("chooser"), byId("text-column"), byId("chooser-why"), (file, column) => checkFile(file, column));
+const verdicts = new Verdicts(showVerdicts);
+const popover = new Popover(byId("popover"));
+const panel = new WordsPanel(byId("words"), popover, actionsOf);
+const table = new DocumentTable(byId("table"), byId("more"), openRow, ({ text }) => verdicts.document(text), judgesOfText);
+const opener = new Opener(byId("chooser"), byId("text-column"), byId("chooser-why"), checkFile);
 
 const model = () => state.models.find((entry) => entry.name === byId("model").value) ?? state.models[0];
 
@@ -65,13 +56,7 @@ function chooseModel() {
   setRate(fpr);
 }
 
-function exampleButton(text) {
-  const onclick = () => {
-    byId("input").value = text;
-    checkText();
-  };
-  return element("button", { type: "button", onclick }, text);
-}
+const exampleButton = (text) => element("button", { type: "button", onclick: () => checkText(text) }, text);
 
 // Asking
 
@@ -91,8 +76,8 @@ async function ask(work) {
   }
 }
 
-function checkText() {
-  const text = byId("input").value;
+function checkText(text = byId("input").value) {
+  byId("input").value = text;
   if (!text.trim()) {
     say("Paste a text first.", true);
     byId("input").focus();
@@ -127,7 +112,7 @@ function checkFile(file, textColumn) {
 
 // A list that is asked for again, since other words are allowed, shows the same document as before.
 async function scoreList(documents, signal, row = -1) {
-  state.askAgain = () => ask((again) => scoreList(documents, again, state.results?.indexOf(state.result)));
+  state.askAgain = () => ask((again) => scoreList(documents, again, state.results.indexOf(state.result)));
   const results = [];
   for (const part of cutParts(documents)) {
     const texts = toTexts(part);
@@ -142,8 +127,8 @@ async function scoreList(documents, signal, row = -1) {
   table.show(results, state.rate, opener.hasIds, opener.ownColumns);
   summarise();
   byId("result").hidden = true;
-  const first = results.filter((result) => !result.error).sort((a, b) => a.p_value - b.p_value)[0];
-  const shown = results[row] ?? first;
+  const scored = results.filter((result) => !result.error).sort((a, b) => a.p_value - b.p_value);
+  const shown = results[row] ?? scored[0];
   if (shown && !shown.error) openRow(shown);
 }
 
@@ -152,12 +137,12 @@ function openRow(result) {
   showResult(result);
   if (result.words.length > REASONS_WORDS || result.words.some((word) => word.reasons)) return;
   ask(async (signal) => {
-    const tokens = result.words.map((word) => word.text);
-    const answer = await score({ model: model().name, texts: [{ text: result.text, tokens }], return_reasons: true, allow: allowed.words }, signal);
-    answer.results[0].words?.forEach((word, index) => Object.assign(result.words[index], { reasons: word.reasons, sentence: word.sentence }));
-    if (state.result === result) rank(result);
-    const open = panel.spans.indexOf(popover.anchor);
-    if (state.result === result && open >= 0) popover.refresh(result.words[open], state.rate);
+    const texts = [{ text: result.text, tokens: result.words.map((word) => word.text) }];
+    const answer = await score({ model: model().name, texts, return_reasons: true, allow: allowed.words }, signal);
+    answer.results[0].words?.forEach(({ reasons, sentence }, index) => Object.assign(result.words[index], { reasons, sentence }));
+    if (state.result !== result) return;
+    showRanking(result);
+    panel.refresh();
   });
 }
 
@@ -168,31 +153,11 @@ function showResult(result) {
   byId("result").hidden = false;
   popover.close(true);
   panel.show(result);
-  rank(result);
+  showRanking(result);
   setRate(state.rate);
 }
 
-function rank(result) {
-  const ranked = result.words.map((word, index) => ({ word, index })).sort((a, b) => a.word.p_value - b.word.p_value || b.word.score - a.word.score);
-  byId("ranking").replaceChildren(...ranked.slice(0, RANKED).map(({ word, index }) => rankedWord(word, index)));
-  const views = Object.keys(result.words[0]?.evidence ?? {});
-  byId("view-keys").replaceChildren(...views.map((view, index) => element("span", { class: `view-${index % 8}` }, view)));
-}
-
-function rankedWord(word, index) {
-  const name = element("bdi", { class: `h${heat(word.p_value)}` });
-  name.textContent = word.text.slice(0, 60);
-  const views = Object.entries(word.evidence);
-  const bars = views.map(([, evidence], at) => element("div", { class: `view-${at % 8}` }, evidenceBar(evidence)));
-  const strongest = views.reduce((best, view) => (view[1] > best[1] ? view : best), ["", -1]);
-  const why = word.sentence ?? word.reasons?.[strongest[0]]?.[0]?.text ?? "";
-  const parts = [name, element("div", {}, ...bars), element("span", { class: "why" }, why), element("span", { class: "p" }, `p = ${rarity(word.p_value)}`)];
-  return element("li", {}, element("button", { type: "button", onclick: () => panel.stand(index, true) }, ...parts));
-}
-
-function openWord(index, pinned) {
-  popover.open(panel.spans[index], state.result.words[index], state.rate, pinned);
-}
+const showRanking = (result) => rank(byId("ranking"), byId("view-keys"), result, (index) => panel.stand(index, true));
 
 // The rate: everything that follows from it, without asking the service again.
 
@@ -209,31 +174,28 @@ function setRate(rate) {
   table.flag(rate);
   summarise();
   if (!state.result) return;
-  panel.flag(rate);
-  const { text, words } = state.result;
-  const listed = words.filter((word) => isFlagged(word, rate) || verdicts.word(text, word) === "odd");
-  review.show(listed, { document: () => judgesOfText(state.result, "the text"), word: judgesOfWord });
-  panel.mark((word) => verdicts.word(text, word));
+  panel.mark(rate, verdictOf);
+  listJudges(state.result, rate);
   drawHistogram(byId("histogram"), current, state.result, rate);
   tellVerdict(state.result, rate);
 }
 
 function tellVerdict(result, rate) {
-  const bad = result.p_value <= rate;
-  const count = result.words.filter((word) => isFlagged(word, rate)).length;
+  const bad = isFlagged(result, rate);
+  const count = flaggedWords(result, rate).length;
   byId("verdict-box").className = bad ? "verdict bad" : count ? "verdict some" : "verdict";
   const some = `Normal as a whole, but ${count === 1 ? "one word stands out" : `${count} words stand out`}`;
   byId("verdict").textContent = bad ? "This text stands out" : count ? some : "This text looks normal";
-  const rank = `${percent(result.p_value)} of normal documents are as unusual (p = ${rarity(result.p_value)}).`;
+  const rare = `${percent(result.p_value)} of normal documents are as unusual (p = ${rarity(result.p_value)}).`;
   const words = `${count || "No"} of ${result.words.length} words ${count === 1 ? "is" : "are"} flagged.`;
   const whole = bad && !count ? " No single word stands out: the text as a whole is unlike the normal ones." : "";
-  byId("verdict-why").textContent = `${rank} ${words}${whole}`;
+  byId("verdict-why").textContent = `${rare} ${words}${whole}`;
 }
 
 function summarise() {
-  const scored = (state.results ?? []).filter((result) => !result.error);
-  const flagged = scored.filter((result) => result.p_value <= state.rate).length;
-  const failed = (state.results ?? []).length - scored.length;
+  const scored = state.results.filter((result) => !result.error);
+  const flagged = scored.filter((result) => isFlagged(result, state.rate)).length;
+  const failed = state.results.length - scored.length;
   byId("table-title").textContent = `${flagged} of ${scored.length} documents stand out${failed ? `, ${failed} could not be read` : ""}`;
 }
 
@@ -244,12 +206,26 @@ function judgesOfText({ text }, name) {
 }
 
 function judgesOfWord(word) {
-  const { text, words } = state.result;
-  const judge = (verdict) => {
-    const flagged = words.filter((other) => isFlagged(other, state.rate));
-    verdicts.judgeWord(text, word, verdict, flagged, state.scoredBy);
-  };
-  return judgeButtons(word.text.slice(0, 60), () => verdicts.word(text, word), judge);
+  const { text } = state.result;
+  const judge = (verdict) => verdicts.judgeWord(text, word, verdict, flaggedWords(state.result, state.rate), state.scoredBy);
+  return judgeButtons(word.text.slice(0, LONGEST_NAME), () => verdicts.word(text, word), judge);
+}
+
+const verdictOf = (word) => verdicts.word(state.result.text, word);
+
+function actionsOf(word) {
+  const allow = element("button", { type: "button", class: "allow", onclick: () => allowed.add(word.text) }, "Allow this word");
+  return element("div", { class: "row acts" }, allow, judgesOfWord(word));
+}
+
+// Buttons for the text, and for each word that is flagged or was called odd.
+function listJudges(result, rate) {
+  const words = result.words.filter((word) => isFlagged(word, rate) || verdictOf(word) === "odd");
+  const item = (word) => element("li", {}, element("bdi", {}, word.text.slice(0, LONGEST_NAME)), judgesOfWord(word));
+  const whole = element("li", { class: "whole" }, element("b", {}, "The whole text"), judgesOfText(result, "the text"));
+  byId("review").replaceChildren(whole, ...words.slice(0, LISTED).map(item));
+  const others = words.length - LISTED;
+  byId("review-more").textContent = others > 0 ? `${others} more are flagged: tap a word in the text to judge it.` : "";
 }
 
 function showVerdicts() {
@@ -258,58 +234,54 @@ function showVerdicts() {
   byId("tally-count").textContent = `${all} ${all === 1 ? "verdict" : "verdicts"}: ${odd} odd, ${normal} normal.`;
   const sent = unsent ? "" : `The service has kept ${all === 1 ? "it" : "them"}.`;
   byId("tally-why").textContent = verdicts.takes ? sent : "Kept until this tab is closed.";
-  byId("tally-trouble").textContent = verdicts.takes && unsent && verdicts.trouble ? `${unsent} not sent, but kept in this tab: ${verdicts.trouble}` : "";
-  byId("send-verdicts").hidden = !byId("tally-trouble").textContent;
-  table.refresh();
-  review.refresh();
-  popover.pair?.refresh();
-  if (state.result) panel.mark((word) => verdicts.word(state.result.text, word));
+  const isStuck = verdicts.takes && unsent && verdicts.trouble;
+  byId("tally-trouble").textContent = isStuck ? `${unsent} not sent, but kept in this tab: ${verdicts.trouble}` : "";
+  byId("send-verdicts").hidden = !isStuck;
+  refreshJudges();
+  panel.mark(state.rate, verdictOf);
 }
 
 // Wiring
 
-byId("check").addEventListener("click", checkText);
-byId("input").addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && checkText());
-byId("open").addEventListener("click", () => byId("file").click());
-byId("file").addEventListener("change", () => {
+const on = (id, event, react) => byId(id).addEventListener(event, react);
+
+on("check", "click", () => checkText());
+on("input", "keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && checkText());
+on("open", "click", () => byId("file").click());
+on("file", "change", () => {
   if (byId("file").files[0]) checkFile(byId("file").files[0]);
   byId("file").value = "";
 });
-byId("rate").addEventListener("input", () => setRate(Number((10 ** Number(byId("rate").value)).toPrecision(2))));
-byId("model").addEventListener("change", () => {
+on("rate", "input", () => setRate(Number((10 ** Number(byId("rate").value)).toPrecision(2))));
+on("model", "change", () => {
   chooseModel();
   if (byId("input").value.trim()) checkText();
 });
-byId("save-verdicts").addEventListener("click", () => save("verdicts.jsonl", "application/x-ndjson", verdicts.lines));
-byId("send-verdicts").addEventListener("click", () => verdicts.send());
-byId("save-csv").addEventListener("click", () => save("difa.csv", "text/csv", toCsv(state.results, state.rate, opener.table)));
-byId("save-jsonl").addEventListener("click", () => save("difa.jsonl", "application/x-ndjson", toJsonl(state.results, state.rate)));
-byId("key-form").addEventListener("submit", (event) => {
+on("save-verdicts", "click", () => save("verdicts.jsonl", "application/x-ndjson", verdicts.lines));
+on("send-verdicts", "click", () => verdicts.send());
+on("save-csv", "click", () => save("difa.csv", "text/csv", toCsv(state.results, state.rate, opener.table)));
+on("save-jsonl", "click", () => save("difa.jsonl", "application/x-ndjson", toJsonl(state.results, state.rate)));
+on("key-form", "submit", (event) => {
   event.preventDefault();
   setKey(byId("key").value);
   start();
 });
-byId("theme").addEventListener("click", () => {
+on("theme", "click", () => {
   const root = document.documentElement;
   const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
   keep("difa-theme", root.dataset.theme);
 });
-for (const [name, over] of [["dragover", true], ["dragleave", false], ["drop", false]]) {
+for (const name of ["dragover", "dragleave", "drop"]) {
   document.addEventListener(name, (event) => {
     event.preventDefault();
-    byId("drop").classList.toggle("over", over);
+    byId("drop").classList.toggle("over", name === "dragover");
   });
 }
-document.addEventListener("drop", async (event) => {
-  const file = event.dataTransfer.files[0];
-  const text = event.dataTransfer.getData("text");
-  if (file) checkFile(file);
-  else if (text) {
-    byId("input").value = text;
-    checkText();
-  }
+document.addEventListener("drop", ({ dataTransfer }) => {
+  const text = dataTransfer.getData("text");
+  if (dataTransfer.files[0]) checkFile(dataTransfer.files[0]);
+  else if (text) checkText(text);
 });
-addEventListener("resize", () => popover.place());
 
 start();

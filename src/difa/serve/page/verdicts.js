@@ -1,14 +1,15 @@
-// What the person says of texts and their words: kept by text, counted, saved as JSON lines, and sent where the service takes it.
+// What the person says: verdicts on texts and their words, the buttons for them, and words that are allowed.
 
 import { sendVerdict } from "./api.js";
-import { keepForTab, keptForTab } from "./memory.js";
+import { element, keep, kept } from "./dom.js";
 
-const MEMORY = "difa-verdicts";
+const PATIENCE = 400; // milliseconds after the last key
 const OF_THIS_ONE = [413, 422]; // refusals of one verdict, which say nothing of the others
 
 const keyOf = ({ start, end }) => `${start},${end}`;
 const now = () => new Date().toISOString().replace(/\.\d+Z$/, "Z");
 
+// Kept by text, counted, saved as JSON lines, and sent where the service takes them.
 export class Verdicts {
   constructor(onChange) {
     this.onChange = onChange;
@@ -75,8 +76,6 @@ export class Verdicts {
     this.changed();
   }
 
-  // From here on only this class.
-
   get records() {
     return [...this.entries.values()].map(({ record }) => record).filter(Boolean);
   }
@@ -98,7 +97,7 @@ export class Verdicts {
   }
 
   changed() {
-    keepForTab(MEMORY, JSON.stringify([...this.entries]));
+    keep("difa-verdicts", JSON.stringify([...this.entries]), "sessionStorage");
     this.onChange();
   }
 }
@@ -118,8 +117,58 @@ const isSame = (one, other) => JSON.stringify({ ...one, at: "" }) === JSON.strin
 
 function restore() {
   try {
-    return JSON.parse(keptForTab(MEMORY) || "[]");
+    return JSON.parse(kept("difa-verdicts", "sessionStorage"));
   } catch {
     return [];
+  }
+}
+
+// Two buttons of which at most one is pressed: the one that `current` names.
+export function judgeButtons(name, current, onJudge) {
+  const buttons = ["Odd", "Normal"].map((label) => {
+    const verdict = label.toLowerCase();
+    const onclick = (event) => {
+      event.stopPropagation(); // a row of the table stays as it is
+      onJudge(verdict);
+    };
+    return element("button", { type: "button", class: `judge ${verdict}`, "aria-label": `${label}: ${name}`, onclick }, label);
+  });
+  const group = element("span", { class: "judges", role: "group", "aria-label": `Your verdict on ${name}` }, ...buttons);
+  group.refresh = () => {
+    for (const button of buttons) button.setAttribute("aria-pressed", button.classList.contains(current() ?? "none"));
+  };
+  group.refresh();
+  return group;
+}
+
+// All buttons on the page, after someone said something.
+export const refreshJudges = () => document.querySelectorAll(".judges").forEach((group) => group.refresh());
+
+// The words that this reader calls normal, in a box that the browser remembers. The service scores without them.
+export class AllowedWords {
+  constructor(box, onChange) {
+    Object.assign(this, { box, onChange });
+    box.value = kept("difa-allowed");
+    box.addEventListener("input", () => {
+      clearTimeout(this.waiting);
+      this.waiting = setTimeout(() => this.changed(), PATIENCE);
+    });
+  }
+
+  // One entry a line, or several between commas; a line of marks alone is an entry as it stands.
+  get words() {
+    const lines = this.box.value.split("\n").map((line) => line.trim());
+    const entries = lines.flatMap((line) => (/[\p{L}\p{N}]/u.test(line) ? line.split(/[,;](?:\s+|$)/u) : [line]));
+    return [...new Set(entries.map((entry) => entry.trim()).filter(Boolean))];
+  }
+
+  add(word) {
+    this.box.value = `${this.box.value.trimEnd()}\n${word}`.trimStart();
+    this.changed();
+  }
+
+  changed() {
+    keep("difa-allowed", this.box.value);
+    this.onChange();
   }
 }

@@ -13,11 +13,11 @@ from pyarrow import parquet
 
 from difa.document import Result, WordScore, columns_of
 from difa.errors import ConfigError, InputError
-from difa.formats.packed import unpacked
 from difa.formats.results import read_results
-from difa.formats.shape import Shape
 from difa.formats.sources import find_sources
-from difa.formats.table_output import Publisher, format_of
+from difa.formats.streams import unpacked
+from difa.formats.tables import Shape
+from difa.formats.write import Publisher, format_of
 
 WORDS = (
     WordScore("=cmd", 0, 4, 5.0, 0.001, True, {"form": 3.5}, "command"),
@@ -89,11 +89,11 @@ def test_the_users_table_keeps_its_names_and_order(tmp_path):
     source.write_text("when,score,body,ticket\n1,2,some words here,3\n")
     (table,) = sources = find_sources([str(source)])
     result = Result("some words here", 1.5, 0.5, False, (), f"{source}:2", {}, {"when": "1", "score": "2", "ticket": "3"})
-    (row,) = rows_of(publish(tmp_path, "out.csv", [result], Shape.of([source.table for source in sources])))
+    (row,) = rows_of(publish(tmp_path, "out.csv", [result], Shape.of_sources(sources)))
     assert table.table.text == "body"
     assert list(row)[:6] == ["id", "when", "score", "body", "ticket", "difa_score"]
     assert (row["score"], row["difa_score"], row["body"]) == ("2", "1.5", "some words here")
-    path = publish(tmp_path, "out.parquet", [result], Shape.of([source.table for source in sources]))
+    path = publish(tmp_path, "out.parquet", [result], Shape.of_sources(sources))
     assert list(read_results([path])) == [result]
 
 
@@ -112,7 +112,7 @@ def test_parquet_columns_keep_their_types(tmp_path):
 
     (entry,) = read_entries(sources)
     result = Result("one", 0.0, 1.0, False, (), entry.document.id, {}, entry.document.columns)
-    path = publish(tmp_path, "out.parquet", [result], Shape.of([source.table for source in sources]))
+    path = publish(tmp_path, "out.parquet", [result], Shape.of_sources(sources))
     table = parquet.read_table(path)
     assert {name: table[name].combine_chunks() for name in kept} == kept
     assert table.column_names[:2] == ["id", "text"]

@@ -21,13 +21,13 @@ from difa.decide import Cutoff, Rule
 from difa.document import Scored
 from difa.engines.job import Counts, Job, refuse_other
 from difa.engines.output import Layout, alone
-from difa.engines.sinks import Best, cut_shards
+from difa.engines.stream import Top, cut_shards
 from difa.errors import EngineError, InputError
-from difa.formats.columns import unpack_columns
-from difa.formats.shape import Shape
-from difa.formats.sources import below, is_address, locate
-from difa.formats.table_output import COLUMNS, Publisher
-from difa.storage.atomic import behind_link, fresh_file, hidden_name, scratch_folder, sync_folder, take_place, unfinished
+from difa.formats.sources import below, locate
+from difa.formats.streams import is_address
+from difa.formats.tables import Shape
+from difa.formats.write import COLUMNS, Publisher, unpack_columns
+from difa.storage.atomic import behind_link, fresh_file, hidden_name, scratch_folder, sync_folder, take_place, unfinished, writing
 
 SUCCESS = "_SUCCESS"
 _ASKED, _NOTICE = "_asked.json", "_done-"
@@ -42,25 +42,15 @@ class OutputFolder:
     def __init__(
         self, location: str, asked: dict[str, Any], resume: bool = False, force: bool = False, is_file: bool = False
     ) -> None:
-        """Refuse a location that is taken or cannot be written, before any work is done.
-
-        Args:
-            location: the folder's path or address.
-            asked: what decides the results, by name.
-            resume: go on with what an earlier run left.
-            force: replace what an earlier run left.
-            is_file: join the parts to one file.
-        """
+        """Refuse a location that is taken or cannot be written, before any work is done; with `is_file`, parts are joined."""
         self.location, self.is_file, self._asked = location, is_file, asked
         self.piece_bytes: int | None = None  # of the run that this one goes on with
         self.summary: dict[str, Any] | None = None  # what the run did that was finished here before
         path = Path(location).absolute()
         self.staging = location if is_address(location) else str(path.with_name(f"{hidden_name(path.name)}.part"))
         self._system, self._path = locate(self.staging)
-        try:
+        with writing(location):
             self._look(locate(location)[1], resume, force)
-        except OSError as error:
-            raise InputError(f"{location}: cannot be written: {error.strerror or error}") from None
 
     @classmethod
     @contextmanager
@@ -69,11 +59,9 @@ class OutputFolder:
         with ExitStack() as stack:
             if not is_address(location):
                 path = Path(location).absolute()
-                try:
+                with writing(location):
                     path.parent.mkdir(parents=True, exist_ok=True)
                     stack.enter_context(alone(Layout.file(path)))
-                except OSError as error:
-                    raise InputError(f"{location}: cannot be written: {error.strerror}") from None
             output = cls(location, *choices)
             try:
                 yield output
@@ -137,13 +125,7 @@ class OutputFolder:
                 shutil.rmtree(left, ignore_errors=True)
 
     def join(self, pieces: int, publish: Publisher, results: Iterable[Scored] | None) -> None:
-        """Make one file of the parts, and give it its name.
-
-        Args:
-            pieces: how many parts there are.
-            publish: writes the file.
-            results: what belongs into it; all lines of the parts as they are by default.
-        """
+        """Make one file of the parts, or of the results that belong into it instead of them, and give it its name."""
         part = Path(self.staging) / "joined"
         with part.open("wb") as joined:
             if results is None:
@@ -232,10 +214,12 @@ def second_pass(folder: str, pieces: int, rule: Rule, job: Job, counts: Counts) 
 
     cutoff, counts.flagged, everything = Cutoff.of(read(range(pieces)), rule), 0, range(pieces)
     if job.top is not None:
-        best = Best(job.top)
+        best: list[Scored] = []
+        top = Top(best.append, job.top)
         for scored in flagged(everything):
-            best.add(scored)
-        yield 0, best.documents()
+            top.write(scored)
+        top.finish()
+        yield 0, best
     elif job.shard_size is None:
         yield from ((index, flagged([index])) for index in everything)
     else:

@@ -1,19 +1,78 @@
-"""Progress on stderr: bars on a terminal, a line now and then in a log, nothing when asked to be quiet."""
+"""What a command says: lines for people on stderr, results on stdout, and progress.
+
+Progress is a bar on a terminal, a line now and then in a log, and nothing when asked to be quiet.
+"""
 
 from __future__ import annotations
 
+import json
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from difa.cli.options import say
+import typer
+
+from difa.storage.atomic import scratch_folder
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-
 _EVERY = 10.0  # seconds between two lines of a log
+
+
+def say(message: str, quiet: bool = False) -> None:
+    """A line for the person at the terminal, on stderr; what could steer the terminal is escaped."""
+    if not quiet:
+        print(escaped(message), file=sys.stderr)
+
+
+def say_next(advice: str, quiet: bool = False) -> None:
+    """What to do next: the last line of a command."""
+    say(f"next: {advice}", quiet)
+
+
+@contextmanager
+def to_stdout(out: Path) -> Iterator[Path]:
+    """Where a command writes: for `-` a file aside, which is printed when it is complete."""
+    if str(out) != "-":
+        yield out
+        return
+    with scratch_folder() as folder:
+        yield folder / "printed"
+        with (folder / "printed").open("rb") as content:
+            shutil.copyfileobj(content, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+
+
+def escaped(text: str) -> str:
+    """Control characters, and all else that is not printed, escaped: names and ids come from strangers."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def print_json(record: Any) -> None:
+    """An object on standard output, to be read by people and programs."""
+    typer.echo(json.dumps(record, ensure_ascii=False, indent=2))
+
+
+def say_skipped(count: int) -> None:
+    """How many bad lines were left out, if any were."""
+    if count:
+        say(f"difa: {counted(count, 'bad line')} skipped")
+
+
+def say_left_out(count: int, why: str, quiet: bool) -> None:
+    """How many documents were left out for a reason, if any were."""
+    if count:
+        say(f"difa: {counted(count, 'document')} left out: {why}", quiet)
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 class _Log:

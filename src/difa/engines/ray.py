@@ -7,11 +7,15 @@ again by another. Every document is scored as without Ray, and the parts in orde
 
 from __future__ import annotations
 
-import json
+import logging
+import os
+import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,19 +24,21 @@ from difa import __version__
 from difa.config import check_threads
 from difa.decide import Rule
 from difa.engines.cascade import Cascade, Judge
+from difa.engines.folder import OutputFolder, part_name, part_writer, second_pass, write_notice
 from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job
-from difa.engines.plan import Piece, for_any_machine, one_by_one, piece_size, plan, read_piece
-from difa.engines.ray.cluster import check_installed, cluster, run_pool
-from difa.engines.ray.folder import OutputFolder, part_name, part_writer, second_pass, write_notice
-from difa.errors import ConfigError, DifaError, EngineError, InputError
+from difa.engines.plan import Piece, for_any_machine, piece_size, plan, read_piece
+from difa.errors import ConfigError, DifaError, EngineError, InputError, MissingExtraError
 from difa.estimator import DiFA
-from difa.formats.packed import suffix_of
-from difa.formats.replaceable import check_output
-from difa.formats.shape import Shape
-from difa.formats.sources import Source, find_sources, is_address
-from difa.formats.table_output import COLUMNS, FORMATS, Publisher, format_of
-from difa.runtime.parallel import chunk_documents
+from difa.formats.results import check_output
+from difa.formats.sources import Source, find_sources
+from difa.formats.streams import is_address, suffix_of
+from difa.formats.tables import Shape
+from difa.formats.write import COLUMNS, FORMATS, Publisher, format_of
+from difa.runtime.parallel import chunk_documents, core_count
 from difa.storage.atomic import scratch_folder
+
+_ATTEMPTS = 5  # at one piece: one that kills every worker must not go round for ever
+_STORE = 200 << 20  # bytes of the object store on one machine: beside the model it holds next to nothing
 
 ModelFiles = dict[str, bytes]
 """The files of a model's folder, by name."""
@@ -53,16 +59,25 @@ class Task:
     """What every worker must know beside the models."""
 
     job: Job
-    folder: str
+    rule: Rule
     format: str
-    rule: Rule | None
-    """How flags are set; None where that is done in a second pass."""
+    """What was asked for."""
+    is_file: bool
+    """Whether that is one file rather than a folder of parts."""
     shape: Shape
     """The columns of the parts, where they are tables."""
     threads: int
     cache: Path | None
     """Folder for word vectors, on each machine."""
+    folder: str = ""
+    """Where parts are written."""
     version: str = __version__
+
+    @property
+    def written(self) -> str:
+        """The format of the workers' parts: columns where a second pass makes of them what was asked for."""
+        needs_all = self.rule.name == "fdr" or self.job.top is not None or self.job.shard_size is not None
+        return COLUMNS if needs_all or (self.is_file and self.format != "jsonl") else self.format
 
 
 @dataclass(slots=True)
@@ -106,63 +121,55 @@ def score_files(
         cache: folder for word vectors, on each machine.
         piece_bytes: bytes of input per piece; by default from the input's size.
     """
-    form = _check_choices(job, out, workers, threads)
+    is_file = not is_address(out) and not job.shard_size and suffix_of(out).removeprefix(".") in FORMATS  # by its ending
+    form = _check_choices(job, Path(out if is_file else "part"), workers, threads)
     rule = check_job(job, model or DiFA.load(job.model, threads=1))  # mistakes show before a cluster is asked
     sources = find_sources(job.inputs, job.columns, job.skip_bad) if sources is None else sources
     if any(source.is_stdin for source in sources):
         raise InputError("expected files for the Ray engine, got - (standard input): write it to a file, or use the local engine")
-    if _is_file(job, out):
+    if is_file:
         check_output(Path(out), [source.path for source in sources], job.force)
-    task = _task(job, out, rule, form, Shape.of_sources(sources), threads or 1, cache)
+    task = Task(job, rule, form, is_file, Shape.of_sources(sources), threads or 1, cache)
     files = [_read_files(folder) for folder in (job.model, job.screen)]
-    with OutputFolder.open(out, asked_of(job, rule, sources), job.resume, job.force, _is_file(job, out)) as output:
+    with OutputFolder.open(out, asked_of(job, rule, sources), job.resume, job.force, is_file) as output:
         if output.summary is not None:
             return RayCounts(**output.summary)
         model_bytes = sum(map(len, chain.from_iterable(content.values() for content in files)))
-        with cluster(address, workers, task.threads, model_bytes) as (ray, count):
+        with _cluster(address, workers, task.threads, model_bytes) as (ray, count):
             size = output.piece_bytes or piece_bytes or piece_size(sources, count)
             pieces = plan([*map(for_any_machine, sources)], size, partial(_side_by_side, ray))
             output.begin(size)
             task = replace(task, folder=output.staging)
             counts = _run(ray, count, output, files, task, pieces, watch or Silent())
-        _finish(output, counts, task, form, rule, len(pieces))
+        _finish(output, counts, task, len(pieces))
         return counts
 
 
-def _check_choices(job: Job, out: str, workers: int | None, threads: int | None) -> str:
+def _check_choices(job: Job, file: Path, workers: int | None, threads: int | None) -> str:
     """The format of the results."""
-    check_installed()
+    for module in ("ray", "pyarrow"):
+        if find_spec(module) is None:
+            raise MissingExtraError(module, "ray", "the Ray engine")
     check_threads(threads)
-    form = format_of(Path(out if _is_file(job, out) else "part"), job.format)
+    form = format_of(file, job.format)
     if workers is not None and workers < 1:
         raise ConfigError(f"workers: expected a whole number of at least 1, got {workers}")
     return form
 
 
-def _is_file(job: Job, out: str) -> bool:
-    """Whether the results go into one file, by its ending."""
-    return not is_address(out) and not job.shard_size and suffix_of(out).removeprefix(".") in FORMATS
-
-
-def _task(job: Job, out: str, rule: Rule, form: str, shape: Shape, threads: int, cache: Path | None) -> Task:
-    needs_all = rule.name == "fdr" or job.top is not None or job.shard_size is not None
-    written = COLUMNS if needs_all or (_is_file(job, out) and form != "jsonl") else form
-    return Task(job, "", written, None if rule.name == "fdr" else rule, shape, threads, cache)
-
-
-def _finish(output: OutputFolder, counts: RayCounts, task: Task, form: str, rule: Rule, pieces: int) -> None:
+def _finish(output: OutputFolder, counts: RayCounts, task: Task, pieces: int) -> None:
     """Make what was asked for of the workers' parts."""
-    again = second_pass(task.folder, pieces, rule, task.job, counts) if task.format == COLUMNS else None
-    if output.is_file:
+    again = second_pass(task.folder, pieces, task.rule, task.job, counts) if task.written == COLUMNS else None
+    if task.is_file:
         results = None if again is None else chain.from_iterable(part for _, part in again)
-        output.join(pieces, Publisher(form, task.shape), results)
+        output.join(pieces, Publisher(task.format, task.shape), results)
         counts.parts = 1
         return
     if again is not None:
         counts.parts = 0
         for index, part in again:
             counts.parts += 1
-            with part_writer(task.folder, index, form, task.shape) as write:
+            with part_writer(task.folder, index, task.format, task.shape) as write:
                 for scored in part:
                     write(scored)
     output.finish(asdict(counts))
@@ -179,10 +186,10 @@ def _run(
 ) -> RayCounts:
     """Have all pieces scored that no earlier run has; those are counted, but their bad lines are not named again."""
     counts, began, ended = RayCounts(parts=len(pieces)), float("inf"), 0.0
-    earlier = [Notice(**notice) for notice in output.notices(task.format)]
+    earlier = [Notice(**notice) for notice in output.notices(task.written)]
     complete = {notice.index for notice in earlier}
     rest = [piece for piece in pieces if piece.index not in complete]
-    notices = run_pool(ray, Scorer, ([ray.put(model) for model in files], task), rest, count, task.threads) if rest else ()
+    notices = _run_pool(ray, Scorer, ([ray.put(model) for model in files], task), rest, count, task.threads) if rest else ()
     watch.begin(len(pieces))
     for done, notice in enumerate(chain(earlier, notices), 1):
         counts.documents += notice.documents
@@ -196,7 +203,7 @@ def _run(
             for complaint in notice.bad:
                 watch.skip(complaint)
     counts.seconds = max(0.0, ended - began)
-    output.check_parts([part_name(piece.index, task.format) for piece in pieces])
+    output.check_parts([part_name(piece.index, task.written) for piece in pieces])
     return counts
 
 
@@ -236,7 +243,7 @@ class Scorer:
     def _score(self, piece: Piece) -> Notice:
         task, judge, notice = self._task, self._loaded(), Notice(piece.index, time.time())
         chunks = chunk_documents(read_piece(piece, notice.bad if task.job.skip_bad else None))
-        with part_writer(task.folder, piece.index, task.format, task.shape) as write:
+        with part_writer(task.folder, piece.index, task.written, task.shape) as write:
             for scored in chain.from_iterable(parts for _, parts in judge.score(chunks)):
                 write(scored)
                 notice.documents += len(scored)
@@ -263,14 +270,128 @@ def _load(files: ModelFiles, task: Task) -> DiFA:
 def _side_by_side(ray: Any, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     """What `work` makes of each item, by the machines of the cluster where there is more than one."""
     if len(items) <= 1:
-        return one_by_one(work, items)
+        return [*map(work, items)]
     task = ray.remote(lambda item: work(item))
     return list(ray.get([task.remote(item) for item in items]))
 
 
-def measure_ray(model: Path, documents: Sequence[str], workers: int) -> float:
-    """Seconds that workers of one thread each need for the documents, without starting Ray and loading the model."""
-    with scratch_folder() as folder:
-        source = folder / "documents.jsonl"
-        source.write_text("".join(json.dumps({"text": text}) + "\n" for text in documents), encoding="utf-8")
-        return score_files(Job(model, [str(source)]), f"{folder}/out", workers=workers).seconds
+@contextmanager
+def _cluster(address: str | None, workers: int | None, threads: int, model_bytes: int) -> Iterator[tuple[Any, int]]:
+    """Ray, and the number of workers: on a running cluster, or on this machine alone, by loopback."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to anyone unless the user says so
+    address = address or os.environ.get("RAY_ADDRESS")
+    if address:
+        _check_reachable(address)
+    if not address or address.startswith(("127.", "localhost:", "[::1]:")):
+        # Ray's switch against clusters: without it the ports of a Ray on one machine are open to the network.
+        # A cluster that stays on loopback can only be joined from there.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # it shouts about restarts that are meant to happen
+    import ray
+
+    if ray.is_initialized():  # the caller's own
+        yield ray, _worker_count(ray, workers, threads)
+        return
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    with scratch_folder() as scratch:
+        if not address:
+            quiet |= {
+                "num_cpus": max(core_count(), (workers or 1) * threads),
+                "include_dashboard": False,
+                "object_store_memory": max(_STORE, 2 * model_bytes),
+                "_temp_dir": str(scratch),
+            }
+        try:
+            with _silence():
+                ray.init(address or "local", **quiet)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            if address:
+                hint = "if it asks for a token, set RAY_AUTH_TOKEN"
+                raise EngineError(f"the cluster at {address} cannot be joined ({error}): {hint}") from None
+            raise EngineError(f"Ray cannot start on this machine: {error}") from None
+        try:
+            yield ray, _worker_count(ray, workers, threads)
+        finally:
+            ray.shutdown()
+
+
+def _run_pool(
+    ray: Any, worker: type, arguments: tuple[Any, ...], pieces: Sequence[Piece], workers: int, threads: int
+) -> Iterator[Any]:
+    """What the workers say of each piece, as it comes; a worker that dies is started again, and so is its piece.
+
+    The class `worker` has the methods `load`, called once, and `score`, called for each piece. A worker takes as many cores as
+    threads.
+    """
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+    environment = {"env_vars": dict.fromkeys(names, str(threads))}
+    start = ray.remote(num_cpus=threads, max_restarts=-1, max_task_retries=_ATTEMPTS - 1, runtime_env=environment)(worker)
+    actors = [start.remote(*arguments) for _ in range(min(workers, len(pieces)))]
+    # A piece is given to a worker that has loaded the model: some may never find a core.
+    busy: dict[Any, tuple[Any, Piece | None]] = {actor.load.remote(): (actor, None) for actor in actors}
+    rest, left = iter(pieces), len(pieces)
+    try:
+        while left:
+            (done,), _ = ray.wait(list(busy))
+            actor, piece = busy.pop(done)
+            said = _outcome(ray, done, piece)
+            if (following := next(rest, None)) is not None:
+                busy[actor.score.remote(following)] = actor, following
+            else:
+                ray.kill(actor)  # its cores are for workers that died
+            if piece is not None:
+                left -= 1
+                yield said
+    finally:
+        for actor in actors:
+            ray.kill(actor)
+
+
+def _outcome(ray: Any, done: Any, piece: Piece | None) -> Any:
+    """What a worker said, or why there is nothing."""
+    try:
+        return ray.get(done)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, DifaError):
+            raise error.cause from None
+        raise  # a fault of ours: its trace is worth seeing
+    except ray.exceptions.RayError as error:
+        if piece is not None and isinstance(error, ray.exceptions.RayActorError):
+            raise EngineError(
+                f"{piece.source.label}: {_ATTEMPTS} workers died over the piece that begins at line {piece.span.first}: "
+                "give workers more memory, or look for an extremely long line"
+            ) from None
+        raise EngineError(f"Ray cannot go on: {str(error).strip().partition(chr(10))[0]}") from None
+
+
+def _check_reachable(address: str) -> None:
+    """Say at once what Ray would find out after many minutes."""
+    if address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "://" in address:
+        raise EngineError(f"address: expected auto or host:port of a running cluster's head, got {address!r}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise EngineError(f"the cluster at {address} cannot be reached: {error}: start one by `ray start --head`") from None
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Drop what compiled code writes to stderr while Ray starts: it announces its own log level."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _worker_count(ray: Any, workers: int | None, threads: int) -> int:
+    cores = int(ray.cluster_resources().get("CPU", 0))
+    if cores < threads:
+        raise EngineError(f"expected at least {threads} cores for a worker of {threads} threads, the cluster has {cores}")
+    return workers or cores // threads

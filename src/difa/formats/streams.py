@@ -1,0 +1,241 @@
+"""The bytes of a file or of standard input -> lines, of bounded length.
+
+`.gz` and `.zst` are undone on the way, and done on the way out: Python brings gzip, pyarrow (extra `tables`) Zstandard. Lines are
+cut off while they are read, whatever a packed file expands to: what comes out has at most one byte more than the bound, by which
+a parser knows that there was more. Standard input is read as it arrives, or kept in a file if it must be read again.
+"""
+
+from __future__ import annotations
+
+import atexit
+import codecs
+import gzip
+import io
+import queue
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from difa.errors import InputError, MissingExtraError
+from difa.storage.atomic import scratch_file
+
+PACKED = (".gz", ".zst")
+MOST_BYTES = 64 << 20
+"""Bytes of a line, or characters of a table's row: a result of the longest document fits into it."""
+MOST_VALUES = 4_000_000
+"""Commas and brackets of JSON that is parsed as a whole: each may become an object of a hundred bytes and more."""
+_BLOCK = 1 << 20
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF32_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+_LEAST = 4  # bytes that tell something
+_SHARE = 0.8  # of every other byte that is zero in UTF-16
+_SHARE_32 = 0.6  # of all bytes that are zero in UTF-32
+_HEAD = 1 << 13
+PAUSE = 0.2  # seconds without anything new after which readers of standard input may go on with what is there
+
+ReadLine = Callable[[int], bytes]
+"""Reads a line of at most so many bytes, as `readline` of a file does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes (of Parquet: rows) of a file from `start` to `end`, or to its end; `first` is the number of the first line or row."""
+
+    start: int = 0
+    end: int | None = None
+    first: int = 1
+
+
+WHOLE = Span()
+
+
+def is_address(location: str | Path) -> bool:
+    """Whether a location is given as an address rather than as a path."""
+    return isinstance(location, str) and "://" in location
+
+
+def suffix_of(path: str | Path) -> str:
+    """What is in a file, by its ending: `.csv` for `a.csv` and `a.csv.gz`."""
+    file = _file_of(path)
+    return (file.with_suffix("") if is_packed(path) else file).suffix.lower()
+
+
+def is_packed(path: str | Path) -> bool:
+    """Whether a file's ending says that it is packed."""
+    return _file_of(path).suffix.lower() in PACKED
+
+
+def _file_of(path: str | Path) -> Path:
+    """The path without the settings behind the `?` of an address."""
+    return Path(str(path).partition("?")[0] if is_address(path) else path)
+
+
+@contextmanager
+def unpacked(path: str | Path, raw: io.BufferedReader) -> Iterator[io.BufferedReader]:
+    """What is in an open file of that name."""
+    match _file_of(path).suffix.lower():
+        case ".gz":
+            yield cast(io.BufferedReader, gzip.GzipFile(fileobj=raw))
+        case ".zst":
+            with arrow("Zstandard (.zst)").CompressedInputStream(raw, "zstd") as stream:
+                yield io.BufferedReader(stream)
+        case _:
+            yield raw
+
+
+@contextmanager
+def packed(path: str | Path, raw: BinaryIO) -> Iterator[BinaryIO]:
+    """A file of that name to write into, packed as its ending asks."""
+    match _file_of(path).suffix.lower():
+        case ".gz":
+            with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as stream:  # the same results, the same bytes
+                yield cast(BinaryIO, stream)
+        case ".zst":
+            with arrow("Zstandard (.zst)").CompressedOutputStream(raw, "zstd") as stream:
+                yield stream
+        case _:
+            yield raw
+
+
+def arrow(purpose: str = "Parquet") -> Any:
+    """The pyarrow package, or the error that says how to get it."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingExtraError("pyarrow", "tables", purpose) from None
+    return pyarrow
+
+
+def lines_in(file: io.BufferedReader, span: Span = WHOLE) -> Iterator[bytes]:
+    """Lines that begin in a span, whole: the last may end beyond it. The file is read from its beginning on.
+
+    Where carriage returns alone end lines, there is no place to cut: the span at the beginning has all of them.
+    """
+    head = file.peek(1)
+    if b"\r" in head[: _HEAD - 1] and b"\n" not in head[:_HEAD]:
+        text = BorrowedText(file, "latin-1")  # it has a character for every byte, and newlines for carriage returns
+        return bounded_lines(lambda size: text.readline(size).encode("latin-1"), MOST_BYTES) if span.start == 0 else iter(())
+    at = span.start
+    if at > 0:
+        file.seek(at - 1)
+        at += _skip_line(file.readline) - 1  # the rest of a line that began before
+    return bounded_lines(file.readline, MOST_BYTES, at, span.end)
+
+
+def bounded_lines(readline: ReadLine, most: int, at: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """Lines from the place `at` of a file on, none of which begins at `end` or behind it.
+
+    Of a line of more than `most` bytes only the beginning is given, one byte more.
+    """
+    while (end is None or at < end) and (line := readline(most + 1)):
+        at += len(line)
+        yield line
+        if len(line) > most and not line.endswith(b"\n"):
+            at += _skip_line(readline)
+
+
+def _skip_line(readline: ReadLine) -> int:
+    """Read over the rest of a line, and return its bytes."""
+    skipped, rest = 0, b" "
+    while rest and not rest.endswith(b"\n"):
+        rest = readline(_BLOCK)
+        skipped += len(rest)
+    return skipped
+
+
+def check_line(line: bytes) -> None:
+    """Refuse a line that was cut off, and JSON that would become very many objects, before it is parsed."""
+    if len(line) > MOST_BYTES:
+        raise InputError(f"expected a line of at most {MOST_BYTES >> 20} MB, got a longer one: put line breaks into it")
+    values = sum(map(line.count, b",[{")) if len(line) > MOST_VALUES else 0
+    if values > MOST_VALUES:
+        raise InputError(f"expected at most {MOST_VALUES:,} commas and brackets in a line or task, got {values:,}: split it")
+
+
+class BorrowedText(io.TextIOWrapper):
+    """The text of a file that somebody else closes."""
+
+    def __del__(self) -> None:
+        with suppress(ValueError):  # it is closed already
+            self.detach()
+
+
+def wide_encoding(content: bytes) -> str | None:
+    """`UTF-16` or `UTF-32`, if bytes begin with its mark or have the zeros that Latin letters have in it."""
+    if content.startswith(_UTF32_MARKS):
+        return "UTF-32"
+    if content.startswith(UTF16_MARKS):
+        return "UTF-16"
+    if b"\x00" not in content or len(content) < _LEAST:
+        return None
+    if content.count(0) >= _SHARE_32 * len(content):
+        return "UTF-32"
+    zeros = [content[::2].count(0), content[1::2].count(0)]
+    return "UTF-16" if min(zeros) == 0 and max(zeros) >= _SHARE * (len(content) // 2) else None
+
+
+def read_stdin() -> Iterator[bytes | None]:
+    """Lines as they arrive, and None wherever nothing came for a moment."""
+    lines: queue.Queue[bytes | OSError | None] = queue.Queue(maxsize=16)
+
+    def pump() -> None:
+        try:
+            for line in lines_in(file):
+                lines.put(line)
+            lines.put(None)
+        except OSError as error:
+            lines.put(error)
+
+    try:
+        file = _own_stdin()
+    except OSError as error:
+        raise unreadable_stdin(error) from None
+    # A daemon: a read that never returns must not keep the process alive.
+    threading.Thread(target=pump, daemon=True).start()
+    while True:
+        try:
+            line = lines.get(timeout=PAUSE)
+        except queue.Empty:
+            yield None
+            continue
+        if line is None:
+            return
+        if isinstance(line, OSError):
+            raise unreadable_stdin(line)
+        yield line
+
+
+def _own_stdin() -> io.BufferedReader:
+    """Standard input with a buffer of its own: one that the end of the process wants to close must not be locked by a read."""
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except io.UnsupportedOperation:  # something else was put in its place
+        return io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
+
+
+@lru_cache(maxsize=1)  # it can be read once only
+def spooled_stdin() -> str:
+    """The path of a file with all of standard input, which is there as long as the process."""
+    with ExitStack() as stack:
+        try:
+            file, path = stack.enter_context(scratch_file())
+            shutil.copyfileobj(sys.stdin.buffer, file)
+            file.flush()
+        except OSError as error:
+            if error.strerror is None:
+                raise unreadable_stdin(error) from None
+            raise InputError(f"standard input: cannot be kept in {tempfile.gettempdir()}: {error.strerror}") from None
+        atexit.register(stack.pop_all().close)
+    return path
+
+
+def unreadable_stdin(error: OSError) -> InputError:
+    """What to say of standard input that cannot be read."""
+    return InputError(f"standard input: cannot be read: {error.strerror or 'it is closed'}")
