@@ -89,6 +89,7 @@ def test_copies_do_not_break_the_rate(texts):
         once, copied = (DiFA("fast", fpr=0.005).fit(documents) for documents in (normal, thrice))
     assert len(copied.detector_.document_reference.values) == len(once.detector_.document_reference.values)
     assert copied.detector_.copies == once.detector_.copies + 240
+    assert f"fitted on 360 documents ({copied.detector_.copies} of them copies), " in repr(copied)
     p_values = [[result.p_value for result in model.score_unflagged(new)] for model in (once, copied)]
     assert p_values[0] == p_values[1]
     scores = copied.decision_scores_

@@ -57,7 +57,7 @@ def test_a_false_alarm_rate_flags_every_p_value_up_to_it():
 def test_a_false_discovery_rate_looks_at_all_results_together():
     # Documents .01 .04 .9 against .06·k/3 = .02 .04 .06: two pass. Words .001 .02 .05 .051 .5 against .06·k/5 = .012 .024
     # .036 .048 .06: the second is the last to pass.
-    assert Cutoff.of(columns_of(RESULTS), Rule("fdr", 0.06)) == Cutoff(0.04, 0.02)
+    assert Cutoff.of(columns_of(RESULTS), Rule("fdr", 0.06)) == Cutoff(0.04, 0.02, Rule("fdr", 0.06))
     assert flags(flag(RESULTS, Rule("fdr", 0.06))) == [(True, ["a"]), (True, []), (False, ["e"])]
     assert flags(flag(RESULTS[2:], Rule("fdr", 0.06))) == [(False, ["e"])]
     assert flag([], Rule("fdr", 0.06)) == []

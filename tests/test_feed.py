@@ -213,6 +213,8 @@ def test_findings_by_hand():
     (finding,) = find_lessons(normal, feed, ["tone"], 2, None)
     assert finding == Lesson("tone", 40.0, ("odd",))  # forty words in a thousand reach what one normal word in a thousand does
     assert find_lessons(normal, normal, ["tone"], 2, None) == ()
+    often = side(["the"] * 40 + ["word"] * 960, [np.log(1000)] * 40 + [0.0] * 960, 500)
+    assert find_lessons(normal, often, ["tone"], 2, "en") == (Lesson("tone", 40.0, ()),)  # "the" is no example of anything
 
 
 def test_lessons_of_strangers_are_checked():

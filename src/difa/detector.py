@@ -114,7 +114,8 @@ class Detector:
     @property
     def extent(self) -> str:
         """How much it was fitted on, in words."""
-        return f"{len(self.training_scores):,} documents, {self.training_words:,} words"
+        copies = f" ({self.copies:,} of them copies)" if self.copies else ""
+        return f"{len(self.training_scores):,} documents{copies}, {self.training_words:,} words"
 
     @property
     def evidence_names(self) -> tuple[str, ...]:
@@ -143,12 +144,13 @@ class Detector:
         names = self.evidence_names
         return evidence[:, names.index("faults")] > 0 if "faults" in names else np.zeros(len(evidence), bool)
 
-    def name_faults(self, document: Document) -> dict[int, str]:
-        """The faults of a document that have a name, by the positions of their words."""
+    def name_faults(self, document: Document) -> dict[int, tuple[str, int]]:
+        """The faults of a document that have a name, and the position of their first word, by the positions of their words."""
         kept = self.noise.kept(document)
         gaps = frozenset(at for at, (before, after) in enumerate(pairwise(kept), 1) if after - before > 1)
         words = [document.words[at].text for at in kept]
-        return {kept[at]: kind for view in self._faults for at, kind in view.name_faults(words, gaps).items()}
+        found = {at: fault for view in self._faults for at, fault in view.name_faults(words, gaps).items()}
+        return {kept[position]: (kind, kept[first]) for position, (kind, first) in found.items()}
 
     @property
     def _faults(self) -> list[FaultsView]:

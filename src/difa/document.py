@@ -98,6 +98,10 @@ class Result:
     """What else stands in the document's row, by column."""
     judged_by: str | None = None
     """`screen` or `model`, where two models read in a row."""
+    rule: str | None = None
+    """Which rate decided its flags, `fpr` or `fdr`; None before flags are set."""
+    rate: float | None = None
+    """That rate."""
 
     @classmethod
     def _view(cls, scored: Scored, at: int, score: float, p_value: float, is_anomaly: bool) -> Result:
@@ -111,6 +115,8 @@ class Result:
             id=document.id,
             columns=document.columns,
             judged_by=scored.judged_by,
+            rule=scored.rule,
+            rate=scored.rate,
             _place=(scored, at),
         )
         return result
@@ -161,7 +167,7 @@ class Result:
     _repr_html_ = to_html  # what notebooks show
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields of the command line's JSON, in its order; `columns` and `allowed` only where there are some."""
+        """The fields of the command line's JSON, in its order; what there is not, such as `columns`, is left out."""
         scored, at = self.place
         return next(scored.records(at, at + 1))
 
@@ -190,6 +196,10 @@ class Scored:
     document_flags: BoolArray = field(default_factory=lambda: np.empty(0, bool))  # (D,) once ranked
     judged_by: str | None = None
     """`screen` or `model`, where two models read in a row."""
+    rule: str | None = None
+    """Which rate decided the flags, `fpr` or `fdr`; None before flags are set."""
+    rate: float | None = None
+    """That rate."""
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -221,6 +231,8 @@ class Scored:
             np.array([word.is_anomaly for word in words], dtype=bool),
             np.array([result.is_anomaly], dtype=bool),
             result.judged_by,
+            result.rule,
+            result.rate,
         )
 
     def take(self, chosen: Sequence[int]) -> Scored:
@@ -292,6 +304,7 @@ class Scored:
             strict=True,
         )
         judge = {} if self.judged_by is None else {"judged_by": self.judged_by}
+        decided = {} if self.rule is None else {"rule": self.rule, "rate": self.rate}
         for at, (document, score, p_value, is_anomaly, evidence) in enumerate(rows, first):
             yield {
                 "id": document.id,
@@ -300,6 +313,7 @@ class Scored:
                 "score": score,
                 "p_value": p_value,
                 "is_anomaly": is_anomaly,
+                **decided,
                 "summary": self.summary(at) if is_anomaly else "",
                 "evidence": dict(zip(self.traits, evidence, strict=True)),
                 **judge,

@@ -231,7 +231,8 @@ class DiFA:
     ) -> Any:
         """Score a column of a table; gives the same kind of table with more columns.
 
-        These are `score`, `p_value`, `is_anomaly`, `flagged_words` and `summary`, with `difa_` before a name that is taken.
+        These are `score`, `p_value`, `is_anomaly`, `flagged_words`, `suggestions` and `summary`, with `difa_` before a name that
+        is taken.
 
         Args:
             frame: a pandas or polars DataFrame, a pyarrow Table, a Hugging Face Dataset, or rows: any iterable of dictionaries.

@@ -21,6 +21,7 @@ from difa.corpus.verdicts import Verdict
 from difa.document import Document, Encoded, FloatArray
 from difa.fuse import Trust, speak_of
 from difa.knowledge.letters import fold
+from difa.knowledge.wordlist import word_list
 from difa.views.stored_words import rare_words
 
 _LEVELS = -np.log([0.05, 0.02, 0.01, 0.005, 0.002, 0.001])  # evidence at which new text is compared with normal text
@@ -28,6 +29,7 @@ _CLEAR = 4.0  # standard errors by which new text must differ
 _NOTABLE = 1.5  # times as many that are worth saying
 _COMMON = 5  # documents of the feed that would have a word if it were normal text: it then tells little by itself
 _FEW = 0.5  # documents that a word must have in excess
+_EVERYDAY = 1e-3  # share of the language's running text from which a word tells nothing by itself
 _NAMED = 5  # words that a finding names at most
 
 
@@ -210,7 +212,7 @@ def find_lessons(normal: Side, feed: Side, names: Sequence[str], min_documents: 
         language: of the normal documents.
     """
     words, unreadable = len(feed.evidence), rare_words(feed.documents, min_documents, language)
-    common = normal.common(len(feed.documents))
+    common, known = normal.common(len(feed.documents)), word_list(language)
     findings = []
     for view, name in enumerate(names):
         expected = words * np.exp(-_LEVELS)
@@ -222,6 +224,7 @@ def find_lessons(normal: Side, feed: Side, names: Sequence[str], min_documents: 
         here, there = feed.reaching(view, _LEVELS[at]), normal.reaching(view, _LEVELS[at])
         share = len(feed.documents) / max(len(normal.documents), 1)
         named = (word for word in here if word not in unreadable and any(map(str.isalpha, word)))
+        named = (word for word in named if known.frequency(word) <= _EVERYDAY)
         usual = {word: share * there[word] for word in named}
         excess = {word: here[word] - less for word, less in usual.items() if word not in common or here[word] > 3 * (less + 1)}
         telling = sorted((word for word, more in excess.items() if more > _FEW), key=lambda word: (-excess[word], word))

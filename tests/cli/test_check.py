@@ -49,6 +49,16 @@ def test_words_are_named_at_their_places(check):
     assert "difa allow model WORD" in run.stderr
 
 
+def test_separate_faults_are_separate_findings(check, folder):
+    (folder / "faults.md").write_text(
+        "# A headding with a mistke\n\nTODO and {{ value }}. Also %s and ${HOME}.\n", encoding="utf-8"
+    )
+    found = json.loads(check("faults.md", "--format", "json", rate=30).stdout)
+    named = [(one["line"], one["column"], one["text"], one["suggestion"]) for one in found if one["kind"] != "unusual word"]
+    assert named[:2] == [(1, 5, "headding", "heading"), (1, 21, "mistke", "mistake")]
+    assert [text for _, _, text, _ in named[2:]] == ["TODO", "{{ value }}", "%s", "${HOME}"]
+
+
 def test_nothing_found_is_code_0_and_says_nothing(check):
     run = check("good.md", "--quiet")
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

@@ -162,6 +162,21 @@ def test_mistakes_get_one_line_and_exit_code_2(folder, tmp_path, arguments, mess
     assert not (tmp_path / "new").exists()
 
 
+def test_mistakes_name_options_as_they_are_typed(folder, tmp_path):
+    note, new = tmp_path / "note.jsonl", tmp_path / "new.txt"
+    note.write_text("mine")
+    new.write_text("Where is my order?")
+    runs = {
+        "expected --out FILE beside --shard-size, --resume or --force": here("score", folder, new, "--resume"),
+        "expected one of --resume and --force": here("score", folder, new, "--out", "x.jsonl", "--resume", "--force"),
+        "or --force replaces it": here("score", folder, new, "--out", note),
+        "--top keeps the most unusual": here("score", folder, new, "--out", "x.jsonl", "--top", 3, "--resume"),
+        "--ignore: expected some of url": here("fit", new, "--out", tmp_path / "m", "--ignore", "foo", "--preset", "fast"),
+        "/dev/null: expected a file or a folder, got a device": here("report", "/dev/null", "--out", tmp_path / "r.html"),
+    }
+    assert {said: said in run.stderr for said, run in runs.items()} == dict.fromkeys(runs, True)
+
+
 def test_terminal_controls_in_a_text_are_not_passed_on(folder):
     run = here("explain", folder, "Where is \x1b[2J my order?")
     assert "\x1b[2J" not in run.stdout

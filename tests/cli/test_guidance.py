@@ -67,6 +67,15 @@ def test_what_explain_advises_can_be_run(folder):
     assert advised == ["difa", "allow", str(folder), "wpdlkrt"]
 
 
+@pytest.mark.parametrize(
+    "text", ["Where is my my parcel?", "Please refund {{name}} the money.", "My par\u200bcel is late.", "Please refnud my order."]
+)
+def test_explain_advises_to_allow_no_fault(folder, text):
+    run = here("explain", folder, text, "--fpr", 0.05)
+    assert "next: --details" in run.stderr
+    assert "allow" not in run.stderr
+
+
 def test_a_dash_is_standard_output(folder, tmp_path):
     printed = here("score", folder, NEW, "--out", "-", "--quiet")
     assert len(printed.stdout.splitlines()) == 60

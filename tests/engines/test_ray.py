@@ -175,7 +175,7 @@ def test_a_run_whose_driver_died_goes_on(cluster, folder, texts, expected, tmp_p
     complete = [path.name.replace("_done-", "part-") + "l" for path in (tmp_path / ".out.part").glob("_done-*.json")]
     refused = difa(*arguments, "--address", cluster[0])
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-    assert "an interrupted run left its parts there: resume goes on" in refused.stderr
+    assert "an interrupted run left its parts there: --resume goes on" in refused.stderr
     done = difa(*arguments, "--address", cluster[0], "--resume", env=aside)
     assert done.returncode == 0, done.stderr
     assert parts(out) == expected

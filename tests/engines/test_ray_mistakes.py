@@ -32,7 +32,7 @@ def text(tmp_path_factory):
         (("--workers", "2"), "use --engine ray"),
         (("--engine", "ray", "--out", "{out}", "--workers", "0"), "workers: expected a whole number of at least 1"),
         (("--engine", "ray", "--out", "{out}", "--format", "xml"), "format: expected one of jsonl, csv, tsv, parquet"),
-        (("--engine", "ray", "--out", "{out}", "--resume", "--force"), "expected one of resume and force"),
+        (("--engine", "ray", "--out", "{out}", "--resume", "--force"), "expected one of --resume and --force"),
         (("--engine", "ray", "--out", "{out}", "--text-column", "x"), "expected a table"),
         (("--engine", "ray", "--out", "{out}", "--fpr", "7"), "fpr: expected a number between 0 and 1"),
         (("--engine", "ray", "--out", "{out}", "--address", "127.0.0.1:1"), "127.0.0.1:1 cannot be reached"),

@@ -240,7 +240,7 @@ def test_an_interrupted_output_goes_on_with_what_is_complete(tmp_path):
         with part_writer(first.staging, index, "jsonl", SHAPE):
             pass
     write_notice(first.staging, 0, {"index": 0, "documents": 3})
-    with pytest.raises(InputError, match="an interrupted run left its parts there: resume goes on, force starts anew"):
+    with pytest.raises(InputError, match="an interrupted run left its parts there: resume=True goes on, force=True starts anew"):
         OutputFolder(place, asked)
     with pytest.raises(InputError, match=r"expected the same rate as in the interrupted run, fpr 0\.1, got fpr 0\.2"):
         OutputFolder(place, {"rate": "fpr 0.2"}, resume=True)

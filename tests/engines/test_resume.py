@@ -60,7 +60,7 @@ def test_a_killed_run_goes_on(faults, folder, model, source, tmp_path, options):
         assert faults.in_child(lambda: run(out), faults.kill_before(change)) == -9
         assert not out.is_file()
         assert results(out).items() <= results(tmp_path / "whole").items()
-    with pytest.raises(InputError, match="resume goes on, force starts anew"):
+    with pytest.raises(InputError, match="resume=True goes on, force=True starts anew"):
         run(out, resume=False)
     done = run(out)
     assert results(out) == results(tmp_path / "whole")

@@ -82,6 +82,7 @@ def test_an_interrupted_run_ends_at_once_and_quietly(folder, tmp_path, threads):
         _, complaint = process.communicate(timeout=HANG)
     assert process.returncode in (1, 130)
     assert b"Traceback" not in complaint
+    assert b"--resume" not in complaint  # which needs a file
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -8,15 +8,18 @@ import pytest
 
 from difa.errors import ConfigError, InputError
 
-TEXTS = ["Where is my parcel?", "Is the wpdlkrt zxqvvb bench in stock?", ""]
-ADDED = ["score", "p_value", "is_anomaly", "flagged_words", "summary"]
+TEXTS = ["Where is my parcle?", "Is the wpdlkrt zxqvvb bench in stock?", ""]
+ADDED = ["score", "p_value", "is_anomaly", "flagged_words", "suggestions", "summary"]
 
 
 @pytest.fixture(scope="module")
 def expected(fast_model):
     results = fast_model.score(TEXTS, fpr=0.3)
     flagged = [[word.text for word in result.words if word.is_anomaly] for result in results]
-    return [[r.score, r.p_value, r.is_anomaly, words, r.summary] for r, words in zip(results, flagged, strict=True)]
+    meant = [[f"{w.text} → {w.suggestion}" for w in result.words if w.is_anomaly and w.suggestion] for result in results]
+    assert meant[0] == ["parcle → parcel"]
+    columns = zip(results, flagged, meant, strict=True)
+    return [[r.score, r.p_value, r.is_anomaly, words, suggested, r.summary] for r, words, suggested in columns]
 
 
 def rows_of(frame):

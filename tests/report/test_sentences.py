@@ -1,5 +1,7 @@
 """What is said of words and documents."""
 
+from dataclasses import replace
+
 import pytest
 
 from difa.config import VIEW_NAMES
@@ -51,6 +53,13 @@ def test_a_sentence_about_a_piece_names_the_whole():
     )
     long = fault("is filler text{meant}", meant="", span="lorem " * 50)
     assert len(word_sentence(word("lorem", faults=7.0), long)) < 130
+
+
+def test_the_fault_of_a_word_is_named_without_reasons():
+    doubled = replace(word("lazy", faults=7.0, tone=4.0), fault="doubled word")
+    assert word_sentence(doubled) == "'lazy' stands twice and stands out in tone (rarer than 1 word in 1,000)."
+    assert "has a hidden character" in word_sentence(replace(word(language=7.0), fault="hidden character"))
+    assert "belongs to a fault" in word_sentence(replace(word(faults=7.0), fault="of a later version"))
 
 
 def test_what_is_not_rare_is_left_out():

@@ -45,11 +45,12 @@ REASONS = tuple({"semantic": (Reason(HARD, {}, 0.9),), "form": (Reason(NEVER, {}
 
 
 def test_explanation_begins_with_a_sentence_and_keeps_numbers_for_those_who_ask():
-    shown = plain(explanation(Explanation(RESULT, REASONS, 0.02)))
+    shown = plain(explanation(Explanation(RESULT, REASONS, 0.02, learned=("In the new text, faults stand out.",))))
     assert shown.startswith("'bad' does not fit its surroundings (rarer than 1 word in 1,000).")
     assert "anomalous: p = 0.01, at a false-alarm rate of 0.02" in shown
     assert "• 'word' " in shown
     assert "semantic" not in shown
+    assert "In the new text" not in shown  # which would be the same for every text
 
 
 def test_details_name_views_and_reasons():

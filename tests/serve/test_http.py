@@ -136,6 +136,7 @@ def test_models_says_what_the_page_needs(client, model):
     assert [entry["name"] for entry in answer["models"]] == ["support", "tiny"]
     entry = answer["models"][0]
     assert entry["normal_documents"] == sum(entry["histogram"]["counts"]) == 300
+    assert entry["fitted_on"] == model.detector_.extent
     assert len(entry["histogram"]["edges"]) == len(entry["histogram"]["counts"]) + 1
     assert entry["least_p_value"] == pytest.approx(1 / 301)
     at_fpr = next(threshold for threshold in entry["thresholds"] if threshold["rate"] == 0.01)

@@ -113,7 +113,7 @@ def test_a_fault_counts_as_far_as_it_is_rare():
     assert raw.tolist() == pytest.approx([0, *[np.log(92 / 1.5)] * 3, 0, 0])
     assert common.raw([read("Another <br> text.")])[0].max() < 0.1, "a corpus of HTML has no HTML fault"
     assert common.name_faults(["<", "br", ">"]) == {}
-    assert rare.name_faults(["A", "<", "br", ">"]) == dict.fromkeys([1, 2, 3], "HTML")
+    assert rare.name_faults(["A", "<", "br", ">"]) == dict.fromkeys([1, 2, 3], ("HTML", 1))
     reasons = rare.explain(read("The authorâ€™s <br>"))
     assert reasons[1][0].plain == "has a broken encoding: probably 'author’s'"
     assert reasons[0][0].weight == 0.0
@@ -129,7 +129,7 @@ def test_a_string_of_several_normal_documents_is_a_term():
     assert view.terms == {"stacktrace"}
     assert view.is_term("Stacktraces")
     assert not view.is_term("textfile")
-    assert view.name_faults(["My", "stacktrace", "and", "textfile", "."]) == {3: "unusual compound"}
+    assert view.name_faults(["My", "stacktrace", "and", "textfile", "."]) == {3: ("unusual compound", 3)}
     assert dict(zip(KINDS, view.counts, strict=False))["unusual compound"] == 1, "the document of a term has no fault"
     assert FaultsView.fit([read(text) for text in texts], "en", min_documents=3).terms == frozenset()
     later = view.extended([read("One textfile here."), read("Another textfile there.")])
@@ -154,7 +154,8 @@ def test_faults_within_a_passage_of_another_language_keep_their_names():
 def test_words_with_ignored_ones_between_them_are_no_neighbours():
     view = FaultsView.fit([read("It is plain.")] * 50, "en")
     words = ["The", "name", "of", "of", "a", "slipp", "ed", "."]
-    assert view.name_faults(words) == {2: "doubled word", 3: "doubled word", 5: "torn word", 6: "torn word"}
+    doubled, torn = ("doubled word", 2), ("torn word", 5)
+    assert view.name_faults(words) == {2: doubled, 3: doubled, 5: torn, 6: torn}
     assert view.name_faults(words, frozenset({3, 6})) == {}
     assert not view.raw([Encoded(tuple(words), np.zeros((8, 0)), np.ones(8, dtype=np.int64), frozenset({3, 6}))])[0].any()
 

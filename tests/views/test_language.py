@@ -91,6 +91,14 @@ def test_reasons_name_what_is_odd():
     assert "seen 2 times" in view.explain(document("parcel"))[0][0].text
 
 
+def test_addresses_are_called_addresses_and_not_spelt_oddly():
+    view = LanguageView.fit([document("parcel", "parcel", "order")], LanguageConfig(), None)
+    web, mail = view.explain(document("https://example.com/foo/bar?x=1", "jane@example.com", pieces=9))
+    assert [reason.plain for reason in web] == ["is a web address, and those are rare in your normal text"]
+    assert [reason.plain for reason in mail] == ["is a mail address, and those are rare in your normal text"]
+    assert "0 of 3 normal words" in web[0].text
+
+
 def test_the_vocabulary_is_bounded():
     view = LanguageView.fit([document(*(f"word{chr(97 + i)}" for i in range(20)))], LanguageConfig(vocabulary=5), None)
     assert len(view.tensors()["counts"]) == 5

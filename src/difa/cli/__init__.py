@@ -72,11 +72,23 @@ _INTERRUPTED = 128 + 2  # what a shell says of a command that SIGINT ended
 _PIPE_CLOSED = 128 + 13  # what a shell says of a command that SIGPIPE ended; 1 would mean an alarm
 
 
+_ARGUMENT = re.compile(r"\b(skip_bad|shard_size|max_words|per_thousand)\b|^(diff|top)(?=:| keeps)|\b(resume|force)=True\b")
+_OTHERS = {"out=FILE": "--out FILE", "IgnoreConfig.kinds": "--ignore", "IgnoreConfig.patterns": "--ignore-pattern"}
+
+
 def _as_options(message: str) -> str:
     """A message of the library, with its parameter names written as command-line options."""
-    return re.sub(
-        r"\b(skip_bad|shard_size|max_words|per_thousand)\b|^diff(?=:)", lambda found: "--" + found[0].replace("_", "-"), message
-    )
+    message = _ARGUMENT.sub(lambda found: "--" + found[0].removesuffix("=True").replace("_", "-"), message)
+    for name, option in _OTHERS.items():
+        message = message.replace(name, option)
+    return message
+
+
+def _can_resume(arguments: list[str]) -> bool:
+    """Whether a command could go on with what it had done: it scores files into others, and not only the most unusual."""
+    names = {argument.partition("=")[0] for argument in arguments}
+    to_file = "--out" in names and not {"-", "--out=-"} & set(arguments)
+    return arguments[:1] == ["score"] and to_file and "--top" not in names
 
 
 def main() -> None:
@@ -93,7 +105,7 @@ def main() -> None:
         say(f"difa: {_as_options(' '.join(str(error).split()))}")
         sys.exit(2)
     except _Interrupted:
-        resumes = "; the same command with --resume goes on with what it had done" if "score" in sys.argv[1:2] else ""
+        resumes = "; the same command with --resume goes on with what it had done" if _can_resume(sys.argv[1:]) else ""
         say(f"difa: interrupted: files and folders are as they were, or complete{resumes}")
         sys.exit(_INTERRUPTED)
     except (BrokenPipeError, SystemExit) as end:

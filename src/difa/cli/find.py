@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from difa.estimator import DiFA
     from difa.formats.sources import Source
 
+_TERM = re.compile(r"\w+(?:[-.]\w+)*")  # a word that a shell takes as it stands
 _SHOWN = 10  # documents on the terminal unless another number is asked for
 
 
@@ -77,7 +78,7 @@ def find(
         _write(out, form, sources, [results[at] for at in chosen] if top else results)
     if report is not None:
         with fresh_text(report) as file:
-            file.write(report_html(summarise(results, (), top or 30, model.fpr), "What does not belong", [normal, new], learned))
+            file.write(report_html(summarise(results, (), top or 30), "What does not belong", [normal, new], learned))
     for place, what in ((out, "results"), (report, "report"), (keep, "model")):
         if place is not None:
             say(f"{what} written to {place}", given.quiet)
@@ -140,9 +141,18 @@ def explain(
         print_json(explanation_record(explained))
     else:
         Console(highlight=False).print(explanation(explained, most, details))
-        flagged = next((word.text for word in explained.result.words if word.is_anomaly), "")
-        right = f"difa allow {model} {shlex.quote(flagged)} if the word is right" if flagged else "--fpr 0.1 looks more closely"
-        say_next(f"{right}; --details shows the evidence")
+        say_next(f"{_advice(model, explained.result)}--details shows the evidence")
+
+
+def _advice(model: Path, result: Result) -> str:
+    """What to do about a result: allow its most unusual word that may be a term, look more closely, or nothing."""
+    flagged = sorted((word for word in result.words if word.is_anomaly), key=lambda word: word.p_value)
+    edges = {edge for word in flagged if word.fault for edge in (word.start, word.end)}  # a word that a fault cuts is no term
+    for word in flagged:
+        is_whole = word.start not in edges and word.end not in edges
+        if is_whole and not word.fault and not word.suggestion and _TERM.fullmatch(word.text):
+            return f"difa allow {model} {word.text} if the word is right; "
+    return "" if flagged else "--fpr 0.1 looks more closely; "
 
 
 @command(

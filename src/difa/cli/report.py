@@ -50,7 +50,7 @@ def report(
     if fpr is not None:
         rule = Rule("fpr", check_rate("fpr", fpr))
         results = (flag([result], rule)[0] for result in results)
-    summary = summarise(results, by or (), most, fpr)
+    summary = summarise(results, by or (), most)
     with to_stdout(out) as place, fresh_text(place) as file:
         file.write(report_html(summary, title, scores))
     said = f"{summary.all.flagged} of {summary.all.documents} documents flagged"

@@ -55,21 +55,28 @@ class Cutoff:
 
     document: float
     word: float
+    rule: Rule
 
     @classmethod
     def of(cls, parts: Iterable[Scored], rule: Rule) -> Cutoff:
         """The cutoffs of a rule for all these documents together, which are looked at once and not kept."""
         if rule.name == "fpr":
-            return cls(rule.rate, rule.rate)
+            return cls(rule.rate, rule.rate, rule)
         documents, words = Tally(), Tally()
         for part in parts:
             documents.add(part.document_p)
             words.add(part.word_p)
-        return cls(documents.cutoff(rule.rate), words.cutoff(rule.rate))
+        return cls(documents.cutoff(rule.rate), words.cutoff(rule.rate), rule)
 
     def flag(self, scored: Scored) -> Scored:
         """The same documents with flags, and those of their words."""
-        return replace(scored, document_flags=scored.document_p <= self.document, word_flags=scored.word_p <= self.word)
+        return replace(
+            scored,
+            document_flags=scored.document_p <= self.document,
+            word_flags=scored.word_p <= self.word,
+            rule=self.rule.name,
+            rate=self.rule.rate,
+        )
 
 
 class Tally:
@@ -125,7 +132,7 @@ def rank(detector: Detector, scored: Scored) -> Scored:
     faults: dict[int, str] = {}
     for at in dict.fromkeys(documents[detector.in_faults(scored.evidence[unusual])].tolist()):
         found, start = detector.name_faults(scored.documents[at]), scored.starts[at]
-        faults |= {start + position: kind for position, kind in found.items() if word_p[start + position] <= UNUSUAL}
+        faults |= {start + position: kind for position, (kind, _) in found.items() if word_p[start + position] <= UNUSUAL}
     suggestions = {at: meant for at, meant in suggestions.items() if faults.get(at) not in NO_SLIPS}
     for at, meant in suggestions.items():
         if faults.get(at) in (None, "no end"):

@@ -68,7 +68,7 @@ class OutputFolder:
             except BaseException as error:
                 kept = output.abandon()
                 if kept and isinstance(error, (EngineError, InputError)):
-                    raise type(error)(f"{error}; {kept} finished parts are kept: resume goes on with the others") from None
+                    raise type(error)(f"{error}; {kept} finished parts are kept: resume=True goes on with the others") from None
                 raise
 
     def _look(self, path: str, resume: bool, force: bool) -> None:
@@ -82,7 +82,8 @@ class OutputFolder:
         if not self.is_file and self._is_taken(path) and not is_ours:
             raise InputError(f"{self.location}: expected a new or an empty folder for the results, found files: choose another")
         if begun is not None and not (resume or force):
-            raise InputError(f"{self.location}: an interrupted run left its parts there: resume goes on, force starts anew")
+            how = "resume=True goes on, force=True starts anew"
+            raise InputError(f"{self.location}: an interrupted run left its parts there: {how}")
         if begun is not None and resume:
             refuse_other(self.location, self._asked, begun.get("asked", {}))
             self.piece_bytes = begun.get("piece_bytes")

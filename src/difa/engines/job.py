@@ -88,15 +88,15 @@ class Silent:
 def check_job(job: Job, model: DiFA) -> Rule:
     """The rule in force; what cannot be done is refused before anything is read."""
     if job.shard_size is not None and job.shard_size < 1:
-        raise ConfigError(f"shard size: expected a whole number of at least 1, got {job.shard_size}")
+        raise ConfigError(f"shard_size: expected a whole number of at least 1, got {job.shard_size}")
     if job.screen is not None and job.fdr is not None:
         raise ConfigError("expected fpr beside a screen, got fdr: p-values of two models are not ranked together")
     if job.top is not None and (job.shard_size or job.resume):
-        raise ConfigError("top keeps the most unusual of all documents: expected no shard_size and no resume beside it")
+        raise ConfigError("top keeps the most unusual of all documents: expected no shard_size and no resume=True beside it")
     if job.top is not None and job.top < 1:
         raise ConfigError(f"top: expected a whole number of at least 1, got {job.top}")
     if job.resume and job.force:
-        raise ConfigError("expected one of resume and force, got both")
+        raise ConfigError("expected one of resume=True and force=True, got both")
     rule = model.rule(job.fpr, job.fdr)
     if job.screen is not None:
         Cascade(model, model, job.screen_rate).rate_in_force(job.fpr)
@@ -126,7 +126,7 @@ def refuse_other(title: object, asked: dict[str, Any], stored: dict[str, Any]) -
             old, new = _difference(stored.get(name), asked[name])
             raise InputError(
                 f"{title}: expected the same {name} as in the interrupted run, {old}, got {new}: give the same to "
-                "resume, or force to start anew"
+                "resume, or force=True to start anew"
             )
 
 

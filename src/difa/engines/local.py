@@ -74,7 +74,7 @@ def score_inputs(
 def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path, sources: Sequence[Source]) -> Counts:
     """Score into a pipe or a device: lines as they come, a table when it is complete."""
     if job.shard_size or job.resume or job.force:
-        raise ConfigError(f"{out}: expected a file or folder for shard_size, resume and force, got a pipe or a device")
+        raise ConfigError(f"{out}: expected a file or folder for shard_size, resume=True and force=True, got a pipe or a device")
     form = format_of(out, job.format)
     with writing(out), out.open("wb", buffering=0) as stream:
 
@@ -189,10 +189,10 @@ class _Run:
 
 def _check_places(job: Job, sources: Sequence[Source]) -> None:
     if job.out is None and (job.shard_size or job.resume or job.force):
-        raise ConfigError("shard_size, resume and force are about files: give a file or folder, out, as well")
+        raise ConfigError("expected out=FILE beside shard_size, resume=True or force=True, got none: give a file or folder")
     if job.out is not None and not job.shard_size and job.out.is_dir():
         raise ConfigError(f"{job.out}: expected a file, got a folder: give a file's name, or shard_size for shards in the folder")
     if job.out is not None and not job.shard_size:
         check_output(job.out, [source.path for source in sources if not source.is_stdin], job.force)
     if job.resume and any(source.is_stdin for source in sources):
-        raise InputError("resume: expected files, got standard input, which cannot be read again: put it into a file first")
+        raise InputError("resume=True: expected files, got standard input, which cannot be read again: put it into a file first")

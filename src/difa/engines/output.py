@@ -191,7 +191,7 @@ class Output:
             if kept is None:
                 self._partial.unlink(missing_ok=True)
             elif isinstance(error, (InputError, EngineError)) and not kept.complete:
-                how = "resume goes on behind them" if self.notes else "they cannot be resumed, force starts anew"
+                how = "resume=True goes on behind them" if self.notes else "they cannot be resumed, force=True starts anew"
                 raise type(error)(f"{error}; {kept.documents} scored documents are kept at {self.layout.title}: {how}") from None
 
     @property
@@ -271,10 +271,10 @@ class Output:
             return stored
         if stored.complete and layout.shard_size:
             raise InputError(
-                f"{layout.title}: holds the finished results of {stored.documents} documents: choose another name, or force "
-                "replaces them"
+                f"{layout.title}: holds the finished results of {stored.documents} documents: choose another name, or "
+                "force=True replaces them"
             )
-        what = "resume goes on, force starts anew" if self.notes else "force starts anew"
+        what = "resume=True goes on, force=True starts anew" if self.notes else "force=True starts anew"
         raise InputError(f"{layout.title}: an interrupted run left the results of {stored.documents} documents there: {what}")
 
     def _remove(self, stored: Progress) -> None:
@@ -291,7 +291,7 @@ class Output:
         found = self._partial.stat().st_size if self._partial.exists() else 0
         if found < size:
             raise InputError(
-                f"{self._partial}: expected at least {size} bytes of the interrupted run, got {found}: force starts anew"
+                f"{self._partial}: expected at least {size} bytes of the interrupted run, got {found}: force=True starts anew"
             )
         file = self._partial.open("r+b")
         file.truncate(size)
@@ -327,5 +327,5 @@ def _refuse_missing(layout: Layout, stored: Progress) -> None:
             got = "found none" if found is None else f"got {found} bytes instead of {shard['bytes']}"
             raise InputError(
                 f"{path}: expected the results of {shard['documents']} documents, which an earlier run wrote, {got}: put "
-                "the file back, or force starts anew"
+                "the file back, or force=True starts anew"
             )

@@ -18,7 +18,9 @@ MOST_WORDS = 200_000
 """Of a document, which is scored as a whole: some 5 MB of memory for every thousand words."""
 MARKS = ("tokens", "labels", "spans")
 """Keys that split a text into words or label them, if they hold what they should."""
-_RESULT_KEYS = frozenset(("id", "text", "columns", "score", "p_value", "is_anomaly", "summary", "evidence", "judged_by", "words"))
+_RESULT_KEYS = frozenset(
+    ("id", "text", "columns", "score", "p_value", "is_anomaly", "rule", "rate", "summary", "evidence", "judged_by", "words")
+)
 """Keys of a result of ours, which are no columns of the user's."""
 _NAMED = 5  # keys in a message
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -196,7 +196,10 @@ def write_parquet(raw: BinaryIO, part: Path, shape: Shape) -> None:
     types = _column_types(part, shape)
     shape = replace(shape, columns=tuple(types))
     names = {name: shape.own(name) for name in result_fields()}
-    meta = {META: json.dumps({"text": shape.text, "id": shape.id, "columns": shape.columns, "own": names}).encode()}
+    described: dict[str, Any] = {"text": shape.text, "id": shape.id, "columns": shape.columns, "own": names}
+    for first in islice(read_columns(part), 1):
+        described |= {"rule": first.rule, "rate": first.rate}
+    meta = {META: json.dumps(described).encode()}
     own = [(names[name], kind) for name, kind in result_fields().items()]
     schema = pa.schema([*types.items(), *own], metadata=meta)
     waiting = schema.empty_table()

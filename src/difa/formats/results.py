@@ -47,7 +47,8 @@ def _files(path: Path) -> list[Path]:
             raise InputError(f"{path}: expected results of `difa score` ({', '.join(READABLE)}) in this folder, found none")
         return found
     if not path.is_file():
-        raise InputError(f"{path}: cannot be read: No such file or directory")
+        got = "cannot be read: No such file or directory"
+        raise InputError(f"{path}: {'expected a file or a folder, got a device or a pipe' if path.exists() else got}")
     if suffix_of(path) in (".csv", ".tsv"):
         raise InputError(f"{path}: expected results with the offsets of words, which a text table lacks: score into .jsonl")
     return [path]
@@ -77,6 +78,7 @@ def _from_parquet(path: Path) -> Iterator[Result]:
         cells = {name: row[held] for name, held in own.items()}
         cells |= {"words": tuple(map(_word, cells["words"] or ())), "evidence": dict(cells["evidence"] or ())}
         kept = {name: row[name] for name in shape["columns"] if name not in (shape["text"], shape["id"])}
+        cells |= {"rule": shape.get("rule"), "rate": shape.get("rate")}
         yield Result(row[shape["text"]], id=row[shape["id"]], columns=kept, **cells)
 
 
@@ -92,7 +94,9 @@ def check_output(out: Path, inputs: Iterable[str | Path] = (), force: bool = Fal
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise InputError(f"{out}: expected a file in a folder that exists: choose another place")
     if out.is_file() and not force and not _is_ours(out):
-        raise ConfigError(f"{out}: expected a new file, or one that difa wrote, found another: rename it, or force replaces it")
+        raise ConfigError(
+            f"{out}: expected a new file, or one that difa wrote, found another: rename it, or force=True replaces it"
+        )
 
 
 def _is_ours(path: Path) -> bool:

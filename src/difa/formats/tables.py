@@ -202,6 +202,12 @@ def flagged_words(scored: Scored, at: int) -> list[str]:
     return [words[position - start].text for position in scored.flagged(at)]
 
 
+def suggestions(scored: Scored, at: int) -> list[str]:
+    """What flagged words may have been meant to be, as `word → suggestion`."""
+    meant = map(scored.suggestions.get, scored.flagged(at))
+    return [f"{word} → {suggestion}" for word, suggestion in zip(flagged_words(scored, at), meant, strict=True) if suggestion]
+
+
 def _types(tables: Sequence[Table]) -> dict[str, Any]:
     """Types that all Parquet files agree on; a text table's cells are strings."""
     found: dict[str, Any] = {}

@@ -23,7 +23,7 @@ import orjson
 from difa.document import Document, Result, Scored, Word, WordScore
 from difa.errors import ConfigError, InputError
 from difa.formats.streams import PACKED, is_packed, packed, suffix_of
-from difa.formats.tables import SUMMARISED, Shape, flagged_words
+from difa.formats.tables import SUMMARISED, Shape, flagged_words, suggestions
 from difa.storage.atomic import fresh_file, scratch_folder
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
@@ -158,8 +158,7 @@ def _table_rows(scored: Scored, shape: Shape, separator: str) -> bytes:
     rows = []
     for at, row in enumerate(zip(*numbers, strict=True)):
         words = flagged_words(scored, at)
-        meant = map(scored.suggestions.get, scored.flagged(at))
-        pairs = [f"{word} → {suggestion}" for word, suggestion in zip(words, meant, strict=True) if suggestion]
+        pairs = suggestions(scored, at)
         cells = shape.row(scored.documents[at]).values()
         rows.append([*cells, *row, _BETWEEN.join(words), _BETWEEN.join(pairs), scored.summary(at)])
     return _csv(rows, separator)
@@ -197,6 +196,8 @@ def pack_columns(scored: Scored) -> bytes:
         "suggestions": list(scored.suggestions.items()),
         "faults": list(scored.faults.items()),
         "judged_by": scored.judged_by,
+        "rule": scored.rule,
+        "rate": scored.rate,
     }
     offsets = [(word.start, word.end) for document in scored.documents for word in document.words]
     buffer = io.BytesIO()
@@ -253,6 +254,8 @@ def unpack_columns(file: IO[bytes]) -> Iterator[Scored]:
             suggestions=dict(head["suggestions"]),
             faults=dict(head["faults"]),
             judged_by=head["judged_by"],
+            rule=head["rule"],
+            rate=head["rate"],
             **{name: arrays[name] for name in _ARRAYS},
         )
 

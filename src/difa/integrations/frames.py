@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 from difa.corpus.allow import AllowList
 from difa.document import Document
 from difa.errors import ConfigError, InputError
-from difa.formats.tables import are_words, flagged_words, free_name, guess_text
+from difa.formats.tables import SUMMARISED, are_words, flagged_words, free_name, guess_text, suggestions
 from difa.words import as_document, from_text
 
 if TYPE_CHECKING:
     from difa.estimator import DiFA
 
 MISSING = ("empty", "error")
-ADDED = ("score", "p_value", "is_anomaly", "flagged_words", "summary")
 _CHUNK = 1024  # rows whose full results are held at a time
 _SAMPLE = 50
 
@@ -47,7 +46,7 @@ def score_frame(
     fdr: float | None,
     allow: Iterable[str],
 ) -> Any:
-    """The frame with a score, p-value, flag, flagged words and summary for each row; see `DiFA.score_frame`."""
+    """The frame with what a text table of results has of ours, for each row; see `DiFA.score_frame`."""
     if missing not in MISSING:
         raise ConfigError(f"missing: expected one of {', '.join(MISSING)}, got {missing!r}")
     table = open_frame(frame)
@@ -64,7 +63,7 @@ def score_frame(
     if empty:
         warnings.warn(f"{empty} of {len(documents)} rows have no text in {column!r}: they are scored as no text", stacklevel=3)
     added = _added(model, documents, fpr, fdr, AllowList.of(allow))
-    return table.extend({free_name(name, map(str, table.names)): added[name] for name in ADDED})
+    return table.extend({free_name(name, map(str, table.names)): added[name] for name in SUMMARISED})
 
 
 def open_frame(frame: Any) -> Frame:
@@ -145,11 +144,12 @@ def _added(
     """Our columns; a false-discovery rate looks at all rows at once, anything else goes chunk by chunk."""
     over_all = fdr is not None or (fpr is None and model.fdr is not None)
     size = max(1, len(documents)) if over_all else _CHUNK
-    added: dict[str, list[Any]] = {name: [] for name in ADDED}
+    added: dict[str, list[Any]] = {name: [] for name in SUMMARISED}
     for start in range(0, len(documents), size):
         for result in model.score(documents[start : start + size], fpr=fpr, fdr=fdr, allow=allow.entries):
-            cells = result.score, result.p_value, result.is_anomaly, flagged_words(*result.place), result.summary
-            for name, cell in zip(ADDED, cells, strict=True):
+            words, meant = flagged_words(*result.place), suggestions(*result.place)
+            cells = result.score, result.p_value, result.is_anomaly, words, meant, result.summary
+            for name, cell in zip(SUMMARISED, cells, strict=True):
                 added[name].append(cell)
     return added
 
@@ -157,7 +157,7 @@ def _added(
 def _extend_pandas(frame: Any, added: Mapping[str, list[Any]]) -> Any:
     import pandas
 
-    kinds = ("float64", "float64", "bool", "object", "str")  # as `ADDED` has the columns
+    kinds = ("float64", "float64", "bool", "object", "object", "str")  # as `SUMMARISED` has the columns
     columns = zip(added.items(), kinds, strict=True)
     return frame.assign(**{name: pandas.Series(cells, index=frame.index, dtype=kind) for (name, cells), kind in columns})
 
@@ -165,7 +165,7 @@ def _extend_pandas(frame: Any, added: Mapping[str, list[Any]]) -> Any:
 def _extend_polars(frame: Any, added: Mapping[str, list[Any]]) -> Any:
     import polars as pl
 
-    kinds = (pl.Float64, pl.Float64, pl.Boolean, pl.List(pl.String), pl.String)
+    kinds = (pl.Float64, pl.Float64, pl.Boolean, pl.List(pl.String), pl.List(pl.String), pl.String)
     return frame.with_columns(pl.Series(name, cells, kind) for (name, cells), kind in zip(added.items(), kinds, strict=True))
 
 
@@ -185,5 +185,5 @@ def _extend_dataset(frame: Any, added: Mapping[str, list[Any]]) -> Any:
 def _arrays(added: Mapping[str, list[Any]]) -> dict[str, Any]:
     import pyarrow as pa
 
-    kinds = (pa.float64(), pa.float64(), pa.bool_(), pa.list_(pa.string()), pa.string())
+    kinds = (pa.float64(), pa.float64(), pa.bool_(), pa.list_(pa.string()), pa.list_(pa.string()), pa.string())
     return {name: pa.array(cells, kind) for (name, cells), kind in zip(added.items(), kinds, strict=True)}

@@ -1,7 +1,8 @@
 """The prose of files -> unusual words at their places -> lines for a terminal, JSON, GitHub's annotations or SARIF.
 
 Words are flagged by a rate per thousand normal words, since a file is no document that could be flagged as a whole. Flagged words
-near each other that have the same fault are one finding. With a git revision, only lines added since then are looked at.
+of the same fault, such as a placeholder of several words, are one finding. With a git revision, only lines added since then are
+looked at.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -28,7 +29,6 @@ from difa.views.faults.kinds import KINDS
 
 UNUSUAL_WORD = "unusual word"
 """The kind of a word that belongs to no fault with a name."""
-_NEAR = 3  # words from one flagged word to the next that is part of the same fault: the braces around a name
 _ADDED = "git --literal-pathspecs diff --unified=0 --inter-hunk-context=0 --no-color --no-ext-diff --no-textconv"
 _KNOWN = "git --literal-pathspecs ls-files"
 _GIT_SECONDS = 60
@@ -89,7 +89,8 @@ def find_unusual(
     for part in flag_columns(scored, model.rule(rate, warn=False)):
         for at, place in enumerate(islice(rest, len(part.documents))):
             if part.flagged(at):
-                findings += _of_paragraph(model, place, part.words(at), allow)
+                faults = model.detector_.name_faults(part.documents[at])
+                findings += _of_paragraph(model, place, part.words(at), faults, allow)
     return findings
 
 
@@ -100,17 +101,18 @@ def _places(path: Path, diff: str | None) -> list[_Place]:
     return [place for place in places if place.wants(0, len(place.paragraph.text))]
 
 
-def _of_paragraph(model: DiFA, place: _Place, words: Sequence[WordScore], allow: Sequence[str]) -> Iterator[Finding]:
-    runs: list[list[int]] = []
+def _of_paragraph(
+    model: DiFA, place: _Place, words: Sequence[WordScore], faults: Mapping[int, tuple[str, int]], allow: Sequence[str]
+) -> Iterator[Finding]:
+    runs: dict[tuple[str, int], list[int]] = {}  # by fault, or the word alone
     for t, word in enumerate(words):
-        if not word.is_anomaly or not place.wants(word.start, word.start):
-            continue
-        if runs and word.fault and words[runs[-1][-1]].fault == word.fault and t - runs[-1][-1] <= _NEAR:
-            runs[-1].append(t)
-        else:
-            runs.append([t])
+        if word.is_anomaly and place.wants(word.start, word.start):
+            runs.setdefault(faults.get(t, ("", t)), []).append(t)
+    for fault, run in runs.items():  # of %s the whole, even if only the sign is flagged
+        while faults.get(run[-1] + 1) == fault and words[run[-1] + 1].start == words[run[-1]].end:
+            run.append(run[-1] + 1)
     reasons = model.explain_unflagged(place.paragraph.text, allow=allow).reasons if runs else ()
-    for run in runs:
+    for run in runs.values():
         worst = min(run, key=lambda t: words[t].p_value)
         start, end = words[run[0]].start, words[run[-1]].end
         whole = " ".join(place.paragraph.text[start:end].split())

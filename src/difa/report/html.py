@@ -161,13 +161,16 @@ def _track(share: float) -> str:
 
 
 def _histogram(summary: Summary) -> str:
-    limit = summary.rate or summary.highest_flagged_p
-    flagged = f" Flagged are documents up to p = {limit:.2g}." if summary.all.flagged else " Nothing is flagged."
-    if summary.rate is not None:
-        flagged = f" Flagged are documents up to the false-alarm rate of {_percent(summary.rate)} that was asked for."
+    rule, rate = summary.rate or ("", 0.0)
+    limit = rate if rule == "fpr" else summary.highest_flagged_p
+    flagged = f" Flagged are documents up to p = {limit:.2g}" if summary.all.flagged else " Nothing is flagged"
+    if rule == "fpr":
+        flagged = f" Flagged are documents up to the false-alarm rate of {_percent(rate)} that was asked for"
+    elif rule == "fdr":
+        flagged += f", at the false-discovery rate of {_percent(rate)} that was asked for"
     note = (
         "Documents by p-value: how many normal documents are as unusual. Text like your normal text fills every step alike, up "
-        f"to the dashed line; what differs stands out as a high bar at the left.{flagged}"
+        f"to the dashed line; what differs stands out as a high bar at the left.{flagged}."
     )
     return _section("Beside normal text", note, _p_histogram(summary.histogram, limit))
 

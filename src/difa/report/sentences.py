@@ -2,7 +2,7 @@
 
 A word is highlighted by its p-value: nothing above 1 in 20, then deeper in four steps. Only what is rare is said: a view speaks
 if at most 1 normal word in 20 has as much of its evidence. With the reasons of an explanation the sentence says what was found;
-without them, what the view looks at. The words themselves stand beside each view.
+without them, the name of a word's fault, and what the view looks at. The words themselves stand beside each view.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from difa.decide import UNUSUAL
 from difa.document import IMPLIED, Explanation, Reason, Result, WordScore
 from difa.fuse import speak_of
+from difa.views.faults import FAULT_REASONS, FaultsView
 
 Reasons = Mapping[str, Sequence[Reason]]
 
@@ -126,8 +127,11 @@ def _plain(reason: Reason, word: WordScore) -> str:
 def _causes(word: WordScore, reasons: Reasons | None) -> list[str]:
     """The most telling phrases, each once: by importance to a reader, then by evidence."""
     strongest = sorted(((value, view) for view, value in word.evidence.items() if value >= _RARE), reverse=True)
-    ranks: dict[str, int] = {}
+    named = FAULT_REASONS.get(str(word.fault)) if reasons is None else None
+    ranks: dict[str, int] = {named.plain.format(meant=""): named.rank} if named else {}
     for _, view in strongest:
+        if named and view == FaultsView.name:
+            continue
         for phrase, rank in _phrases(view, (reasons or {}).get(view, ()), word).items():
             ranks.setdefault(phrase, rank)
     said = sorted(ranks, key=ranks.__getitem__)

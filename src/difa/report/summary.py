@@ -70,8 +70,8 @@ class UnusualDocument:
 class Summary:
     """What a report says."""
 
-    rate: float | None = None
-    """The false-alarm rate that was asked for, where it is known."""
+    rates: set[tuple[str, float | None]] = field(default_factory=set)
+    """The rules and rates by which flags were set; none are known of results of older versions."""
     all: Group = field(default_factory=Group)
     words: int = 0
     flagged_words: int = 0
@@ -85,22 +85,27 @@ class Summary:
     """Flagged words by the view with the most evidence."""
     groups: dict[str, dict[str, Group]] = field(default_factory=dict)
 
+    @property
+    def rate(self) -> tuple[str, float] | None:
+        """The rule, `fpr` or `fdr`, and the rate by which all flags were set, if that is known and one."""
+        rule, rate = next(iter(self.rates), ("", None))
+        return (rule, rate) if rule in ("fpr", "fdr") and rate is not None and len(self.rates) == 1 else None
+
     def most_flagged(self, plain: bool, most: int) -> list[FlaggedWord]:
         """Words, or numbers and marks, by the documents in which they are flagged."""
         chosen = [word for word in self.vocabulary.values() if word.is_plain == plain]
         return sorted(chosen, key=lambda word: (-word.documents, word.text))[:most]
 
 
-def summarise(results: Iterable[Result], by: Sequence[str] = (), most: int = 30, rate: float | None = None) -> Summary:
+def summarise(results: Iterable[Result], by: Sequence[str] = (), most: int = 30) -> Summary:
     """Read all results.
 
     Args:
         results: what was scored.
         by: columns by whose values the share flagged is given; `file` and `day` are understood without such a column.
         most: worst documents to keep.
-        rate: the false-alarm rate that was asked for, where it is known.
     """
-    summary, worst = Summary(rate), _MostUnusual(most)
+    summary, worst = Summary(), _MostUnusual(most)
     grouped: dict[str, dict[str, Group]] = {name: defaultdict(Group) for name in by}
     columns: dict[str, None] = {}
     for result in results:
@@ -140,6 +145,7 @@ def value_of(result: Result, name: str) -> str:
 
 def _count(summary: Summary, result: Result) -> None:
     summary.all.add(1, result.is_anomaly)
+    summary.rates.add((str(result.rule), result.rate if isinstance(result.rate, float) else None))
     summary.words += len(result.words)
     summary.without_text += not result.words
     summary.histogram[min(BINS - 1, int(result.p_value * BINS))] += 1

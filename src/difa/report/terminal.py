@@ -79,7 +79,6 @@ def explanation(explained: Explanation, most: int = 6, details: bool = False) ->
     parts: list[RenderableType] = [head, Text(""), marked_text(result), _verdict(explained), *others]
     if details:
         parts += [Text(""), Text(f"document score {result.score:.2f}", style="dim"), _table(explained, most)]
-    parts += [Text(visible(sentence), style="dim") for sentence in explained.learned]
     return Group(*parts)
 
 

@@ -345,6 +345,7 @@ class ServedModel:
             "fdr": self.model.fdr,
             "views": views,
             "examples": make_examples(self.model),
+            "fitted_on": self.model.detector_.extent,
             "normal_documents": len(reference.values),
             "learned_from": lessons.extent if lessons else None,
             "learned": [visible(sentence) for sentence in lessons.sentences()] if lessons else [],

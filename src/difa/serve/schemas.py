@@ -261,7 +261,10 @@ class Model(_Shape):
     views: list[str]
     examples: list[str]
     """Texts to try, made of words that its normal documents share: one with a typo, and the same without; or none."""
+    fitted_on: str
+    """How much normal text it was fitted on, in words."""
     normal_documents: int
+    """Those that p-values are ranked among: each of several copies once, and none that was left out."""
     learned_from: str | None
     """How much new text and how many verdicts it learned from beside normal documents, in words."""
     learned: list[str]

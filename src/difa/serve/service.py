@@ -220,6 +220,8 @@ def _respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[R
 
 def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str, Sequence[Reason]]] | None) -> dict[str, Any]:
     record = result.to_dict()
+    for name in ("rule", "rate"):  # the answer has them once, for all
+        record.pop(name, None)
     if reasons is not None:
         record["sentence"] = document_sentence(result, reasons)
     if not request.return_evidence:

@@ -36,6 +36,12 @@ _ONCE = ReasonKind("seen once", "seen once among {total} normal words", "occurs 
 _SEEN = ReasonKind(
     "seen", "seen {count} times among {total} normal words", "is rare in your normal text ({count} of {total} words)", 12
 )
+_ADDRESS = ReasonKind(
+    "address",
+    "an address, of a shape that {count} of {total} normal words have",
+    "is {what}, and those are rare in your normal text",
+    10,
+)
 _SPELLING = ReasonKind("spelling", "unusual spelling: {letters!r}", "is spelt oddly", 30)
 _ENDING = ReasonKind("ending", "unusual spelling: it ends in {letters!r}", "is spelt oddly", 30)
 _PIECES = ReasonKind("pieces", "falls into {pieces} pieces")
@@ -155,21 +161,23 @@ class LanguageView:
         return self.config.spelling_weight * sum(self._letters.surprises(folded)) / math.sqrt(len(folded) + 1)
 
     def _reasons(self, word: str, pieces: int) -> list[Reason]:
-        folded = fold(word)
+        folded, address = fold(word), plain_address(word)
         count = self._count(folded)
-        pieces = 1 if plain_address(word) else pieces
+        pieces = 1 if address else pieces
         extra = self.config.piece_weight * (pieces - 1)
         total = max(self.surprise(word) + extra, 1e-12)
         frequency = self._known.frequency(word) if self._known else None
         values: dict[str, Any] = {"total": self._total}
-        if count:
+        if address:
+            kind, values = _ADDRESS, {"count": count, **values, "what": "a mail address" if "@" in address else "a web address"}
+        elif count:
             kind, values = (_ONCE, values) if count == 1 else (_SEEN, {"count": count, **values})
         elif frequency:
             kind, values = _NEW, {"commonness": _commonness(frequency), **values}
         else:
             kind = _NEVER if frequency is None else _UNKNOWN
         reasons = [Reason(kind, values, self._rarity(word) / total)]
-        if count == 0 and folded and not frequency:
+        if count == 0 and folded and not frequency and not address:
             surprises = self._letters.surprises(folded)
             at = int(np.argmax(surprises))
             is_end = at == len(folded)

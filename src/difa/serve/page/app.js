@@ -47,8 +47,8 @@ async function start() {
 }
 
 function chooseModel() {
-  const { name, normal_documents: count, views, fpr, learned_from: source, learned, examples } = model();
-  byId("about").textContent = `Model “${name}”, fitted on ${count.toLocaleString("en")} normal documents; views: ${views.join(", ")}.`;
+  const { name, fitted_on: extent, views, fpr, learned_from: source, learned, examples } = model();
+  byId("about").textContent = `Model “${name}”, fitted on ${extent}; views: ${views.join(", ")}.`;
   byId("learned").hidden = !source;
   byId("learned").textContent = source ? [`Learned from ${source}.`, ...learned].join(" ") : "";
   byId("examples").hidden = !examples.length;

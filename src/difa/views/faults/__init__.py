@@ -28,10 +28,11 @@ _RAREST = math.log(1000)  # a kind that one document in a thousand has counts li
 _LEAST = 2  # documents that make a string a term
 _NO_FAULT = ReasonKind("no fault", "no fault that has a name")
 _RANKS = {"no end": 60}  # in a sentence: what else is odd about the last word comes first
-_REASONS = {
+FAULT_REASONS = {
     kind: ReasonKind(kind, f"{kind}{{meant}}, as in {{share:.1%}} of normal texts", f"{said}{{meant}}", _RANKS.get(kind, 1))
     for kind, (_, said) in KINDS.items()
 }
+"""What is said of a word that belongs to a fault, by its kind."""
 
 
 @dataclass(frozen=True)
@@ -99,16 +100,16 @@ class FaultsView:
                     values["span"] = fault.first, fault.first + 1 if kind == "doubled word" else fault.end
                 for at in range(fault.first, fault.end):
                     weight = 0.0 if reasons[at] else 1.0
-                    reasons[at].append(Reason(_REASONS[kind], values, weight))
+                    reasons[at].append(Reason(FAULT_REASONS[kind], values, weight))
         return [found or [Reason(_NO_FAULT, {}, 0.0)] for found in reasons]
 
-    def name_faults(self, words: Sequence[str], gaps: frozenset[int] = frozenset()) -> dict[int, str]:
-        """The kind of the most telling fault of a word, by position; only of kinds that few normal documents have."""
-        named: dict[int, str] = {}
+    def name_faults(self, words: Sequence[str], gaps: frozenset[int] = frozenset()) -> dict[int, tuple[str, int]]:
+        """The kind of the most telling fault of a word and where that begins, by position; only of kinds that are rare."""
+        named: dict[int, tuple[str, int]] = {}
         for share, kind, faults in self._most_telling_first(words, gaps):
             for fault in faults if share <= _NAMED else ():
                 for at in range(fault.first, fault.end):
-                    named.setdefault(at, kind)
+                    named.setdefault(at, (kind, fault.first))
         return named
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
