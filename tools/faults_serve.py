@@ -69,6 +69,8 @@ class Outcome:
 def asks_of(model: DiFA, texts: Sequence[str]) -> list[Ask]:
     """Single texts, lists, tables that come slowly, and large ones whose answers are read slowly."""
     records = [result.to_dict() for result in model.score(texts)]
+    for record in records:  # an answer gives the rate once
+        del record["rule"], record["rate"]
     singles = [
         Ask("/v1/score", json.dumps({"text": text}).encode(), JSON, "results", [record])
         for text, record in zip(texts[:20], records[:20], strict=True)

@@ -63,7 +63,7 @@ def test_score_writes_json_lines(folder, tmp_path):
     assert run.stdout == ""
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [record["id"] for record in records] == [f"{source}:1", f"{source}:3"]
-    assert list(records[0]) == ["id", "text", "score", "p_value", "is_anomaly", "summary", "evidence", "words"]
+    assert list(records[0]) == ["id", "text", "score", "p_value", "is_anomaly", "rule", "rate", "summary", "evidence", "words"]
     assert list(records[0]["words"][0]) == ["text", "start", "end", "score", "p_value", "is_anomaly", "suggestion", "evidence"]
     assert records[1]["text"][records[1]["words"][2]["start"]] == "👍"
     piped = difa("score", folder, "-", "--quiet", "--fpr", "0.05", input=source.read_text(encoding="utf-8"))

@@ -26,7 +26,7 @@ def test_find_says_what_does_not_belong_and_why(found):
     first = run.stdout.splitlines()[0]
     assert "of 60 documents are flagged (normal text would have about 3, at a false-alarm rate of 5 %)." in first
     assert "In the new text, " in first
-    assert "Did you mean 'receipt'?" in run.stdout
+    assert "Did you mean 'expected'?" in run.stdout
     assert run.stdout.count("p=") == 10
 
 

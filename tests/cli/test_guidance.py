@@ -115,5 +115,5 @@ def test_an_interruption_says_what_is_safe(folder, tmp_path):
         said = process.communicate(timeout=HANG)[1].decode()
     assert process.returncode == 130
     assert said.splitlines()[-1].startswith("difa: interrupted: files and folders are as they were")
-    assert "--resume" in said
+    assert "--resume" not in said, "standard input cannot be read again"
     assert not out.exists()

@@ -33,4 +33,4 @@ def test_the_quickstart_goes_from_a_csv_to_a_report(corpus, tmp_path, monkeypatc
     assert "refnud" in (tmp_path / "report.html").read_text(encoding="utf-8")
     code = re.search(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE).group(1)
     exec(compile(code, "quickstart", "exec"), {})
-    assert "unusual word: refnud" in capsys.readouterr().out
+    assert "misspelling: refnud" in capsys.readouterr().out

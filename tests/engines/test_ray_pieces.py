@@ -170,7 +170,10 @@ def test_parquet_parts_hold_what_the_json_holds(quick_model, tmp_path, corpus):
     assert [row.pop("flagged_words") for row in rows] == [[w.text for w in r.words if w.is_anomaly] for r in results]
     assert [word.pop("allowed") for row in rows for word in row["words"]] == [None] * sum(len(r.words) for r in results)
     assert [word.pop("fault") for row in rows for word in row["words"]] == [w.fault for r in results for w in r.words]
-    assert rows == [result.to_dict() for result in results]
+    expected = [result.to_dict() for result in results]
+    rates = {(row.pop("rule"), row.pop("rate")) for row in expected}
+    assert rows == expected
+    assert rates == {("fpr", quick_model.fpr)}
 
 
 TABLE = 'n;body;id\n1;"a\nb c";x\n\n2;"it said ""no"", d";\n3;short\n4;;z\n5;five" inches;w'

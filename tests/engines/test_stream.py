@@ -158,8 +158,8 @@ def test_standard_input_is_scored_while_it_is_open(folder):
     ("options", "message"),
     [
         (("--resume", "--out", "{tmp}/out"), "standard input, which cannot be read again"),
-        (("--resume",), "give a file or folder, out, as well"),
-        (("--shard-size", "5"), "give a file or folder, out, as well"),
+        (("--resume",), "expected --out FILE beside --shard-size, --resume or --force"),
+        (("--shard-size", "5"), "expected --out FILE beside --shard-size, --resume or --force"),
         (("--out", "{tmp}"), "expected a file, got a folder"),
         (("--out", "{tmp}/out", "--shard-size", "0"), "at least 1, got 0"),
         (("--out", "{tmp}/no/out"), "expected a file in a folder that exists"),

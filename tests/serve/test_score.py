@@ -12,6 +12,12 @@ from difa.serve.models import Counters, Queued, ServedModel
 from difa.serve.settings import Settings
 from difa.words import from_text
 
+
+def said_of(result):
+    """What the service says of a document: the fields of the command line, but for the rate, which it gives once."""
+    return {key: value for key, value in json.loads(to_json_line(result)).items() if key not in ("rule", "rate")}
+
+
 TEXTS = ["Where is my xkcdqwrtplk order?", "Thank you 👍 for the 𝒻ast reply!", "", "The lid was broken."]
 
 
@@ -19,7 +25,7 @@ def test_answers_are_the_command_line_s_json(client, model):
     status, answer = client.score(texts=TEXTS, fpr=0.05)
     assert status == 200
     assert (answer["model"], answer["rule"], answer["rate"]) == ("support", "fpr", 0.05)
-    assert answer["results"] == [json.loads(to_json_line(result)) for result in model.score(TEXTS, fpr=0.05)]
+    assert answer["results"] == [said_of(result) for result in model.score(TEXTS, fpr=0.05)]
     for result in answer["results"]:
         for word in result["words"]:
             assert result["text"][word["start"] : word["end"]] == word["text"]
@@ -28,9 +34,9 @@ def test_answers_are_the_command_line_s_json(client, model):
 def test_one_text_one_word_list_and_the_model_s_own_rate(client, model):
     status, answer = client.score(text=TEXTS[0])
     assert (status, answer["rate"]) == (200, model.fpr)
-    assert answer["results"] == [model.score(TEXTS[:1])[0].to_dict()]
+    assert answer["results"] == [said_of(model.score(TEXTS[:1])[0])]
     tokens = ["Where", "is my", "order"]
-    assert client.score(tokens=tokens)[1]["results"] == [model.score([tokens])[0].to_dict()]
+    assert client.score(tokens=tokens)[1]["results"] == [said_of(model.score([tokens])[0])]
 
 
 def test_a_false_discovery_rate_looks_at_all_documents_of_the_request(client, model):
@@ -38,7 +44,7 @@ def test_a_false_discovery_rate_looks_at_all_documents_of_the_request(client, mo
     answer = client.score(texts=texts, fdr=0.2)[1]
     assert answer["rule"] == "fdr"
     expected = model.score(texts, fdr=0.2)
-    assert answer["results"] == [result.to_dict() for result in expected]
+    assert answer["results"] == [said_of(result) for result in expected]
     assert any(result.is_anomaly for result in expected)
 
 
@@ -58,7 +64,7 @@ def test_reasons_for_unusual_words_only(client, model):
     added = ("reasons", "sentence")
     words = [{key: value for key, value in word.items() if key not in added} for word in result["words"]]
     bare = {key: value for key, value in result.items() if key != "sentence"} | {"words": words}
-    assert bare == model.score(TEXTS[:1], fpr=0.05)[0].to_dict()
+    assert bare == said_of(model.score(TEXTS[:1], fpr=0.05)[0])
     strange = next(word for word in result["words"] if word["text"] == "xkcdqwrtplk")
     assert set(strange["reasons"]) == set(strange["evidence"])
     assert any("consonants" in reason["text"] for reasons in strange["reasons"].values() for reason in reasons)
@@ -74,7 +80,7 @@ def test_allowed_words_play_no_part_in_capitals_or_not(client, model):
     plain = client.score(text=TEXTS[0], fpr=0.05)[1]["results"][0]
     assert "xkcdqwrtplk" in flagged(plain)
     allowed = client.score(text=TEXTS[0], fpr=0.05, allow=["XKCDqwrtplk"])[1]["results"][0]
-    assert allowed == model.score(TEXTS[:1], fpr=0.05, allow=["xkcdqwrtplk"])[0].to_dict()
+    assert allowed == said_of(model.score(TEXTS[:1], fpr=0.05, allow=["xkcdqwrtplk"])[0])
     assert "xkcdqwrtplk" not in flagged(allowed)
     assert allowed["p_value"] > plain["p_value"]
     assert [word["text"] for word in allowed["words"] if word.get("allowed")] == ["xkcdqwrtplk"]
@@ -116,7 +122,7 @@ def test_a_single_broken_document_is_an_error(client):
 
 def test_another_model_by_name(client, quick_model):
     answer = client.score(text=TEXTS[0], model="tiny")[1]
-    assert answer["results"] == [quick_model.score(TEXTS[:1])[0].to_dict()]
+    assert answer["results"] == [said_of(quick_model.score(TEXTS[:1])[0])]
     status, answer = client.score(text=TEXTS[0], model="../support")
     assert (status, answer["error"]) == (404, "model: expected one of support, tiny, got another name")
 

@@ -145,9 +145,9 @@ def test_faults_within_a_passage_of_another_language_keep_their_names():
     view = FaultsView.fit([read("It is plain.")] * 50, "en")
     words = read("Die Ergebnisse werden anschließend in {{datei}} einer Datei gespeichert und <br> dort gelesen.").words
     named = view.name_faults(words)
-    assert {words[at] for at, kind in named.items() if kind == "placeholder"} == {"{{", "datei", "}}"}
-    assert {words[at] for at, kind in named.items() if kind == "HTML"} == {"<", "br", ">"}
-    assert {"Ergebnisse", "gespeichert"} <= {words[at] for at, kind in named.items() if kind == "another language"}
+    assert {words[at] for at, (kind, _) in named.items() if kind == "placeholder"} == {"{{", "datei", "}}"}
+    assert {words[at] for at, (kind, _) in named.items() if kind == "HTML"} == {"<", "br", ">"}
+    assert {"Ergebnisse", "gespeichert"} <= {words[at] for at, (kind, _) in named.items() if kind == "another language"}
     assert "misspelling" not in named.values(), "words of another language are no slips"
 
 
