@@ -3,7 +3,6 @@
 import json
 import math
 
-import numpy as np
 import pytest
 
 from difa import DiFA
@@ -182,5 +181,5 @@ def test_prometheus_text_can_be_read_back(fast, corpus):
 def test_tallies_keep_counts_not_texts(fast, corpus):
     batch = count_batch(fast.score(corpus[:20]))
     assert batch.documents == len(batch.scores) == 20
-    assert np.all(batch.p_values > 0)
+    assert min(batch.p_values) > 0
     assert batch.digest == count_batch(fast.score(corpus[:20])).digest != count_batch(fast.score(corpus[1:21])).digest

@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-import numpy as np
-
 from difa.detector import Detector
-from difa.document import FloatArray, Result
+from difa.document import Result
 from difa.errors import InputError
 from difa.fuse import speak_of
 from difa.knowledge.letters import fold
@@ -68,8 +66,8 @@ class BatchCounts:
 
     flagged: int = 0
     words: int = 0
-    p_list: list[float] = field(default_factory=list)
-    score_list: list[float] = field(default_factory=list)
+    p_values: list[float] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
     traits: dict[str, Excess] = field(default_factory=dict)
     views: dict[str, Excess] = field(default_factory=dict)
     documents_with: Counter[str] = field(default_factory=Counter)
@@ -81,15 +79,7 @@ class BatchCounts:
 
     @property
     def documents(self) -> int:
-        return len(self.p_list)
-
-    @property
-    def p_values(self) -> FloatArray:
-        return np.array(self.p_list)
-
-    @property
-    def scores(self) -> FloatArray:
-        return np.array(self.score_list)
+        return len(self.scores)
 
     @property
     def digest(self) -> str:
@@ -98,8 +88,8 @@ class BatchCounts:
 
     def add(self, result: Result) -> None:
         """Count one result, with its flags."""
-        self.p_list.append(result.p_value)
-        self.score_list.append(result.score)
+        self.p_values.append(result.p_value)
+        self.scores.append(result.score)
         self.flagged += result.is_anomaly
         self.words += len(result.words)
         self._content.update(f"{len(result.text)}:{result.text}".encode(errors="surrogatepass"))
@@ -108,13 +98,11 @@ class BatchCounts:
         for view in result.words[0].evidence if result.words else ():
             unusual = sum(word.evidence[view] >= _EVIDENCE for word in result.words)
             self.views.setdefault(view, Excess()).add(unusual, len(result.words))
-        found: dict[str, bool] = {}
-        for word in result.words:
-            key = fold(word.text)
-            found[key] = found.get(key, False) or word.is_anomaly
+        folded = [(fold(word.text), word) for word in result.words]
+        for key, word in folded:
             self.spelling.setdefault(key, word.text)
-        self.documents_with.update(found.keys())
-        self.flagged_with.update(key for key, is_flagged in found.items() if is_flagged)
+        self.documents_with.update({key for key, _ in folded})
+        self.flagged_with.update({key for key, word in folded if word.is_anomaly})
 
 
 def count_batch(results: Iterable[Result]) -> BatchCounts:

@@ -15,6 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from difa.calibrate import check_rate
 from difa.decide import Rule, flag_columns
 from difa.decide.confidence import rate_bound, share_interval
@@ -33,7 +35,6 @@ FALSE_ALARM = 0.05
 """Chance that there is ever a false alarm, while the feed is as the normal documents were."""
 FORMAT = 1
 _REMEMBERED = 1000  # batches that are known again
-_PLAIN = ("model", "false_alarm", "feed", "documents", "flagged", "alarm_since", "seen")  # stored as they are
 _NAMED = 0.01  # chance below which a batch is said to be unlike normal text
 
 
@@ -120,7 +121,6 @@ class Monitor:
         self.model, self.false_alarm = model, false_alarm
         self.rule = Rule.in_force(fpr, None, own=(model.fpr, None))
         self.state = state or MonitorState(model_key(model.detector_), false_alarm)
-        self._references = len(model.detector_.document_reference.values)
 
     @property
     def threshold(self) -> float:
@@ -145,7 +145,7 @@ class Monitor:
         repeated = batch.digest in self.state.seen
         if not repeated:
             self._count(name, batch)
-        p_values, references = batch.p_values, self._references
+        p_values, references = np.array(batch.p_values), len(self.model.detector_.document_reference.values)
         return BatchReport(
             name=name,
             documents=batch.documents,
@@ -164,7 +164,7 @@ class Monitor:
     def _count(self, name: str, batch: BatchCounts) -> None:
         state = self.state
         pool = Pool(self.model.detector_.document_reference.values, state.feed)
-        evidence = state.evidence.after(pool.rank(batch.scores, draw_places(batch.documents, state.documents)))
+        evidence = state.evidence.after(pool.rank(np.array(batch.scores), draw_places(batch.documents, state.documents)))
         self.state = replace(
             state,
             evidence=evidence,
@@ -201,29 +201,32 @@ def read_state(path: Path, detector: Detector, false_alarm: float) -> MonitorSta
 
 def write_state(path: Path, state: MonitorState) -> None:
     """Replace the file, whole or not at all."""
-    record = {"difa_monitor": FORMAT} | {name: getattr(state, name) for name in _PLAIN}
-    record["batches"] = state.evidence.batches
-    record["log_capital"] = [None if math.isinf(log) else log for log in state.evidence.logs]
-    record["seen"] = state.seen[-_REMEMBERED:]
+    record = {"difa_monitor": FORMAT} | vars(state) | {"seen": state.seen[-_REMEMBERED:]}
+    evidence = record.pop("evidence")
+    record["batches"] = evidence.batches
+    record["log_capital"] = [None if math.isinf(log) else log for log in evidence.logs]
     with fresh_text(path) as file:
         json.dump(record, file, indent=1)
 
 
 def _parse(record: dict[str, Any]) -> MonitorState:
-    logs = tuple(-math.inf if log is None else float(log) for log in record["log_capital"])
-    if record["difa_monitor"] != FORMAT or len(logs) != BETS or any(math.isnan(log) or log == math.inf for log in logs):
-        raise ValueError("not a state of this version")
-    feed = {int(step): count for step, count in record["feed"].items()}
-    counts = [record["batches"], record["documents"], record["flagged"], *feed.values()]
-    if any(not isinstance(count, int) or count < 0 for count in counts):
-        raise ValueError("not counts")
-    if not all(map(is_step, feed)) or sum(feed.values()) != record["documents"]:
-        raise ValueError("not the scores of these documents")
-    plain = {name: record[name] for name in _PLAIN}
-    if not isinstance(plain["model"], str) or not isinstance(plain["alarm_since"], str | None):
-        raise ValueError("not names")
-    plain |= {"false_alarm": float(plain["false_alarm"]), "feed": feed, "seen": tuple(map(str, record["seen"]))}
-    return MonitorState(evidence=Evidence(logs, record["batches"]), **plain)
+    version, logs = record.pop("difa_monitor"), tuple(-math.inf if log is None else log for log in record.pop("log_capital"))
+    feed = {int(step): count for step, count in record.pop("feed").items()}
+    seen = tuple(map(str, record.pop("seen")))
+    state = MonitorState(evidence=Evidence(logs, record.pop("batches")), feed=feed, seen=seen, **record)
+    counts = [state.evidence.batches, state.documents, state.flagged, *feed.values()]
+    if not (
+        version == FORMAT
+        and len(logs) == BETS
+        and all(isinstance(log, float) and log < math.inf for log in logs)
+        and all(isinstance(count, int) and count >= 0 for count in counts)
+        and all(map(is_step, feed))
+        and sum(feed.values()) == state.documents
+        and isinstance(state.model, str)
+        and isinstance(state.alarm_since, str | None)
+    ):
+        raise ValueError("expected a state of this version, got something else")
+    return state
 
 
 def batch_lines(report: BatchReport, threshold: float) -> list[str]:
