@@ -13,13 +13,16 @@ import json
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import FrameType
-from typing import Any, cast
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from difa.errors import ConfigError
@@ -34,149 +37,105 @@ MOST_DISCARDED = 64 * 1024 * 1024
 """Bytes that are read and thrown away after an early answer: three times the largest file that the service takes."""
 _NO_HTTP = "expected an HTTP request, got something else: check what is sent"
 _TOO_LARGE = f"expected at most {MOST_HEADERS} bytes of address and headers, got more: send fewer or shorter ones"
+_PIECE = 16 * 1024  # bytes that are parsed at a time: how exactly headers are measured
 _LAST_CALL = 0.05  # seconds before it stops listening
 _TURN = 0.001  # seconds: the thread that answers clients need not wait long for the threads that compute
 
 
 class PatientProtocol(HttpToolsProtocol):
-    """Uvicorn's protocol, with bounds on the time and size of headers and on the time that output may wait."""
+    """Uvicorn's protocol, with bounds on headers, on output that waits, and on what is thrown away."""
 
-    patience = 0.0
-    """Seconds; `Server` sets them."""
-    _discardable: int | None = None  # bytes that may still be thrown away; None unless a request was answered early
-    _is_closing = False  # nothing more is written, and what comes is thrown away
-    _parsed = 0  # bytes of the address and of the headers that are complete
-    _unparsed = 0  # bytes at most of one that is not
+    _received = 0  # bytes of the headers under way, or since what came was refused
+    _is_refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        app: Any = self.config.app
+        self._patience = app.state.service.settings.read_timeout
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._socket = transport
-        super().connection_made(cast(asyncio.Transport, _Closing(self, transport)))
-        self._expect_headers()
+        super().connection_made(transport)
+        self.app = partial(read_to_the_end, self.app, transport, self._patience)
+        self._expect("headers", transport.abort)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._expect_headers()
-
-    def data_received(self, data: bytes) -> None:
-        if self._discardable is not None:
-            self._discardable -= len(data)
-            if self._discardable < 0:
-                self._socket.abort()
-        if self.transport.is_closing():
-            return
-        was_reading = "headers" in self._timers
-        super().data_received(data)
-        if was_reading and "headers" in self._timers and not self.transport.is_closing():
-            self._unparsed += len(data)
-            if self._unparsed > MOST_HEADERS:
-                self.send_400_response("")
-
-    def on_url(self, url: bytes) -> None:
-        super().on_url(url)
-        self._count(len(url))
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
-        self._count(len(name) + len(value) + 4)
+        self._received = 0
+        self._expect("headers", self.transport.abort)
 
     def on_headers_complete(self) -> None:
         self._cancel("headers")
         super().on_headers_complete()
 
-    def on_message_complete(self) -> None:
-        if self._discardable is not None:  # all is read: the connection can be used again
-            self._cancel("rest")
-            self._discardable = None
-        super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if self.cycle.response_complete and self.cycle.more_body:
-            self._discard()
-
-    def close(self) -> None:
-        """Say that no more is written, and close once the client has taken note, or the bounds are reached."""
-        if self.transport.is_closing():
-            return
-        self._is_closing = True
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
-        self._cancel("headers")
-        self._discard()
-        self._socket.write_eof()
-        self.flow.resume_reading()
-
-    def shutdown(self) -> None:
-        is_idle = self.cycle is None or self.cycle.response_complete
-        if is_idle and self._discardable is None:
-            self._socket.close()  # nobody waits for an answer
-        else:
-            super().shutdown()
+    def data_received(self, data: bytes) -> None:
+        for start in range(0, len(data), _PIECE):
+            piece = data[start : start + _PIECE]
+            if not self._is_refused:
+                super().data_received(piece)
+            if self._is_refused or "headers" in self._timers:
+                self._received += len(piece)
+                if self._received > (MOST_DISCARDED if self._is_refused else MOST_HEADERS):
+                    self.transport.abort() if self._is_refused else self.send_400_response("")
 
     def send_400_response(self, msg: str) -> None:
         """Called for whatever the parser, or a callback of ours, refuses; uvicorn's own message is plain text."""
         self._cancel("headers")
-        if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
-            is_too_large = max(self._parsed, self._unparsed) > MOST_HEADERS
-            self.transport.write(_refusal(431, _TOO_LARGE) if is_too_large else _refusal(400, _NO_HTTP))
-        self.transport.close()
+        if self.pipeline or (self.cycle and self.cycle.response_started and not self.cycle.response_complete):
+            self.transport.close()  # in the middle of another answer
+            return
+        if self.cycle:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        is_too_large = self._received > MOST_HEADERS
+        self.transport.write(_refusal(431, _TOO_LARGE) if is_too_large else _refusal(400, _NO_HTTP))
+        self.transport.write_eof()
+        self._is_refused, self._received = True, 0
+        self.flow.resume_reading()
+        self._expect("rest", self.transport.close)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._expect("output", self._socket.abort)
+        self._expect("output", self.transport.abort)
 
     def resume_writing(self) -> None:
         self._cancel("output")
         super().resume_writing()
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        for what in list(self._timers):
-            self._cancel(what)
-        super().connection_lost(exc)
-
     def _expect(self, what: str, otherwise: Callable[[], None]) -> None:
         self._cancel(what)
-        self._timers[what] = self.loop.call_later(self.patience, otherwise)
+        self._timers[what] = self.loop.call_later(self._patience, otherwise)
 
     def _cancel(self, what: str) -> None:
         if what in self._timers:
             self._timers.pop(what).cancel()
 
-    def _discard(self) -> None:
-        if self._discardable is None:
-            self._discardable = MOST_DISCARDED
-            self._expect("rest", self._socket.close)
 
-    def _expect_headers(self) -> None:
-        self._parsed = self._unparsed = 0
-        self._expect("headers", self._socket.abort)
+async def read_to_the_end(
+    app: ASGI3Application, transport: asyncio.Transport, patience: float, scope: Any, receive: Any, send: Any
+) -> None:
+    """Answer a request, and end the answer when the rest of the request is read, within the bounds."""
+    is_answered, has_more, left = False, True, MOST_DISCARDED
 
-    def _count(self, size: int) -> None:
-        self._parsed += size
-        if self._parsed > MOST_HEADERS:
-            raise ValueError(_TOO_LARGE)  # ends the parsing
+    async def receive_noted() -> Any:
+        nonlocal has_more
+        message = await receive()
+        has_more = message.get("more_body", False)
+        return message
 
+    async def send_open(message: Any) -> None:
+        nonlocal is_answered
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            is_answered, message = True, {**message, "more_body": True}
+        await send(message)
 
-class _Closing:
-    """The transport, as uvicorn sees it: closing it waits for what the client still sends."""
-
-    def __init__(self, protocol: PatientProtocol, transport: asyncio.Transport) -> None:
-        self._protocol, self._transport = protocol, transport
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def close(self) -> None:
-        self._protocol.close()
-
-    def is_closing(self) -> bool:
-        return self._protocol._is_closing or self._transport.is_closing()
-
-    def write(self, data: bytes) -> None:
-        if not self.is_closing():
-            self._transport.write(data)
+    await app(scope, receive_noted, send_open)
+    if not is_answered:
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(patience):
+            while has_more and left >= 0:
+                left -= len((await receive_noted()).get("body", b""))
+    if has_more:
+        transport.close()
+    await send({"type": "http.response.body"})
 
 
 def _refusal(status: int, line: str) -> bytes:
@@ -193,8 +152,7 @@ class Server(uvicorn.Server):
             app,
             host=settings.host,
             port=settings.port,
-            # uvicorn makes one for each connection, and gives it no settings of ours
-            http=type("Protocol", (PatientProtocol,), {"patience": settings.read_timeout}),
+            http=PatientProtocol,
             ws="none",
             server_header=False,
             access_log=False,  # requests are counted in /metrics; a line each would cost more than some of them
