@@ -4,55 +4,63 @@ import asyncio
 import time
 
 from difa.runtime.parallel import check_cancelled
-from difa.serve.models import FairQueue, Lane, Queued
+from difa.serve.models import Lane, Queued
 
 
 def items(owner, *costs):
-    return [Queued(f"{owner}{i}", cost, owner=owner) for i, cost in enumerate(costs)]
+    return [Queued(f"{owner}{i}", cost) for i, cost in enumerate(costs)]
 
 
-def names(taken):
-    return [job.document for job in taken]
-
-
-def test_owners_take_turns_within_the_budget():
-    turns = FairQueue()
-    for item in [*items("a", 4, 4, 4), *items("b", 2), *items("c", 3, 3)]:
-        turns.add(item)
-    assert (len(turns), turns.cost, set(turns.by_owner)) == (6, 20, {"a", "b", "c"})
-    assert names(turns.take(9, 10)) == ["a0", "b0", "c0"]
-    assert (len(turns), turns.cost, set(turns.by_owner)) == (3, 11, {"a", "c"})
-    assert names(turns.take(100, 2)) == ["a1", "c1"]
-    assert names(turns.take(1, 10)) == ["a2"]  # dearer than the budget: alone
-    assert names(turns.take(100, 10)) == []
-    assert (len(turns), turns.cost, set(turns.by_owner)) == (0, 0, set())
-
-
-def test_a_withdrawn_item_is_gone_at_once():
-    turns = FairQueue()
-    first, second = items("a", 1, 5)
-    turns.add(first)
-    turns.add(second)
-    turns.discard(first)
-    turns.discard(first)
-    assert (len(turns), turns.cost) == (1, 5)
-    turns.discard(second)
-    assert set(turns.by_owner) == set()
-
-
-def lane(work, **options):
+def lane(work=None, **options):
     batches = []
     settings = {"budget": 10, "most": 4, "wait": 0.2, "pace": 0.001, "observe": lambda *batch: batches.append(batch)} | options
     return Lane("test", work, **settings), batches
+
+
+def names(lane, budget, most):
+    lane.budget, lane.most = budget, most
+    return [job.document for job in lane.take()]
+
+
+def test_requests_take_turns_within_the_budget():
+    async def run():
+        turns, _ = lane()
+        for request in (items("a", 4, 4, 4), items("b", 2), items("c", 3, 3)):
+            turns.enter(request)
+        assert (len(turns.waiting), turns.waiting_cost, turns.requests) == (6, 20, 3)
+        assert names(turns, 9, 10) == ["a0", "b0", "c0"]
+        assert (len(turns.waiting), turns.waiting_cost) == (3, 11)
+        assert names(turns, 100, 2) == ["a1", "c1"]
+        turns.enter(items("d", 1, 1))
+        assert names(turns, 1, 10) == ["d0"]
+        assert names(turns, 1, 10) == ["a2"]  # dearer than the budget: alone
+        assert names(turns, 100, 10) == ["d1"]
+        assert names(turns, 100, 10) == []
+        assert (len(turns.waiting), turns.waiting_cost) == (0, 0)
+
+    asyncio.run(run())
+
+
+def test_what_has_not_begun_is_gone_with_its_request():
+    async def run():
+        turns, _ = lane()
+        first, second = items("a", 1, 5), items("b", 7)
+        turns.enter(first)
+        turns.enter(second)
+        assert names(turns, 1, 1) == ["a0"]
+        turns.leave(first)
+        assert (turns.waiting, turns.waiting_cost, turns.requests) == (second, 7, 1)
+
+    asyncio.run(run())
 
 
 def test_items_that_arrive_together_share_a_batch():
     async def run():
         doubling, batches = lane(lambda jobs: [job.document * 2 for job in jobs])
         doubling.start()
-        together = [Queued(i, 1, owner=object()) for i in range(3)]
+        together = [Queued(i, 1) for i in range(3)]
         for item in together:
-            doubling.submit(item)
+            doubling.enter([item])
         outcomes = await asyncio.gather(*(item.outcome for item in together))
         await doubling.stop()
         return outcomes, [batch[:3] for batch in batches]
@@ -66,8 +74,8 @@ def test_who_asked_alone_does_not_wait_the_next_time():
         patient.start()
         for wait in (0.05, 1000.0):
             patient.wait = wait
-            alone = Queued(1, 1, owner=object())
-            patient.submit(alone)
+            alone = Queued(1, 1)
+            patient.enter([alone])
             await alone.outcome
         await patient.stop()
         return len(batches)
@@ -79,9 +87,9 @@ def test_a_full_batch_does_not_wait():
     async def run():
         doubling, batches = lane(lambda jobs: [job.document for job in jobs], wait=1000.0)
         doubling.start()
-        full = [Queued(i, 5, owner=object()) for i in range(2)]
+        full = [Queued(i, 5) for i in range(2)]
         for item in full:
-            doubling.submit(item)
+            doubling.enter([item])
         await asyncio.gather(*(item.outcome for item in full))
         await doubling.stop()
         return [cost for _, _, cost, _ in batches]
@@ -93,12 +101,12 @@ def test_an_error_reaches_only_its_item_and_the_lane_goes_on():
     async def run():
         careful, _ = lane(lambda jobs: [ValueError("odd") if job.document % 2 else job.document for job in jobs])
         careful.start()
-        mixed = [Queued(i, 1, owner=object()) for i in range(3)]
+        mixed = [Queued(i, 1) for i in range(3)]
         for item in mixed:
-            careful.submit(item)
+            careful.enter([item])
         outcomes = await asyncio.gather(*(item.outcome for item in mixed), return_exceptions=True)
-        later = Queued(8, 1, owner=object())
-        careful.submit(later)
+        later = Queued(8, 1)
+        careful.enter([later])
         outcomes.append(await later.outcome)
         running = careful.is_running
         await careful.stop()
@@ -110,8 +118,8 @@ def test_an_error_reaches_only_its_item_and_the_lane_goes_on():
 def test_stopping_gives_up_what_waits():
     async def run():
         never, _ = lane(lambda jobs: [job.document for job in jobs], wait=1000.0)
-        item = Queued(1, 1, owner=object())
-        never.submit(item)
+        item = Queued(1, 1)
+        never.enter([item])
         await never.stop()
         return item.outcome.cancelled(), len(never.waiting)
 
@@ -133,17 +141,17 @@ def test_work_ends_at_its_next_step_when_everybody_has_gone():
 
         endless, batches = lane(work, wait=0.0)
         endless.start()
-        first, second = Queued(1, 1, owner="a"), Queued(2, 1, owner="b")
+        first, second = Queued(1, 1), Queued(2, 1)
         for item in (first, second):
-            endless.submit(item)
+            endless.enter([item])
         while not begun:
             await asyncio.sleep(0.001)
         first.outcome.cancel()
         await asyncio.sleep(0.01)
         assert not ended, "somebody still waits"
         second.outcome.cancel()
-        last = Queued(3, 1, owner="c")
-        endless.submit(last)
+        last = Queued(3, 1)
+        endless.enter([last])
         while len(ended) < 1:
             await asyncio.sleep(0.001)
         while len(begun) < 2:

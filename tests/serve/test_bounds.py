@@ -72,7 +72,7 @@ def test_a_single_odd_batch_cannot_make_the_service_refuse(fast_model):
             lane.pace = learn_pace(lane.pace, 1, 60.0)
         assert client.service.refusal() is None
         lane.pace = 1000.0
-        lane.running = [Queued(None, 1000, owner=1)]
+        lane.running = [Queued(None, 1000)]
         assert client.service.refusal().headers["Retry-After"] == "60", "by then all is answered or dropped"
         lane.running = []
 

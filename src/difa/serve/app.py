@@ -131,11 +131,11 @@ def _add_watched(app: FastAPI, service: Service) -> None:
     async def live() -> dict[str, str]:
         return {"status": "live"}
 
-    @app.get("/health/ready", summary="Whether requests are taken", responses=_refusals(503), response_model=dict[str, str])
-    async def ready() -> Response:
-        if service.is_ready:
-            return JSONResponse({"status": "ready"})
-        return JSONResponse({"error": "not ready"}, 503, {"Retry-After": "1"})
+    @app.get("/health/ready", summary="Whether requests are taken", responses=_refusals(503))
+    async def ready() -> dict[str, str]:
+        if not service.is_ready:
+            raise Refusal(503, "not ready", after=1)
+        return {"status": "ready"}
 
     @app.get("/metrics", summary="Counters for Prometheus", response_class=PlainTextResponse)
     async def metrics() -> Response:
@@ -167,12 +167,15 @@ def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
-    if isinstance(error, HTTPException):
-        line = error.detail if isinstance(error, Refusal) else f"{error.detail}: see /openapi.json"
-        return JSONResponse({"error": line}, error.status_code, error.headers)
     if isinstance(error, RequestValidationError):
-        return JSONResponse({"error": line_of(error)}, 422)
-    raise error
+        return _answer(Refusal(422, line_of(error)))
+    if not isinstance(error, HTTPException):
+        raise error
+    return _answer(error, "" if isinstance(error, Refusal) else ": see /openapi.json")
+
+
+def _answer(error: HTTPException, remedy: str = "") -> Response:
+    return JSONResponse({"error": f"{error.detail}{remedy}"}, error.status_code, error.headers)
 
 
 class Guard:
@@ -210,15 +213,14 @@ class Guard:
             # A service that has too much to do must not spend much on saying so: before routing, reading and parsing.
             headers = Headers(scope=scope)
             refusal = self._check_host(headers) or self._check_key(path, headers) or self._service.refusal(path)
-            app = JSONResponse({"error": refusal.detail}, refusal.status_code, refusal.headers) if refusal else self._app
-            await app(scope, receive, send_guarded)
+            await (_answer(refusal) if refusal else self._app)(scope, receive, send_guarded)
         except Exception as error:
             # Where and what kind, but not the message: it may quote the text.
             place = traceback.extract_tb(error.__traceback__)[-1]
             _log.error("%s at %s:%s", type(error).__name__, place.filename, place.lineno)
             if not status:
-                line = "the service failed on this request, and has logged where"
-                await JSONResponse({"error": line}, 500)(scope, receive, send_guarded)
+                failed = Refusal(500, "the service failed on this request, and has logged where")
+                await _answer(failed)(scope, receive, send_guarded)
         finally:
             route = path if path in _ROUTES else "/static" if path.startswith("/static/") else "other"
             self._counters.requests.labels(route, str(status)).inc()
@@ -230,7 +232,7 @@ class Guard:
         if not self._asks_host or _LOCAL.fullmatch(host):
             return None
         line = f"expected a request to localhost or 127.0.0.1, got the host {host[:100]!r}: set an API key to allow other names"
-        return Refusal(421, line, {"Connection": "close"})
+        return Refusal(421, line)
 
     def _check_key(self, path: str, headers: Headers) -> Refusal | None:
         if self._key is None or not (path == "/v1" or path.startswith("/v1/")):
@@ -239,4 +241,4 @@ class Guard:
         if hmac.compare_digest(given.encode("latin-1", "replace"), self._key.encode()):
             return None
         line = "expected a valid key in the header X-API-Key or Authorization: Bearer, got none or another one"
-        return Refusal(401, line, {"WWW-Authenticate": "Bearer", "Connection": "close"})
+        return Refusal(401, line, headers={"WWW-Authenticate": "Bearer"})

@@ -11,13 +11,12 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from fastapi import HTTPException
 from fastapi.routing import APIRoute
@@ -25,7 +24,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from difa.errors import DifaError
-from difa.formats.sandbox import Child, TooLargeError, ask, start, stop
+from difa.formats.sandbox import TooLargeError, ask, start, stop
 from difa.formats.tables import Columns
 from difa.serve.files import described_lines
 from difa.serve.settings import Settings
@@ -36,9 +35,7 @@ T = TypeVar("T")
 
 SMALL = 20_000  # bytes: a few milliseconds of work
 _LONGEST_NUMBER = 40  # digits; more than any rate or whole number has use for
-_CLOSE = {"Connection": "close"}
 _HELPERS = ThreadPoolExecutor(2, "difa-json")  # few: what is parsed can be many times as large as its bytes
-_READER = ThreadPoolExecutor(1, "difa-table")  # one file at a time, since its documents are held as a whole
 _KIND = "application/octet-stream"
 _LONGEST_NAME = 200
 _EXPANSION = 2  # characters of the answer for a byte that may be sent: names of columns are repeated in every row
@@ -46,7 +43,10 @@ _MEMORY = 512 << 20  # bytes for whoever reads a file
 
 
 class Refusal(HTTPException):
-    """Ends a request with a status of 4xx or 5xx, headers, and a body of {"error": detail}."""
+    """Ends a request with a status of 4xx or 5xx, a body of {"error": line}, and perhaps a time to come again, in seconds."""
+
+    def __init__(self, status: int, line: str, *, after: int | None = None, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, line, {**(headers or {}), **({} if after is None else {"Retry-After": str(after)})})
 
 
 class Allowance:
@@ -58,8 +58,7 @@ class Allowance:
     def take(self, count: int) -> None:
         """Hold so much more; refuses if there is no room for it."""
         if self.held + count > self.limit:
-            line = "the service is reading as much as it can hold: try again in 1 s"
-            raise Refusal(429, line, {**_CLOSE, "Retry-After": "1"})
+            raise Refusal(429, "the service is reading as much as it can hold: try again in 1 s", after=1)
         self.held += count
 
     @contextmanager
@@ -90,7 +89,7 @@ class JsonRequest(Request):
     def __init__(self, request: Request, settings: Settings, allowance: Allowance) -> None:
         super().__init__(request.scope, request.receive)
         self.settings, self._allowance, self.held = settings, allowance, 0
-        self._parsed: Any = None
+        self._content, self._parsed = bytearray(), cast(Any, None)
 
     def give_back(self) -> None:
         self._allowance.held -= self.held
@@ -98,35 +97,25 @@ class JsonRequest(Request):
 
     async def body(self) -> bytes:
         """Read and parse; refuses whatever is not JSON within the limits."""
+        kind, _, parameters = self.headers.get("content-type", "").partition(";")
+        charset = parameters.strip().lower().removeprefix("charset=").strip('"')
+        if kind.strip().lower() != "application/json" or charset not in ("", "utf-8", "utf8"):
+            raise Refusal(415, "expected the header Content-Type: application/json with UTF-8, got something else")
+        if self.headers.get("content-encoding", "identity").lower() != "identity":
+            raise Refusal(415, "expected a body without Content-Encoding, got a compressed one: send it as it is")
         limit, seconds = self.settings.max_body, self.settings.read_timeout
-        large = f"expected a body of at most {limit} bytes, got more: send fewer or shorter texts"
-        late = f"expected the whole request within {seconds:g} s, got only a part of it: send it faster"
-        self._check_headers(large)
-        content = bytearray()
-
-        def take(chunk: bytes) -> None:
-            self._allowance.take(len(chunk))
-            self.held += len(chunk)
-            content.extend(chunk)
-
-        await _receive(self, take, limit, seconds, large, late)
-        whole = bytes(content)
+        await _receive(self, self._keep, "body", limit, seconds, "send fewer or shorter texts")
+        whole = bytes(self._content)
         self._parsed = await off_loop(len(whole), parse, whole)
         return whole
 
     async def json(self) -> Any:
         return self._parsed
 
-    def _check_headers(self, large: str) -> None:
-        kind, _, parameters = self.headers.get("content-type", "").partition(";")
-        charset = parameters.strip().lower().removeprefix("charset=").strip('"')
-        if kind.strip().lower() != "application/json" or charset not in ("", "utf-8", "utf8"):
-            raise Refusal(415, "expected the header Content-Type: application/json with UTF-8, got something else", _CLOSE)
-        if self.headers.get("content-encoding", "identity").lower() != "identity":
-            raise Refusal(415, "expected a body without Content-Encoding, got a compressed one: send it as it is", _CLOSE)
-        length = self.headers.get("content-length", "0")
-        if length.isdecimal() and int(length[:20]) > self.settings.max_body and "expect" in self.headers:
-            raise Refusal(413, large, _CLOSE)  # the client asked first, and need not send it at all
+    def _keep(self, chunk: bytes) -> None:
+        self._allowance.take(len(chunk))
+        self.held += len(chunk)
+        self._content.extend(chunk)
 
 
 class JsonRoute(APIRoute):
@@ -147,24 +136,28 @@ class JsonRoute(APIRoute):
         return handle_within_limits
 
 
-async def _receive(request: Request, take: Callable[[bytes], object], most: int, seconds: float, large: str, late: str) -> None:
-    """Hand over a body as it arrives; refuses one of more bytes, or of more seconds, with these lines."""
+async def _receive(request: Request, take: Callable[[bytes], object], what: str, most: int, seconds: float, remedy: str) -> None:
+    """Hand over a body as it arrives; refuses one of more bytes, or of more seconds."""
+    too_large = Refusal(413, f"expected a {what} of at most {most} bytes, got more: {remedy}", headers={"Connection": "close"})
+    stated = request.headers.get("content-length", "")
+    if stated.isdecimal() and int(stated[:20]) > most:
+        raise too_large  # a client that asked first need not send it at all
     received = 0
     try:
         async with asyncio.timeout(seconds):
             async for chunk in request.stream():
                 received += len(chunk)
                 if received > most:
-                    raise Refusal(413, large, _CLOSE)
+                    raise too_large
                 take(chunk)
     except TimeoutError:
-        raise Refusal(408, late, _CLOSE) from None
+        raise Refusal(408, f"expected the whole {what} within {seconds:g} s, got only a part of it: send it faster") from None
     except ClientDisconnect:
         raise Refusal(499, "the client went away") from None
 
 
-async def while_there(request: Request, work: asyncio.Future[Any], timeout: float, late: str) -> None:
-    """Wait for work that a request asks for, its body being read; refuses when the time is up or the client has gone."""
+async def while_there(request: Request, work: asyncio.Future[T], timeout: float, late: str) -> T:
+    """What becomes of work that a request asks for, its body being read; it ends when the time is up or the client has gone."""
 
     async def until_gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -174,9 +167,12 @@ async def while_there(request: Request, work: asyncio.Future[Any], timeout: floa
     try:
         await asyncio.wait((work, gone), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
-            raise Refusal(499, "the client went away") if gone.done() else Refusal(504, late, {"Retry-After": "1"})
+            raise Refusal(499, "the client went away") if gone.done() else Refusal(504, late, after=1)
+        return work.result()
     finally:
         gone.cancel()
+        work.cancel()  # no effect on what is done
+        await asyncio.wait((work,))
 
 
 async def off_loop(size: int, function: Callable[..., T], *arguments: Any) -> T:
@@ -188,94 +184,62 @@ async def off_loop(size: int, function: Callable[..., T], *arguments: Any) -> T:
 
 def parse(content: bytes) -> Any:
     """Strict JSON from bytes."""
+    whole, real = partial(_number, int), partial(_number, float)
     try:
-        return json.loads(
-            content.decode("utf-8"),
-            parse_constant=_refuse_constant,
-            parse_int=_whole_number,
-            parse_float=_number,
-            object_pairs_hook=unique_keys,
-        )
+        text = content.decode("utf-8")
+        return json.loads(text, parse_constant=real, parse_int=whole, parse_float=real, object_pairs_hook=unique_keys)
     except UnicodeDecodeError as error:
         line = f"expected UTF-8, got byte 0x{content[error.start]:02x} at position {error.start}: encode the body as UTF-8"
-        raise Refusal(400, line) from None
     except RecursionError:
-        raise Refusal(400, "expected JSON of a few levels, got very deep nesting: send a flat object") from None
+        line = "expected JSON of a few levels, got very deep nesting: send a flat object"
     except json.JSONDecodeError as error:
-        raise Refusal(400, f"expected JSON, got something else: {error.msg} at character {error.pos}") from None
+        line = f"expected JSON, got something else: {error.msg} at character {error.pos}"
     except ValueError as error:
-        raise Refusal(400, f"expected each key once in an object, got {error}") from None
+        line = f"expected each key once in an object, got {error}"
+    raise Refusal(400, line)
 
 
-def _refuse_constant(name: str) -> Any:
-    raise Refusal(400, f"expected JSON, got {name}, which is no JSON number")
-
-
-def _whole_number(digits: str) -> int:
-    if len(digits) > _LONGEST_NUMBER:
-        raise Refusal(400, f"expected numbers of at most {_LONGEST_NUMBER} digits, got one of {len(digits)}")
-    return int(digits)
-
-
-def _number(digits: str) -> float:
-    if len(digits) > _LONGEST_NUMBER or math.isinf(value := float(digits)):
-        raise Refusal(400, f"expected numbers of ordinary size, got one of {len(digits)} characters that is not")
+def _number(kind: Callable[[str], float], digits: str) -> float:
+    if len(digits) > _LONGEST_NUMBER or not math.isfinite(value := kind(digits)):
+        line = (
+            f"expected JSON with numbers of ordinary size, at most {_LONGEST_NUMBER} digits, got one that begins {digits[:9]!r}"
+        )
+        raise Refusal(400, line)
     return value
 
 
-async def read_table(request: Request, name: str, columns: Columns, settings: Settings) -> bytes:
-    """The answer to a request with a file as its body."""
+async def read_table(request: Request, name: str, columns: Columns, settings: Settings, turn: asyncio.Lock) -> bytes:
+    """The answer to a request with a file as its body; `turn` is held while it is read."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _KIND:
-        raise Refusal(415, f"expected the header Content-Type: {_KIND}, got something else", _CLOSE)
+        raise Refusal(415, f"expected the header Content-Type: {_KIND}, got something else")
     name = Path(name).name[-_LONGEST_NAME:]
     if not name:
         raise Refusal(422, "name: expected the name of the file, got none")
+    most, seconds, remedy = settings.max_table, settings.timeout, "score it on the command line"
     try:
         with scratch_file() as (file, place):
-            most, seconds = settings.max_table, settings.timeout
-            large = f"expected a file of at most {most} bytes, got more: score it on the command line"
-            late = f"expected the whole file within {seconds:g} s, got only a part of it"
-            await _receive(request, file.write, most, seconds, large, late)
+            await _receive(request, file.write, "file", most, seconds, remedy)
             file.flush()
-            read = partial(_described, name, place, columns, _EXPANSION * settings.max_table)
-            return await _read_apart(request, settings.timeout, read)
+            reading = asyncio.create_task(_read_apart(turn, name, place, columns, _EXPANSION * most))
+            late = f"expected a file that is read within {seconds:g} s, but it is not: {remedy}"
+            return await while_there(request, reading, seconds, late)
     except OSError as error:
         line = f"expected a folder for temporary files with room for this one, got: {error.strerror}"
-        raise Refusal(503, line, {**_CLOSE, "Retry-After": "60"}) from None
-
-
-async def _read_apart(request: Request, timeout: float, read: Callable[[Child], bytes]) -> bytes:
-    """The answer; whoever reads is stopped when nobody waits any more."""
-    is_over, children = threading.Event(), list[Child]()
-
-    def work() -> bytes:
-        child = start(_MEMORY)
-        children.append(child)
-        try:
-            return b"" if is_over.is_set() else read(child)
-        finally:
-            stop(child)
-
-    reading = asyncio.get_running_loop().run_in_executor(_READER, work)
-    try:
-        late = f"expected a file that is read within {timeout:g} s, but it is not: score it on the command line"
-        await while_there(request, reading, timeout, late)
-        return reading.result()
-    finally:
-        is_over.set()
-        reading.cancel()  # no effect on what has begun
-        for child in children:
-            child.kill()
-        await asyncio.wait((reading,))  # the file is there as long as it is read
-        if not reading.cancelled():
-            reading.exception()  # asyncio complains of those that nobody looks at
-
-
-def _described(name: str, place: str, columns: Columns, room: int, child: Child) -> bytes:
-    try:
-        head, *documents = ask(child, name, described_lines, name, place, columns.text, columns.id, room)
+        raise Refusal(503, line, after=60) from None
     except TooLargeError as error:
-        raise Refusal(413, f"{error}: score it on the command line") from None
+        raise Refusal(413, f"{error}: {remedy}") from None
     except DifaError as error:
         raise Refusal(422, str(error)) from None
+
+
+async def _read_apart(turn: asyncio.Lock, name: str, place: str, columns: Columns, room: int) -> bytes:
+    """The answer, from a child process, which ends when nobody waits any more; one file at a time, as a whole is held."""
+    async with turn:
+        child = start(_MEMORY)
+        try:
+            lines = ask(child, name, described_lines, name, place, columns.text, columns.id, room)
+            head, *documents = await asyncio.to_thread(lambda: list(lines))
+        finally:
+            child.kill()
+            await asyncio.to_thread(stop, child)
     return head.rstrip()[:-1] + b', "documents": [' + b", ".join(map(bytes.rstrip, documents)) + b"]}"

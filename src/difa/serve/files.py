@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -119,25 +119,24 @@ def _is_verdict(line: bytes) -> bool:
 @contextmanager
 def _locked(path: Path, patience: float) -> Iterator[FileIO]:
     """The file, open for appending, and nobody else's meanwhile; the system lets go of it when the process ends."""
-    while True:
-        with FileIO(path, "ab+") as file:
-            _lock(file, patience)
-            if is_named(path, file.fileno()):  # otherwise someone took it away while we waited
-                yield file
-                return
-
-
-def _lock(file: FileIO, patience: float) -> None:
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        return
     end = time.monotonic() + patience
     while True:
+        with FileIO(path, "ab+") as file:
+            if _lock(file) and is_named(path, file.fileno()):  # otherwise someone took it away before we had it
+                yield file
+                return
+        if time.monotonic() >= end:
+            raise TimeoutError(errno.ETIMEDOUT, "another process keeps the file locked")
+        time.sleep(_PAUSE)
+
+
+def _lock(file: FileIO) -> bool:
+    """Whether the file is locked now, or the system has no such locks."""
+    with suppress(ImportError):
+        import fcntl
+
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
         except BlockingIOError:
-            if time.monotonic() >= end:
-                raise TimeoutError(errno.ETIMEDOUT, "another process keeps the file locked") from None
-            time.sleep(_PAUSE)
+            return False
+    return True

@@ -13,12 +13,12 @@ import asyncio
 import logging
 import math
 import time
-from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -89,55 +89,16 @@ def cost_of(document: Document) -> int:
 
 @dataclass(eq=False)
 class Queued:
-    """A document in a queue: what it costs, whether its reasons are wanted, which words are normal, and whose it is."""
+    """A document in a queue: what it costs, whether its reasons are wanted, and which words are normal."""
 
     document: Document
     cost: int
     reasons: bool = False
     allow: AllowList = field(default_factory=AllowList)
-    owner: object = None
+    turn: int = field(init=False)
+    """Its place in the lane: jobs of one request have turns one behind the other."""
     outcome: asyncio.Future[Outcome] = field(init=False)
     """Where the result goes, from the moment the job is queued; cancelled if nobody waits for it any more."""
-
-
-class FairQueue:
-    """Waiting jobs, taken one of each owner in turn; `cost` is their sum."""
-
-    def __init__(self) -> None:
-        self.cost = 0
-        self.by_owner: OrderedDict[object, deque[Queued]] = OrderedDict()
-
-    def __len__(self) -> int:
-        return sum(map(len, self.by_owner.values()))
-
-    def add(self, job: Queued) -> None:
-        self.by_owner.setdefault(job.owner, deque()).append(job)
-        self.cost += job.cost
-
-    def discard(self, job: Queued) -> None:
-        jobs = self.by_owner.get(job.owner, deque())
-        if job in jobs:
-            jobs.remove(job)
-            self._forget(job)
-
-    def take(self, budget: int, most: int) -> list[Queued]:
-        """The next jobs in turn: at most `most`, and no more than `budget` together unless the first alone is."""
-        taken: list[Queued] = []
-        spent = 0
-        while self.by_owner and len(taken) < most:
-            owner, jobs = next(iter(self.by_owner.items()))
-            if taken and spent + jobs[0].cost > budget:
-                break
-            taken.append(jobs.popleft())
-            spent += taken[-1].cost
-            self.by_owner.move_to_end(owner)
-            self._forget(taken[-1])
-        return taken
-
-    def _forget(self, job: Queued) -> None:
-        self.cost -= job.cost
-        if not self.by_owner[job.owner]:
-            del self.by_owner[job.owner]
 
 
 def learn_pace(known: float, cost: int, seconds: float) -> float:
@@ -161,9 +122,10 @@ class Lane:
     """Called on the event loop after each batch, with the lane's name, and the batch's jobs, cost and seconds."""
 
     def __post_init__(self) -> None:
-        self.waiting, self.running = FairQueue(), list[Queued]()
-        self._had_company, self._is_stopping = True, False
-        self._arrived, self._enough = asyncio.Event(), asyncio.Event()
+        self.waiting, self.running = list[Queued](), list[Queued]()
+        self.waiting_cost = self.requests = 0  # requests that are not answered yet
+        self._turn, self._had_company, self._is_stopping = 0, True, False
+        self._arrived = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"difa-{self.name}")
         self._task: asyncio.Task[None] | None = None
 
@@ -173,8 +135,10 @@ class Lane:
     async def stop(self) -> None:
         """Give up what waits, let the batch under way end at its next step, and end the thread."""
         self._is_stopping = True
-        for job in self.waiting.take(self.waiting.cost, len(self.waiting)):
+        for job in self.waiting:
             job.outcome.cancel()
+        self.waiting.clear()
+        self.waiting_cost = 0
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -185,30 +149,43 @@ class Lane:
         return self._task is not None and not self._task.done()
 
     @property
-    def owners(self) -> int:
-        """How many have something here, waiting or under way."""
-        return len({*self.waiting.by_owner, *(job.owner for job in self.running)})
-
-    @property
     def seconds_left(self) -> float:
         """How long the work that is there will take, by the pace of recent batches."""
-        return self.pace * (self.waiting.cost + sum(job.cost for job in self.running))
+        return self.pace * (self.waiting_cost + sum(job.cost for job in self.running))
 
-    def submit(self, job: Queued) -> None:
-        """Queue a job; cancelling its outcome takes it out again, as long as it has not begun."""
-        job.outcome = asyncio.get_running_loop().create_future()
-        job.outcome.add_done_callback(lambda outcome: self.waiting.discard(job) if outcome.cancelled() else None)
-        self.waiting.add(job)
+    def enter(self, jobs: Sequence[Queued]) -> None:
+        """Queue the jobs of a request: the first takes turns with those of others that are next, and so on."""
+        for turn, job in enumerate(jobs, self._turn):
+            job.turn, job.outcome = turn, asyncio.get_running_loop().create_future()
+        self.waiting += jobs
+        self.waiting.sort(key=lambda job: job.turn)
+        self.waiting_cost += sum(job.cost for job in jobs)
+        self.requests += 1
         self._arrived.set()
-        if self.waiting.cost >= self.budget or len(self.waiting) >= self.most:
-            self._enough.set()
+
+    def leave(self, jobs: Sequence[Queued]) -> None:
+        """A request is over: what has not begun is withdrawn."""
+        gone = set(jobs)
+        self.waiting_cost -= sum(job.cost for job in self.waiting if job in gone)
+        self.waiting[:] = [job for job in self.waiting if job not in gone]
+        self.requests -= 1
+
+    def take(self) -> list[Queued]:
+        """The next jobs in turn: at most `most`, and no more than the budget together unless the first alone is."""
+        costs = accumulate(job.cost for job in self.waiting[: self.most])
+        count = max(1, sum(cost <= self.budget for cost in costs))
+        taken = self.waiting[:count]
+        del self.waiting[:count]
+        self.waiting_cost -= sum(job.cost for job in taken)
+        self._turn = taken[-1].turn if taken else self._turn
+        return taken
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             if not self.waiting:
                 await self._wait_for_company()
-            self.running = jobs = self.waiting.take(self.budget, self.most)
+            self.running = jobs = self.take()
             if not jobs:
                 continue
             self._had_company = len(jobs) > 1
@@ -226,20 +203,23 @@ class Lane:
 
     def _work_while_wanted(self, jobs: Sequence[Queued]) -> Sequence[Outcome] | None:
         """The outcomes, or None where everybody who asked has gone."""
-        try:
-            with cancellable(lambda: not self._is_stopping and not all(job.outcome.done() for job in jobs)):
-                return self.work(jobs)
-        except Cancelled:
-            return None
+        with suppress(Cancelled), cancellable(lambda: not self._is_stopping and not all(job.outcome.done() for job in jobs)):
+            return self.work(jobs)
+        return None
 
     async def _wait_for_company(self) -> None:
-        self._arrived.clear()
-        self._enough.clear()
-        await self._arrived.wait()
+        while not self.waiting:
+            await self._wait_for_more()
         # Someone who asks alone need not wait for others who do not come.
         if self.wait and self._had_company:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._enough.wait(), self.wait)
+                async with asyncio.timeout(self.wait):
+                    while self.waiting_cost < self.budget and len(self.waiting) < self.most:
+                        await self._wait_for_more()
+
+    async def _wait_for_more(self) -> None:
+        self._arrived.clear()
+        await self._arrived.wait()
 
 
 class ServedModel:
@@ -264,8 +244,8 @@ class ServedModel:
         for name, count in (("short", self.settings.batch_documents), ("long", 1), ("reasons", 1)):
             wait = self.settings.batch_wait if count > 1 else 0.0
             lane = Lane(name, self._work, budget, count, wait, self._pace, observe)
-            self._counters.queue.labels(self.name, name).set_function(lane.waiting.__len__)  # whenever it is read
             self.lanes[name] = lane
+            self._counters.queue.labels(self.name, name).set_function(lane.waiting.__len__)  # whenever it is read
             lane.start()
 
     async def stop(self) -> None:
@@ -279,27 +259,31 @@ class ServedModel:
     @contextmanager
     def submitted(self, jobs: Sequence[Queued]) -> Iterator[None]:
         """Queue the jobs of one request, all of them or, where the queue is full, none; they count until the block ends."""
-        owner, cost = object(), sum(job.cost for job in jobs)
-        lanes = ["long" if job.cost > self.settings.long_words else "reasons" if job.reasons else "short" for job in jobs]
-        if refusal := self.refusal(set(lanes), cost):
+        by_lane: dict[str, list[Queued]] = {}
+        for job in jobs:
+            lane = "long" if job.cost > self.settings.long_words else "reasons" if job.reasons else "short"
+            by_lane.setdefault(lane, []).append(job)
+        cost = sum(job.cost for job in jobs)
+        if refusal := self.refusal(by_lane, cost):
             raise refusal
-        for lane, job in zip(lanes, jobs, strict=True):
-            job.owner = owner
-            self.lanes[lane].submit(job)
         self.accepted += cost
+        for lane, members in by_lane.items():
+            self.lanes[lane].enter(members)
         try:
             yield
         finally:
             self.accepted -= cost
+            for lane, members in by_lane.items():
+                self.lanes[lane].leave(members)
 
     def refusal(self, lanes: Iterable[str] = ("short",), cost: int = 1) -> Refusal | None:
         """What to answer where one of these lanes, or the memory, has no room for work of this cost."""
         has_no_room = self.accepted + cost > self.settings.queue_words
         for lane in map(self.lanes.__getitem__, lanes):
-            if has_no_room or lane.owners >= self.settings.queue or lane.seconds_left > self.settings.timeout:
+            if has_no_room or lane.requests >= self.settings.queue or lane.seconds_left > self.settings.timeout:
                 # By the timeout, all that is there now is answered or dropped.
                 after = math.ceil(min(max(1.0, lane.seconds_left), self.settings.timeout))
-                return Refusal(429, f"the queue is full: try again in {after} s", {"Retry-After": str(after)})
+                return Refusal(429, f"the queue is full: try again in {after} s", after=after)
         return None
 
     def _work(self, jobs: Sequence[Queued]) -> Sequence[Outcome]:

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,7 +55,7 @@ class Service:
         self.models, self.settings, self.counters = dict(models), settings, counters
         self.is_draining = False
         self.reading = Allowances(settings.reading)
-        self._files, self._verdicts = Allowance(_FILES), Allowance(_VERDICTS)
+        self._files, self._verdicts, self._reading_file = Allowance(_FILES), Allowance(_VERDICTS), asyncio.Lock()
 
     @property
     def is_ready(self) -> bool:
@@ -92,7 +91,10 @@ class Service:
         request.give_back()
         queued = [job for job in jobs if isinstance(job, Queued)]
         with model.submitted(queued):
-            await _wait(request, queued, self.settings.timeout)
+            done = asyncio.gather(*(job.outcome for job in queued), return_exceptions=True)
+            seconds = self.settings.timeout
+            late = f"expected to be done within {seconds:g} s, but the work is not: send less at a time, or try again later"
+            await while_there(request, done, seconds, late)
             outcomes = [_outcome(job) if isinstance(job, Queued) else job for job in jobs]
             words = sum(len(_result(outcome).words) for outcome in outcomes if not isinstance(outcome, Failure))
             self.counters.words.labels(model.name).inc(words)
@@ -110,7 +112,8 @@ class Service:
         """The columns and the documents of a file."""
         with self._files.one():
             columns = Columns(text=text_column or None, id=id_column or None)
-            return Response(await read_table(request, name, columns, self.settings), media_type="application/json")
+            content = await read_table(request, name, columns, self.settings, self._reading_file)
+        return Response(content, media_type="application/json")
 
     async def verdict(
         self, request: JsonRequest, verdict: Annotated[Verdict, Body(openapi_examples=VERDICT_EXAMPLES)]
@@ -250,32 +253,19 @@ async def _keep(path: Path, verdict: Verdict, timeout: float) -> None:
             await asyncio.get_running_loop().run_in_executor(_WRITER, append_verdicts, path, [record], timeout)
     except TimeoutError:
         line = f"expected to write the verdict within {timeout:g} s, but others hold the file: try again later"
-        raise Refusal(504, line, {"Retry-After": "1"}) from None
+        raise Refusal(504, line, after=1) from None
     except OSError as error:
         _log.error("a verdict could not be written: %s", error.strerror)
         line = f"expected a file for verdicts that can be written, got: {error.strerror}: it must be mended at the service"
-        raise Refusal(503, line, {"Retry-After": "60"}) from None
+        raise Refusal(503, line, after=60) from None
 
 
 def _shutting_down() -> Refusal:
-    return Refusal(503, "the service is shutting down: ask another one", {"Connection": "close", "Retry-After": "1"})
+    return Refusal(503, "the service is shutting down: ask another one", after=1, headers={"Connection": "close"})
 
 
 def _keeps_no_verdicts() -> Refusal:
-    return Refusal(404, "this service keeps no verdicts: it was started without a file for them", {"Connection": "close"})
-
-
-async def _wait(request: Request, jobs: Sequence[Queued], timeout: float) -> None:
-    """Until all jobs are done; what has not begun is withdrawn when the time is up or the client has gone."""
-    done = asyncio.gather(*(job.outcome for job in jobs), return_exceptions=True)
-    late = f"expected to be done within {timeout:g} s, but the work is not: send less at a time, or try again later"
-    try:
-        await while_there(request, done, timeout, late)
-    finally:
-        for job in jobs:
-            job.outcome.cancel()  # no effect on what is done
-        with suppress(asyncio.CancelledError):
-            await done
+    return Refusal(404, "this service keeps no verdicts: it was started without a file for them")
 
 
 def _result(outcome: Result | Explanation) -> Result:
