@@ -4,7 +4,7 @@ import pytest
 from difa.config import ERROR_KINDS, PAPER_KINDS, PerturbConfig
 from difa.perturb import choose_positions, make_pseudo_anomalies, mutate_at
 from difa.perturb.string_errors import MUTATIONS
-from difa.perturb.word_errors import ERRORS, Material
+from difa.perturb.word_errors import Draft, Material, make_error
 from difa.words import from_text, from_tokens
 
 
@@ -107,21 +107,27 @@ def test_material_is_taken_from_the_corpus():
     assert made.strangers == ["banana"]
 
 
+def made(kind, words, rng):
+    draft = Draft(list(words), 1, material(), rng)
+    make_error(kind, draft)
+    return draft
+
+
 def test_errors_by_name():
     rng = np.random.default_rng(0)
     words = ["the", "parcel", "is", "late"]
-    doubled = ERRORS["double"](list(words), 1, material(), rng)
+    doubled = made("double", words, rng)
     at = doubled.labels.index(1)
     assert doubled.words[at] == doubled.words[at - 1]
-    dropped = ERRORS["drop"](list(words), 1, material(), rng)
+    dropped = made("drop", words, rng)
     assert len(dropped.words) == 3
     assert sum(dropped.labels) == 1
-    assert ERRORS["inflection"](["parcel"], 1, material(), rng).words == ["parcels"]
-    assert ERRORS["topic"](["parcel"], 1, material(), np.random.default_rng(1)).words.count("banana") >= 1
-    glued = ERRORS["glued"](["my", "parcel"], 1, material(), rng)
+    assert made("inflection", ["parcel"], rng).words == ["parcels"]
+    assert made("topic", ["parcel"], np.random.default_rng(1)).words.count("banana") >= 1
+    glued = made("glued", ["my", "parcel"], rng)
     assert (glued.words, glued.labels) == (["myparcel"], [1])
-    torn = ERRORS["torn"](["parcel"], 1, material(), rng)
+    torn = made("torn", ["parcel"], rng)
     assert ("".join(torn.words), torn.labels) == ("parcel", [1, 1])
-    assert ERRORS["swapped"](["late", "parcel"], 1, material(), rng).words == ["parcel", "late"]
-    assert ERRORS["digit"](["parcel"], 1, material(), rng).labels == [0]
-    assert ERRORS["drop"](["one", "two"], 1, material(), rng).labels == [0, 0]  # too short for it
+    assert made("swapped", ["late", "parcel"], rng).words == ["parcel", "late"]
+    assert made("digit", ["parcel"], rng).labels == [0]
+    assert made("drop", ["one", "two"], rng).labels == [0, 0]  # too short for it

@@ -18,8 +18,8 @@ from difa.config import PAPER_KINDS, PerturbConfig
 from difa.document import Encoded, FloatArray
 from difa.encoders import Encoder
 from difa.knowledge.wordlist import word_list
-from difa.perturb.string_errors import MUTATIONS, gibberish
-from difa.perturb.word_errors import ERRORS, Material
+from difa.perturb.string_errors import MUTATIONS, gibberish, one_of
+from difa.perturb.word_errors import Draft, Material, make_error
 from difa.words import from_tokens
 
 _VOCABULARY = 30_000  # words of the language that stand in for the vocabulary of an encoder that has none
@@ -35,16 +35,6 @@ class Pseudo:
     labels: FloatArray  # (T,) of 0 and 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What a pseudo anomaly is to be, before its words have vectors."""
-
-    source: int
-    kind: str
-    words: list[str]
-    labels: list[int]
-
-
 def make_pseudo_anomalies(
     documents: Sequence[Encoded],
     encoder: Encoder,
@@ -56,20 +46,23 @@ def make_pseudo_anomalies(
     usable = [index for index, document in enumerate(documents) if len(document)]
     total = min(config.documents, config.per_document * len(usable))
     sources = np.concatenate([rng.permutation(usable) for _ in range(-(-total // max(1, len(usable))))])[:total]
-    material = None
-    if set(config.kinds) - set(PAPER_KINDS):
-        vocabulary = encoder.vocabulary() or word_list(language).common(_VOCABULARY)
-        material = Material.of([documents[index].words for index in usable], vocabulary, language)
-    plans = []
+    vocabulary = encoder.vocabulary() or word_list(language).common(_VOCABULARY)
+    material = Material.of([documents[index].words for index in usable], vocabulary, language)
+    drafts = []
     for number, source in enumerate(sources.tolist()):
-        kind = config.kinds[number % len(config.kinds)]
-        words = documents[source].words
+        kind, words = config.kinds[number % len(config.kinds)], documents[source].words
         if config.excerpt and kind not in PAPER_KINDS:
             words = _excerpt(words, config.excerpt, rng)
-        plan = _plan(source, kind, words, material, config, rng)
-        if any(plan.labels):  # not every error can be made in every document
-            plans.append(plan)
-    return _realise(plans, documents, usable, encoder, rng)
+        positions = choose_positions(len(words), config, rng)
+        draft = Draft(list(words), len(positions), material, rng)
+        if kind in PAPER_KINDS:
+            for at in positions:
+                draft.put(at, at + 1, [words[at] if kind == "semantic" else mutate_at(draft.words, at, rng)])
+        else:
+            make_error(kind, draft)
+        if any(draft.labels):  # not every error can be made in every document
+            drafts.append((source, kind, draft))
+    return _realise(drafts, documents, usable, encoder, rng)
 
 
 def _excerpt(words: Sequence[str], most: int, rng: np.random.Generator) -> Sequence[str]:
@@ -77,33 +70,23 @@ def _excerpt(words: Sequence[str], most: int, rng: np.random.Generator) -> Seque
     return words[start : start + most]
 
 
-def _plan(
-    source: int, kind: str, words: Sequence[str], material: Material | None, config: PerturbConfig, rng: np.random.Generator
-) -> _Plan:
-    positions = choose_positions(len(words), config, rng)
-    if kind not in PAPER_KINDS and material is not None:
-        changed = ERRORS[kind](list(words), len(positions), material, rng)
-        return _Plan(source, kind, changed.words, changed.labels)
-    mutated = list(words)
-    if kind != "semantic":
-        for position in positions:
-            mutated[position] = mutate_at(mutated, position, rng)
-    return _Plan(source, kind, mutated, [int(position in positions) for position in range(len(words))])
-
-
 def _realise(
-    plans: Sequence[_Plan], documents: Sequence[Encoded], usable: Sequence[int], encoder: Encoder, rng: np.random.Generator
+    drafts: Sequence[tuple[int, str, Draft]],
+    documents: Sequence[Encoded],
+    usable: Sequence[int],
+    encoder: Encoder,
+    rng: np.random.Generator,
 ) -> list[Pseudo]:
-    """Vectors for the planned words: their own, or foreign ones in place of them."""
-    fresh = iter(encoder.encode([from_tokens(plan.words) for plan in plans if plan.kind != "semantic"]))
+    """Vectors for the words of drafts: their own, or foreign ones in place of them."""
+    fresh = iter(encoder.encode([from_tokens(draft.words) for _, kind, draft in drafts if kind != "semantic"]))
     pseudos = []
-    for plan in plans:
-        base = documents[plan.source] if plan.kind == "semantic" else next(fresh)
+    for source, kind, draft in drafts:
+        base = documents[source] if kind == "semantic" else next(fresh)
         vectors = base.vectors.copy()
-        if plan.kind in ("semantic", "mixed"):
-            for position in np.flatnonzero(plan.labels):
-                vectors[position] = _foreign_vector(documents, usable, plan.source, rng)
-        pseudos.append(Pseudo(plan.source, plan.kind, Encoded(base.words, vectors, base.pieces), np.array(plan.labels, float)))
+        if kind in ("semantic", "mixed"):
+            for position in np.flatnonzero(draft.labels):
+                vectors[position] = _foreign_vector(documents, usable, source, rng)
+        pseudos.append(Pseudo(source, kind, Encoded(base.words, vectors, base.pieces), np.array(draft.labels, float)))
     return pseudos
 
 
@@ -129,6 +112,6 @@ def mutate_at(words: Sequence[str], position: int, rng: np.random.Generator) -> 
 def _foreign_vector(documents: Sequence[Encoded], usable: Sequence[int], source: int, rng: np.random.Generator) -> FloatArray:
     donor = source
     while donor == source and len(usable) > 1:
-        donor = usable[int(rng.integers(len(usable)))]
+        donor = one_of(usable, rng)
     vectors = documents[donor].vectors
     return np.asarray(vectors[int(rng.integers(len(vectors)))])

@@ -6,10 +6,12 @@ Each takes a word and a generator and gives the changed word, or the word itself
 from __future__ import annotations
 
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
+T = TypeVar("T")
 Mutation = Callable[[str, np.random.Generator], str]
 
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
@@ -24,18 +26,30 @@ _DEBRIS = ("Ã©", "â€™", "â€œ", "Â", "Ã¼", "ï»¿", "&amp;", "&#39
 MARKS = ("!!!", "??", "...", ",", ";", "#", "@", "*", "|", "~", "/", "=", "_", ")(")
 
 
+def one_of(options: Sequence[T], rng: np.random.Generator) -> T:
+    """One of the options, each as likely as the others."""
+    return options[int(rng.integers(len(options)))]
+
+
+def _change_one(word: str, rng: np.random.Generator, change: Callable[[str], str]) -> str:
+    """The word with one of its characters, any, as it was changed."""
+    at = int(rng.integers(len(word)))
+    return word[:at] + change(word[at]) + word[at + 1 :]
+
+
+def _letters(count: int, rng: np.random.Generator, letters: str = string.ascii_lowercase) -> str:
+    return "".join(letters[i] for i in rng.integers(len(letters), size=count))
+
+
 def swap(word: str, rng: np.random.Generator) -> str:
     """Exchange two neighbouring characters."""
-    if len(word) < 2:
-        return word
-    at = int(rng.integers(len(word) - 1))
-    return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    at = int(rng.integers(len(word) - 1)) if len(word) > 1 else 0
+    return word[:at] + word[at : at + 2][::-1] + word[at + 2 :]
 
 
 def drop(word: str, rng: np.random.Generator) -> str:
     """Leave a character out."""
-    at = int(rng.integers(len(word)))
-    return word[:at] + word[at + 1 :]
+    return _change_one(word, rng, lambda character: "")
 
 
 def insert(word: str, rng: np.random.Generator) -> str:
@@ -46,24 +60,17 @@ def insert(word: str, rng: np.random.Generator) -> str:
 
 def slip(word: str, rng: np.random.Generator) -> str:
     """Hit a neighbouring key."""
-    at = int(rng.integers(len(word)))
-    near = _NEAR.get(word[at].lower(), "")
-    return word[:at] + near[int(rng.integers(len(near)))] + word[at + 1 :] if near else word
+    return _change_one(word, rng, lambda key: one_of(_NEAR[key.lower()], rng) if key.lower() in _NEAR else key)
 
 
 def stutter(word: str, rng: np.random.Generator) -> str:
     """Repeat a character two to six times."""
-    at = int(rng.integers(len(word)))
-    return word[:at] + word[at] * int(rng.integers(2, 7)) + word[at:]
+    return _change_one(word, rng, lambda character: character * (1 + int(rng.integers(2, 7))))
 
 
 def leet(word: str, rng: np.random.Generator) -> str:
     """Write letters as the digits and signs that look like them."""
-    swapped = [
-        _LEET[c.lower()][int(rng.integers(len(_LEET[c.lower()])))] if c.lower() in _LEET and rng.random() < 0.7 else c
-        for c in word
-    ]
-    return "".join(swapped)
+    return "".join(one_of(_LEET[c.lower()], rng) if c.lower() in _LEET and rng.random() < 0.7 else c for c in word)
 
 
 def gibberish(word: str, rng: np.random.Generator) -> str:
@@ -73,7 +80,7 @@ def gibberish(word: str, rng: np.random.Generator) -> str:
 
 def scramble(word: str, rng: np.random.Generator) -> str:
     """The same characters in another order."""
-    return "".join(np.array(list(word))[rng.permutation(len(word))])
+    return "".join(word[at] for at in rng.permutation(len(word)))
 
 
 def mangle_case(word: str, rng: np.random.Generator) -> str:
@@ -83,11 +90,10 @@ def mangle_case(word: str, rng: np.random.Generator) -> str:
 
 def pepper(word: str, rng: np.random.Generator) -> str:
     """Put in one to four punctuation marks."""
-    characters = list(word)
-    for _ in range(int(rng.integers(1, 5))):
-        mark = string.punctuation[int(rng.integers(len(string.punctuation)))]
-        characters.insert(int(rng.integers(len(characters) + 1)), mark)
-    return "".join(characters)
+    for _ in range(rng.integers(1, 5)):
+        mark, at = one_of(string.punctuation, rng), int(rng.integers(len(word) + 1))
+        word = word[:at] + mark + word[at:]
+    return word
 
 
 def glue(word: str, rng: np.random.Generator) -> str:
@@ -98,47 +104,44 @@ def glue(word: str, rng: np.random.Generator) -> str:
 MUTATIONS: tuple[Mutation, ...] = (swap, drop, insert, slip, stutter, leet, gibberish, scramble, mangle_case, pepper, glue)
 
 
-def typo(word: str, rng: np.random.Generator) -> str:
-    """One slip of a typing finger, in a word long enough to be recognised."""
-    slips = (swap, drop, slip, twice)
-    return slips[int(rng.integers(len(slips)))](word, rng) if len(word) > 2 else word
-
-
 def twice(word: str, rng: np.random.Generator) -> str:
     """Write one character twice."""
-    at = int(rng.integers(len(word)))
-    return word[:at] + word[at] + word[at:]
+    return _change_one(word, rng, lambda character: 2 * character)
+
+
+def typo(word: str, rng: np.random.Generator) -> str:
+    """One slip of a typing finger, in a word long enough to be recognised."""
+    return one_of((swap, drop, slip, twice), rng)(word, rng) if len(word) > 2 else word
 
 
 def misread(word: str, rng: np.random.Generator) -> str:
     """Take one group of characters for another that looks like it."""
     found = [(seen, read) for seen, read in _LOOKALIKES if seen in word]
-    if not found:
-        return word
-    seen, read = found[int(rng.integers(len(found)))]
-    return word.replace(seen, read, 1)
+    return word.replace(*one_of(found, rng), 1) if found else word
 
 
 def mash(word: str, rng: np.random.Generator) -> str:
     """Random letters, or a hand falling on one row of the keyboard: 5 to 14 of them."""
-    row = (string.ascii_lowercase, *_KEYBOARD)[int(rng.integers(4))]
-    return "".join(row[i] for i in rng.integers(len(row), size=int(rng.integers(5, 15))))
+    row = one_of((string.ascii_lowercase, *_KEYBOARD), rng)
+    return _letters(int(rng.integers(5, 15)), rng, row)
 
 
 def mojibake(word: str, rng: np.random.Generator) -> str:
     """What is left of a word after its bytes were read in the wrong encoding, or escaped once too often."""
-    at, way = int(rng.integers(len(word))), rng.random()
-    if way < 0.4:
-        return word[:at] + _DEBRIS[int(rng.integers(len(_DEBRIS)))] + word[at:]
-    if way < 0.7:
-        return word[:at] + "\ufffd" + word[at + 1 :]
-    return word[:at] + chr(int(rng.integers(0xA1, 0x17F))) + word[at + 1 :]
+
+    def break_up(character: str) -> str:
+        way = rng.random()
+        if way < 0.4:
+            return one_of(_DEBRIS, rng) + character
+        return "\ufffd" if way < 0.7 else chr(int(rng.integers(0xA1, 0x17F)))
+
+    return _change_one(word, rng, break_up)
 
 
 def miscase(word: str, rng: np.random.Generator) -> str:
     """Capitals where there should be none, or none where there should be."""
-    ways = (str.upper, str.swapcase, str.capitalize, lambda each: mangle_case(each, rng))
-    return ways[int(rng.integers(len(ways)))](word) if word.isalpha() and len(word) > 1 else word
+    ways: Sequence[Callable[[str], str]] = (str.upper, str.swapcase, str.capitalize, lambda each: mangle_case(each, rng))
+    return one_of(ways, rng)(word) if word.isalpha() and len(word) > 1 else word
 
 
 def misdigit(word: str, rng: np.random.Generator) -> str:
@@ -147,10 +150,6 @@ def misdigit(word: str, rng: np.random.Generator) -> str:
     if not digits:
         return word
     if rng.random() < 0.5:
-        return word + "".join(str(digit) for digit in rng.integers(10, size=int(rng.integers(1, 4))))
-    at = digits[int(rng.integers(len(digits)))]
-    return word[:at] + "xlOB"[int(rng.integers(4))] + word[at + 1 :]
-
-
-def _letters(count: int, rng: np.random.Generator) -> str:
-    return "".join(string.ascii_lowercase[i] for i in rng.integers(26, size=count))
+        return word + _letters(int(rng.integers(1, 4)), rng, string.digits)
+    at = one_of(digits, rng)
+    return word[:at] + one_of("xlOB", rng) + word[at + 1 :]
