@@ -91,6 +91,11 @@ class Summary:
         rule, rate = next(iter(self.rates), ("", None))
         return (rule, rate) if rule in ("fpr", "fdr") and rate is not None and len(self.rates) == 1 else None
 
+    @property
+    def flagged_up_to(self) -> float:
+        """The p-value up to which documents are flagged: the rate that was asked for, or the highest of a flagged one."""
+        return self.rate[1] if self.rate and self.rate[0] == "fpr" else self.highest_flagged_p
+
     def most_flagged(self, plain: bool, most: int) -> list[FlaggedWord]:
         """Words, or numbers and marks, by the documents in which they are flagged."""
         chosen = [word for word in self.vocabulary.values() if word.is_plain == plain]
