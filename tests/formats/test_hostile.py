@@ -102,7 +102,7 @@ def test_a_closed_folder_is_named_and_counted(tmp_path, monkeypatch):
 
     def closed(place):  # whoever runs the tests as root may look everywhere
         if Path(place).name == "closed":
-            raise PermissionError(13, "Permission denied")
+            raise PermissionError(13, "Permission denied", str(place))
         return scandir(place)
 
     monkeypatch.setattr(sources.os, "scandir", closed)

@@ -8,20 +8,24 @@ for what matches it. Lines are read one at a time. What cannot be read is named 
 from __future__ import annotations
 
 import codecs
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from difa.document import Document
 from difa.errors import InputError
-from difa.formats import delimited, parquet
-from difa.formats.labelstudio import parse_task
+from difa.formats.delimited import read_cells
+from difa.formats.labelstudio import parse_task, task_lines
 from difa.formats.lines import parse_json_line, parse_text_line
+from difa.formats.parquet import read_rows
+from difa.formats.sandbox import lines_apart
 from difa.formats.sources import Source, find_sources
-from difa.formats.streams import WHOLE, Span
-from difa.formats.tables import Columns, Table, row_document
+from difa.formats.streams import WHOLE, Span, lines_in, read_stdin
+from difa.formats.tables import Columns, row_document
 
-Parser = Callable[[bytes, str, int], Document | None]
+Parser = Callable[[Any, str, int], Document | None]
 
 PARSERS: dict[str, Parser] = {".txt": parse_text_line, ".jsonl": parse_json_line, ".json": parse_task}
 
@@ -49,16 +53,16 @@ class Entry:
 
 def read_entries(sources: Sequence[Source], start: Position | None = None) -> Iterator[Entry]:
     """Every line of the sources from a position on, in order."""
-    start = start or Position()
-    before = sum(source.size for source in sources[: start.file])
-    for index, source in enumerate(sources[start.file :], start.file):
-        yield from _Reader(source, index, before).entries(start.line if index == start.file else 0, WHOLE)
+    start, before = start or Position(), 0
+    for index, source in enumerate(sources):
+        if index >= start.file:
+            yield from _entries(source, index, before, start.line if index == start.file else 0)
         before += source.size
 
 
 def read_span(source: Source, span: Span, bad: list[str] | None = None) -> Iterator[Document]:
     """The documents in a span of a file; `bad` is as `read_documents` has it."""
-    return _documents(_Reader(source, 0, 0).entries(0, span), bad)
+    return _documents(_entries(source, span=span), bad)
 
 
 def read_documents(inputs: Sequence[str], bad: list[str] | None = None, columns: Columns | None = None) -> Iterator[Document]:
@@ -87,57 +91,50 @@ def bad_line(complaint: str) -> InputError:
     return InputError(f"{complaint} (skip_bad goes on without such lines)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads the file of that number, before which so many bytes lie in others."""
+def _entries(source: Source, index: int = 0, before: int = 0, skip: int = 0, span: Span = WHOLE) -> Iterator[Entry]:
+    """The lines or rows of a span, without those of the first numbers; so many bytes lie in files before this one."""
+    if source.unreadable is not None:
+        if not skip:
+            yield Entry(Position(index, 1), before, bad=f"{source.label}: cannot be read: {source.unreadable}")
+        return
+    parse = PARSERS.get(source.suffix) if source.table is None else partial(row_document, source.table)
+    for number, item, read in _items(source, skip, span):
+        position = Position(index, number)
+        if item is None:
+            yield Entry(position, before, pause=True)
+        elif number > skip and (not isinstance(item, bytes) or item.strip()):
+            parse = parse or _guess(item)
+            document = bad = None
+            try:
+                document = parse(item, source.label, number)
+            except InputError as error:
+                bad = f"{source.label}:{number}: {error}"
+            except RecursionError:
+                bad = f"{source.label}:{number}: expected JSON of a few levels, got very deep nesting"
+            yield Entry(position, before + read, document, bad)
 
-    source: Source
-    index: int
-    before: int
 
-    def entries(self, skip: int, span: Span) -> Iterator[Entry]:
-        """The lines or rows of a span, without those of the first numbers."""
-        if self.source.unreadable is None:
-            yield from self._lines(skip, span) if self.source.table is None else self._rows(self.source.table, skip, span)
-        elif not skip:
-            bad = f"{self.source.label}: cannot be read: {self.source.unreadable}"
-            yield Entry(Position(self.index, 1), self.before, bad=bad)
-
-    def _lines(self, skip: int, span: Span) -> Iterator[Entry]:
-        number, parse = span.first - 1, PARSERS.get(self.source.suffix)
-        with self.source.open(span) as (lines, tell):
-            for line in lines:
-                if line is None:
-                    yield Entry(Position(self.index, number), self.before, pause=True)
-                    continue
-                number += 1
-                if number > skip and line.strip():
-                    parse = parse or _guess(line)
-                    yield self._entry(number, tell(), partial(parse, line))
-
-    def _rows(self, table: Table, skip: int, span: Span) -> Iterator[Entry]:
-        source = self.source
-        if source.suffix == ".parquet":
-            share = source.size / max(1, table.rows)
-            for number, row in parquet.read_rows(source.path, max(skip, span.start), span.end, label=source.label):
-                yield self._entry(number, round(share * number), partial(row_document, table, row))
-            return
+def _items(source: Source, skip: int, span: Span) -> Iterator[tuple[int, Any, int]]:
+    """Numbers, lines or cells (None where the sender pauses), and how many bytes of the file have been read."""
+    if source.table is not None and source.suffix == ".parquet":
+        share = source.size / max(1, source.table.rows)
+        for number, row in read_rows(source.path, max(skip, span.start), span.end, label=source.label):
+            yield number, row, round(share * number)
+    elif source.suffix == ".json":  # parsed as a whole, and as a whole it may be far larger than its bytes
+        for number, task in enumerate(lines_apart(source.label, task_lines, source.label, os.path.abspath(source.path)), 1):
+            yield number, task, 0
+    elif source.is_stdin and source.table is None:
+        number = 0
+        for line in read_stdin():
+            number += line is not None
+            yield number, line, 0
+    else:
         with source.open_bytes() as (file, tell):
-            if span.start:
-                file.seek(span.start)
-            for number, cells in delimited.read_cells(file, table, span):
-                if number > skip:
-                    yield self._entry(number, tell(), partial(row_document, table, cells))
-
-    def _entry(self, number: int, read: int, parse: Callable[[str, int], Document | None]) -> Entry:
-        """What was parsed, or a complaint that names the line; so many bytes of the file have been read."""
-        position, done, name = Position(self.index, number), self.before + read, self.source.label
-        try:
-            return Entry(position, done, parse(name, number))
-        except InputError as error:
-            return Entry(position, done, bad=f"{name}:{number}: {error}")
-        except RecursionError:
-            return Entry(position, done, bad=f"{name}:{number}: expected JSON of a few levels, got very deep nesting")
+            found: Iterator[tuple[int, Any]] = (
+                enumerate(lines_in(file, span), span.first) if source.table is None else read_cells(file, source.table, span)
+            )
+            for number, item in found:
+                yield number, item, tell()
 
 
 def _guess(first: bytes) -> Parser:

@@ -66,7 +66,9 @@ def _first_lines(lines: Iterator[str], source: str) -> list[str]:
 
 
 def read_cells(file: Any, table: Table, span: Span = WHOLE) -> Iterator[tuple[int, list[str] | str]]:
-    """Rows behind the header that lie in a span, at whose beginning the file stands: their numbers, and cells or a complaint."""
+    """Rows behind the header that lie in a span: their numbers, and cells or a complaint."""
+    if span.start:
+        file.seek(span.start)
     lines = _TableLines(file)
     for number, cells in _rows(lines, table, span.first):
         if cells is not None:

@@ -20,6 +20,7 @@ from typing import Any
 from difa.document import Document, Result, WordScore
 from difa.errors import InputError
 from difa.formats.lines import kind_of, missing, text_document, with_columns
+from difa.formats.sources import Source
 from difa.formats.streams import check_line
 from difa.words import mark_words
 
@@ -43,19 +44,22 @@ CONFIGURATION = f"""<View>
 """
 
 Describe = Callable[[WordScore], str]
+_EXPECTED = "expected a Label Studio export, a JSON list of tasks"
 _TEXT_KEYS = ("text", "sentence")
 _SHOWN = 60  # characters of a text in a message
 
 
-def tasks(content: bytes) -> list[Any]:
-    """The tasks of an export."""
+def task_lines(label: str, place: str) -> Iterator[str]:
+    """The tasks of an export: a reader that runs apart."""
+    with Source(label, place=place).open_bytes() as (file, _):
+        content = file.read()
     try:
         export = json.loads(content.decode("utf-8-sig"), parse_constant=missing)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"expected a Label Studio export, a JSON list of tasks, got something else ({error})") from None
+        raise InputError(f"{label}: {_EXPECTED}, got something else ({error})") from None
     if not isinstance(export, list):
-        raise InputError(f"expected a Label Studio export, a JSON list of tasks, got {kind_of(export)}")
-    return export
+        raise InputError(f"{label}: {_EXPECTED}, got {kind_of(export)}")
+    yield from map(json.dumps, export)
 
 
 def parse_task(line: bytes, source: str, number: int) -> Document | None:

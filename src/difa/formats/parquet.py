@@ -10,17 +10,16 @@ import base64
 import datetime
 import json
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
 
-from difa.document import FloatArray, Scored
+from difa.document import Scored
 from difa.errors import InputError
 from difa.formats.sandbox import read_apart
 from difa.formats.streams import MOST_BYTES, arrow, is_address
@@ -33,7 +32,6 @@ _ROWS = 64  # decoded at a time
 _SAMPLE = 50
 _SAMPLED = 10_000  # characters of a cell in the sample
 _GROUP = 512  # rows of a row group that we write
-_KNOWN_DATE = re.compile(r"\d{4}-")  # others are text, since Arrow reads no years of more digits, nor such before Christ
 _TEXT = ("string", "large_string", "string_view")
 _PLAIN = ("string", "large_string", "integer", "floating", "boolean")
 _CAST = ("date", "timestamp", "time", "decimal")  # which JSON has as strings, and Arrow reads from strings
@@ -207,8 +205,7 @@ def write_parquet(raw: BinaryIO, part: Path, shape: Shape) -> None:
         for scored in read_columns(part):
             rows = [shape.row(document) for document in scored.documents]
             arrays = [_array([row[name] for row in rows], kind) for name, kind in types.items()]
-            ours = _own_arrays(scored)
-            arrays += [ours[name].cast(kind) for name, kind in result_fields().items()]
+            arrays += _own_arrays(scored)
             waiting = pa.concat_tables([waiting, pa.Table.from_arrays(arrays, schema=schema)])
             while len(waiting) >= _GROUP:
                 writer.write_table(waiting[:_GROUP].combine_chunks())
@@ -223,67 +220,28 @@ def result_fields() -> dict[str, Any]:
     evidence = pa.map_(pa.string(), pa.float64())
     judged = {"score": pa.float64(), "p_value": pa.float64(), "is_anomaly": pa.bool_()}
     span = {"text": pa.string(), "start": pa.int64(), "end": pa.int64()}
-    word = pa.struct(
-        {**span, **judged, "suggestion": pa.string(), "evidence": evidence, "allowed": pa.bool_(), "fault": pa.string()}
-    )
+    said = {"suggestion": pa.string(), "evidence": evidence, "allowed": pa.bool_(), "fault": pa.string()}
     flagged = {"flagged_words": pa.list_(pa.string())}
-    return {**judged, "summary": pa.string(), **flagged, "evidence": evidence, "words": pa.list_(word)}
+    return {**judged, "summary": pa.string(), **flagged, "evidence": evidence, "words": pa.list_(pa.struct(span | judged | said))}
 
 
-def _own_arrays(scored: Scored) -> dict[str, Any]:
-    """Our columns of some documents; words lie behind each other, as Arrow has them, too."""
-    pa = arrow()
-    words = list(chain.from_iterable(document.words for document in scored.documents))
-    word = {
-        "text": pa.array([word.text for word in words], pa.string()),
-        "start": pa.array([word.start for word in words], pa.int64()),
-        "end": pa.array([word.end for word in words], pa.int64()),
-        "score": pa.array(scored.word_scores),
-        "p_value": pa.array(scored.word_p),
-        "is_anomaly": pa.array(scored.word_flags),
-        "suggestion": pa.array(map(scored.suggestions.get, range(len(words))), pa.string()),
-        "evidence": _maps(scored.views, scored.evidence),
-        "allowed": pa.array(scored.allowed, mask=~scored.allowed),
-        "fault": pa.array(map(scored.faults.get, range(len(words))), pa.string()),
-    }
-    structs = pa.StructArray.from_arrays(list(word.values()), list(word))
-    places = range(len(scored))
-    return {
-        "score": pa.array(scored.document_scores),
-        "p_value": pa.array(scored.document_p),
-        "is_anomaly": pa.array(scored.document_flags),
-        "summary": pa.array(map(scored.summary, places), pa.string()),
-        "flagged_words": pa.array([flagged_words(scored, at) for at in places], pa.list_(pa.string())),
-        "evidence": _maps(scored.traits, scored.document_evidence),
-        "words": pa.ListArray.from_arrays(pa.array(scored.starts, pa.int32()), structs),
-    }
-
-
-def _maps(names: Sequence[str], values: FloatArray) -> Any:
-    """A map of numbers by name for each row: (rows, names)."""
-    pa = arrow()
-    ends = pa.array(range(0, values.size + 1, len(names)) if names else [0] * (len(values) + 1), pa.int32())
-    return pa.MapArray.from_arrays(ends, pa.array([*names] * len(values), pa.string()), pa.array(values.ravel() + 0.0))
+def _own_arrays(scored: Scored) -> list[Any]:
+    """Our columns of some documents."""
+    flagged = [flagged_words(scored, at) for at in range(len(scored))]
+    rows = [record | {"flagged_words": words} for record, words in zip(scored.records(), flagged, strict=True)]
+    return [arrow().array([row[name] for row in rows], kind) for name, kind in result_fields().items()]
 
 
 def _column_types(part: Path, shape: Shape) -> dict[str, Any]:
     """The user's columns with their types: as in the input where it had some, otherwise by the values."""
-    pa = arrow()
     kinds = column_kinds(part)
     types = {name: _type_of(kinds.get(name, set()) - {"NoneType"}) for name in shape.holding(kinds).columns}
-    dates = {name for name, kind in shape.types.items() if _is(kind, "date", "timestamp")}
-    beyond = {
-        name
-        for scored in (read_columns(part) if dates else ())
-        for document in scored.documents
-        for name in dates
-        if isinstance(value := document.columns.get(name), str) and not _KNOWN_DATE.match(value)
-    }
     for name, kind in shape.types.items():
         is_kept = _is(kind, *_PLAIN, *_CAST, "binary") or (_is(kind, "list") and _is(kind.value_type, *_PLAIN))
-        if name in types and is_kept and name not in beyond:
+        is_beyond = _is(kind, "date", "timestamp") and "str" in kinds.get(name, ())  # Arrow reads no such years
+        if name in types and is_kept and not is_beyond:
             types[name] = kind
-    return types | {shape.text: pa.string(), shape.id: pa.string()}
+    return types | {shape.text: arrow().string(), shape.id: arrow().string()}
 
 
 def _type_of(kinds: set[str]) -> Any:

@@ -49,22 +49,20 @@ def lines_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[bytes]:
     if _is_child:
         yield from map(str.encode, reader(*arguments))
         return
-    child, is_done = _idle.pop(os.getpid(), None), False
+    child = _idle.pop(os.getpid(), None)
     if child is None or child.poll() is not None:  # somebody else ended it
         stop(child)
         child = start(MOST_MEMORY)
     _busy.add(child)
     try:
         yield from ask(child, label, reader, *arguments)
-        is_done = True
-    except InputError as error:
-        is_done = child.poll() is None and not isinstance(error, TooLargeError)
+    except BaseException:  # also of one who reads no further
+        stop(child)
         raise
     finally:
         _busy.discard(child)
-        stop(_idle.pop(os.getpid(), None) if is_done else child)
-        if is_done:
-            _idle[os.getpid()] = child
+    stop(_idle.pop(os.getpid(), None))  # of another file that was read meanwhile
+    _idle[os.getpid()] = child
 
 
 def start(memory: int) -> Child:

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import glob
 import io
-import json
 import os
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,29 +20,13 @@ from typing import Any
 
 from difa.errors import ConfigError, InputError
 from difa.formats.delimited import read_header
-from difa.formats.labelstudio import tasks
 from difa.formats.parquet import read_schema
-from difa.formats.sandbox import lines_apart
-from difa.formats.streams import (
-    WHOLE,
-    Span,
-    arrow,
-    is_address,
-    is_packed,
-    lines_in,
-    read_stdin,
-    spooled_stdin,
-    suffix_of,
-    unpacked,
-)
+from difa.formats.streams import arrow, is_address, is_packed, spooled_stdin, suffix_of, unpacked
 from difa.formats.tables import TABLES, Columns, Table
 
 LINES = (".txt", ".jsonl")
 _STDIN = ("text", "jsonl", "json", "csv", "tsv", "parquet")  # what standard input can be said to hold
 _FETCHED = 1 << 20  # bytes of a file at an address that are fetched at a time
-
-Lines = Iterable[bytes | None]
-"""Lines, and None wherever the sender pauses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +69,6 @@ class Source:
         return spooled_stdin() if self.is_stdin else self.place or self.name
 
     @contextmanager
-    def open(self, span: Span = WHOLE) -> Iterator[tuple[Lines, Callable[[], int]]]:
-        """Its lines, or those that begin in a span, and a function that says how many of its bytes have been read."""
-        if self.is_stdin and self.suffix in ("", *LINES):
-            yield read_stdin(), lambda: 0
-            return
-        if self.suffix == ".json":  # parsed as a whole, and as a whole it may be far larger than its bytes
-            yield lines_apart(self.label, task_lines, self.label, os.path.abspath(self.path)), lambda: 0
-            return
-        with self.open_bytes() as (file, tell):
-            yield lines_in(file, span), tell
-
-    @contextmanager
     def open_bytes(self) -> Iterator[tuple[io.BufferedReader, Callable[[], int]]]:
         """What is in the file, and a function that says how many bytes of it, as it lies on disk, have been read."""
         try:
@@ -112,16 +82,6 @@ class Source:
             return open(self.path, "rb")
         system, place = locate(self.path)
         return io.BufferedReader(system.open_input_file(place), _FETCHED)
-
-
-def task_lines(label: str, place: str) -> Iterator[str]:
-    """The tasks of a Label Studio export: a reader that runs apart."""
-    with Source(label, place=place).open_bytes() as (file, _):
-        content = file.read()
-    try:
-        yield from map(json.dumps, tasks(content))
-    except InputError as error:
-        raise InputError(f"{label}: {error}") from None
 
 
 def find_sources(inputs: Sequence[str], columns: Columns | None = None, skip_bad: bool = False) -> list[Source]:
@@ -232,26 +192,24 @@ def files_below(folder: Path, wanted: Callable[[Path], bool]) -> dict[Path, str 
 
     Folders that cannot be looked into are among them.
     """
-    found, seen = dict[Path, str | None](), set[tuple[int, int]]()
-    folders, links = deque([folder]), deque[Path]()
-    while folders or links:
-        place = folders.popleft() if folders else links.popleft()  # a folder's own name comes before that of a link
-        try:
-            status = place.stat()
+    found, seen, tops = dict[Path, str | None](), set[tuple[int, int]](), [folder]
+
+    def note(error: OSError) -> None:
+        found[Path(error.filename)] = error.strerror or str(error)
+
+    for top in tops:
+        for name, folders, files in os.walk(top, onerror=note):
+            place, status = Path(name), os.stat(name)
             if (status.st_dev, status.st_ino) in seen:
+                folders.clear()
                 continue
             seen.add((status.st_dev, status.st_ino))
-            with os.scandir(place) as entries:
-                for entry in entries:
-                    path = place / entry.name
-                    if entry.is_dir():
-                        (links if entry.is_symlink() else folders).append(path)
-                    elif wanted(path) and path.is_file():
-                        found[path] = None if os.access(path, os.R_OK) else "Permission denied"
-                    elif wanted(path) and entry.is_symlink() and not path.exists():
-                        found[path] = "a link that leads nowhere"
-        except OSError as error:
-            found[place] = error.strerror or str(error)
+            tops += [place / inner for inner in folders if (place / inner).is_symlink()]  # a folder's own name comes before it
+            for path in filter(wanted, map(place.joinpath, files)):
+                if path.is_file():
+                    found[path] = None if os.access(path, os.R_OK) else "Permission denied"
+                elif path.is_symlink() and not path.exists():
+                    found[path] = "a link that leads nowhere"
     return dict(sorted(found.items()))
 
 

@@ -12,6 +12,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 _ENDINGS = f"{', '.join(f'.{name}' for name in FORMATS)} (all but Parquet also with {' or '.join(PACKED)})"
 _BETWEEN = " | "  # words of a cell
 _SIZE = 8  # bytes that say how long a block of columns is
+_DATE = re.compile(r"\d{4}-")  # with a year that Arrow can read: none of more digits, none before Christ
 _ARRAYS = (
     *("evidence", "word_scores", "allowed", "word_p", "word_flags"),
     *("document_evidence", "document_scores", "document_p", "document_flags"),
@@ -215,9 +217,15 @@ def _kinds(documents: Sequence[Document]) -> dict[str, list[str]]:
     found: dict[str, set[str]] = {}
     for document in documents:
         for name, value in document.columns.items():
-            is_large = isinstance(value, int) and abs(value) >> 63  # for any column of numbers
-            found.setdefault(name, set()).add("str" if is_large else type(value).__name__)
+            found.setdefault(name, set()).add(_kind(value))
     return {name: sorted(kinds) for name, kinds in found.items()}
+
+
+def _kind(value: Any) -> str:
+    """The type of a value; `date` is a string that may be one, `str` also a number too large for any column of numbers."""
+    if isinstance(value, str):
+        return "date" if _DATE.match(value) else "str"
+    return "str" if isinstance(value, int) and abs(value) >> 63 else type(value).__name__
 
 
 def column_kinds(path: Path) -> dict[str, set[str]]:
