@@ -4,8 +4,7 @@ import pytest
 
 from difa import DiFA, __version__
 from difa.errors import ModelError
-from difa.storage.model_folder import write_config
-from difa.storage.persist import FORMAT
+from difa.storage.model_folder import FORMAT, write_config
 
 TEXTS = ["Where is my xkcdqwrtplk order?", "Thank you.", ""]
 

@@ -53,7 +53,7 @@ def find(
     from difa.formats.write import format_of
     from difa.report.html import report_html
     from difa.report.summary import summarise
-    from difa.storage.persist import check_place
+    from difa.storage.model_folder import check_place
 
     known, sources = given.other_sources([normal]), given.other_sources([new])
     for written in (place for place in (out, report) if place is not None and str(place) != "-"):

@@ -108,7 +108,7 @@ def fit(
     ] = None,
 ) -> None:
     """Learn what is normal from normal documents."""
-    from difa.storage.persist import check_place
+    from difa.storage.model_folder import check_place
 
     check_place(out)
     started = time.monotonic()
@@ -198,7 +198,7 @@ def update(
     out: Annotated[Path | None, typer.Option(help="Folder for the updated model. Default: replace the model itself.")] = None,
 ) -> None:
     """Add normal documents to a model, without a new fit: they, and others like them, score lower from then on."""
-    from difa.storage.persist import check_place
+    from difa.storage.model_folder import check_place
 
     place = out or model
     check_place(place)

@@ -7,9 +7,10 @@ same as a whole: `Louise` does not allow `Louise's`, and there are no wildcards.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,16 +64,15 @@ class AllowList:
         """Which words of a document are allowed: (T,)."""
         folded = [_fold(word) for word in words]
         allowed = np.array([word in self._whole for word in folded], dtype=bool)
-        steps, ends = self._phrases
-        for at in range(len(folded) if steps else 0):
+        for at in range(len(folded) if self._phrases else 0):
             if at % _TURN == 0:
                 check_cancelled()
-            state, end = 0, at
+            step, end = self._phrases, at
             for place in range(at, len(folded)):
-                state = steps.get((state, folded[place]), -1)
-                if state < 0:
+                if folded[place] not in step:
                     break
-                end = place + 1 if state in ends else end
+                step = step[folded[place]]
+                end = place + 1 if None in step else end
             allowed[at:end] = True
         return allowed
 
@@ -82,21 +82,17 @@ class AllowList:
         return frozenset(map(_fold, self.entries))
 
     @cached_property
-    def _phrases(self) -> tuple[Mapping[tuple[int, str], int], frozenset[int]]:
-        """Entries of several words as one automaton: from a state by a word to the next, and the states that end an entry.
-
-        However many entries begin alike, a document is read but once for all of them.
-        """
-        steps: dict[tuple[int, str], int] = {}
-        ends = set()
+    def _phrases(self) -> dict[str | None, Any]:
+        """Entries of several words as one tree, where None stands behind the last word: a document is read but once for all of them, however many begin alike."""
+        tree: dict[str | None, Any] = {}
         for entry in self.entries:
-            phrase = [_fold(word.text) for word in split_words(entry)]
-            if len(phrase) > 1:
-                state = 0
-                for word in phrase:
-                    state = steps.setdefault((state, word), len(steps) + 1)
-                ends.add(state)
-        return steps, frozenset(ends)
+            words = split_words(entry)
+            if len(words) > 1:
+                step = tree
+                for word in words:
+                    step = step.setdefault(_fold(word.text), {})
+                step[None] = {}
+        return tree
 
 
 def _fold(word: str) -> str:

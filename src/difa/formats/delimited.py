@@ -11,6 +11,7 @@ import codecs
 import csv
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +36,7 @@ def read_header(file: io.BufferedReader, source: str, asked: Columns, separator:
     declared = _declared(lines[0]) if lines else None
     body = lines[1:] if declared else lines
     found = declared or separator or max(_SEPARATORS, key=lambda mark: _fit(body, mark))
-    rows = [row for row in _parse(body, found) if row]
+    rows = _parse(body, found)
     if not rows:
         raise InputError(f"{source}: expected a header with the names of the columns, got an empty table")
     if complaint := _not_unicode(rows[0]):
@@ -114,10 +115,13 @@ def _rows(lines: _TableLines, table: Table, first: int) -> Iterator[tuple[int, l
             is_header = is_header and not row
             yield number, None
         else:
-            yield number, _not_unicode(row) or _wrong_width(row, table) or row
+            yield number, _complaint(row, table) or row
 
 
-def _wrong_width(row: list[str], table: Table) -> str | None:
+def _complaint(row: list[str], table: Table) -> str | None:
+    """What is wrong with a row, if anything."""
+    if complaint := _not_unicode(row):
+        return complaint
     if len(row) == len(table.columns):
         return None
     expected = f"expected {len(table.columns)} cells as in the header, got {len(row)}"
@@ -140,17 +144,14 @@ def _declared(line: str) -> str | None:
 
 def _parse(lines: list[str], separator: str) -> list[list[str]]:
     rows: list[list[str]] = []
-    try:
-        for row in csv.reader(lines, delimiter=separator):
-            rows.append(row)  # what was read before an error is of use
-    except csv.Error:
-        pass
+    with suppress(csv.Error):  # what was read before an error is of use
+        rows.extend(filter(None, csv.reader(lines, delimiter=separator)))
     return rows
 
 
 def _fit(lines: list[str], separator: str) -> tuple[float, int]:
     """How well a separator fits: the share of rows as wide as the header, of a header with several columns; then its width."""
-    rows = [row for row in _parse(lines, separator)[:_SAMPLE] if row]
+    rows = _parse(lines, separator)[:_SAMPLE]
     if not rows or len(rows[0]) < 2:
         return 0.0, 0
     return sum(len(row) == len(rows[0]) for row in rows) / len(rows), len(rows[0])
@@ -160,11 +161,8 @@ def _not_unicode(row: list[str]) -> str | None:
     try:
         "".join(row).encode()
     except UnicodeEncodeError as error:
-        byte = ord(error.object[error.start]) & 0xFF
-        return (
-            f"expected UTF-8 text, got byte 0x{byte:02x}: save the table as CSV UTF-8, or run "
-            "iconv -f WINDOWS-1252 -t UTF-8 (with the encoding it has)"
-        )
+        remedy = "save the table as CSV UTF-8, or run iconv -f WINDOWS-1252 -t UTF-8 (with the encoding it has)"
+        return f"expected UTF-8 text, got byte 0x{ord(error.object[error.start]) & 0xFF:02x}: {remedy}"
     return None
 
 
@@ -189,11 +187,9 @@ class _TableLines:
     def __next__(self) -> str:
         line = self._line()
         self.taken += len(line)
-        if len(line) > MOST_BYTES:
+        if self.taken > MOST_BYTES:
             while line and not line.endswith(("\r", "\n")):
                 line = self._line()
-            raise csv.Error(f"a line of more than {MOST_BYTES >> 20} MB")
-        if self.taken > MOST_BYTES:
             raise csv.Error(f"more than {MOST_BYTES >> 20} million characters")
         if not line:
             raise StopIteration

@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -40,6 +41,8 @@ _ARRAYS = (
     *("evidence", "word_scores", "allowed", "word_p", "word_flags"),
     *("document_evidence", "document_scores", "document_p", "document_flags"),
 )
+_NAMES, _MAPPINGS, _VALUES = ("views", "traits"), ("suggestions", "faults"), ("judged_by", "rule", "rate")
+"""The other fields of `Scored` but its documents."""
 
 
 def format_of(out: Path | None, format: str | None) -> str:
@@ -191,16 +194,9 @@ def _is_number(text: str) -> bool:
 
 def pack_columns(scored: Scored) -> bytes:
     """One block: which columns of the user's it has, and all else."""
-    head = {
-        "documents": [[document.id, document.text, len(document.words), document.columns] for document in scored.documents],
-        "views": scored.views,
-        "traits": scored.traits,
-        "suggestions": list(scored.suggestions.items()),
-        "faults": list(scored.faults.items()),
-        "judged_by": scored.judged_by,
-        "rule": scored.rule,
-        "rate": scored.rate,
-    }
+    documents = [[document.id, document.text, len(document.words), document.columns] for document in scored.documents]
+    mappings = {name: list(getattr(scored, name).items()) for name in _MAPPINGS}
+    head = {"documents": documents, **mappings, **{name: getattr(scored, name) for name in (*_NAMES, *_VALUES)}}
     offsets = [(word.start, word.end) for document in scored.documents for word in document.words]
     buffer = io.BytesIO()
     np.savez(
@@ -253,19 +249,11 @@ def unpack_columns(file: IO[bytes]) -> Iterator[Scored]:
         head, offsets = json.loads(arrays["head"].tobytes()), iter(arrays["offsets"].tolist())
         documents = []
         for name, text, count, others in head["documents"]:
-            words = tuple([Word(text[start:end], start, end) for _, (start, end) in zip(range(count), offsets, strict=False)])
+            words = tuple([Word(text[start:end], start, end) for start, end in islice(offsets, count)])
             documents.append(Document(text, words, name, columns=others))
-        yield Scored(
-            documents,
-            views=tuple(head["views"]),
-            traits=tuple(head["traits"]),
-            suggestions=dict(head["suggestions"]),
-            faults=dict(head["faults"]),
-            judged_by=head["judged_by"],
-            rule=head["rule"],
-            rate=head["rate"],
-            **{name: arrays[name] for name in _ARRAYS},
-        )
+        held = {name: arrays[name] for name in _ARRAYS} | {name: head[name] for name in _VALUES}
+        held |= {name: tuple(head[name]) for name in _NAMES} | {name: dict(head[name]) for name in _MAPPINGS}
+        yield Scored(documents, **held)
 
 
 def _blocks(file: IO[bytes]) -> Iterator[Any]:

@@ -9,7 +9,7 @@ reads, checks every entry of config.json, trusts nothing, and fetches nothing; a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -50,11 +50,10 @@ from difa.storage.model_folder import (
 from difa.views import SavedView, check_views, restore_view, view_kind
 from difa.words import check_unicode, from_text
 
-__all__ = ["FORMAT", "check_place", "load", "model_files", "save", "set_allowed", "set_rate"]
-
 _CARD_RATES = (0.01, 0.05, 0.1)  # false-alarm rates whose bounds the card gives
 _PARAMETERS = ("preset", "fpr", "fdr", "stages", "max_words")
-_COUNTS = ("documents", "words", "left_out", "copies")
+_COUNTS = ("documents", "words", "left_out", "copies", "seen_documents", "seen_words")
+_SIZES = ("layer", "dimension", "max_length")
 _MOST_WIDE = 1 << 16  # numbers of a vector, and subwords that an encoder reads at once
 _PROBE = "Thank you, teh 2 wordsofa xkcdqwrt text."
 
@@ -79,35 +78,36 @@ class Stored:
         """Check them; raises `ValueError`, `TypeError`, `KeyError` or `ConfigError` with a reason."""
         if "encoder_origin" in entries:  # as folders of earlier versions could have it
             raise ModelError("expected a model that holds its encoder, got one that names it: fit again with another encoder")
-        allowed, updates = entries.get("allowed", []), Updates()
+        allowed = entries.get("allowed", [])
         if not isinstance(allowed, list):
             raise ValueError(f"allowed: expected a list, got {type(allowed).__name__}")
-        if "updates" in entries:
-            updates = Updates(**_object(entries, "updates", ("times", "documents", "words"), texts=("last",)))
+        updates = _object(entries, "updates", ("times", "documents", "words"), ("last",)) if "updates" in entries else {}
+        lessons = Lessons.from_dict(_object(entries, "feed")) if "feed" in entries else None
+        check_unicode(" ".join(word for finding in (lessons.findings if lessons else ()) for word in finding.words))
         return cls(
             config=check_views(Config.from_dict(_object(entries, "stages"))),
             language=check_language(entries["language"]),
-            encoder=_encoder(entries),
+            encoder=EncoderSpec(**_object(entries, "encoder", _SIZES, ("name", "sha256", "fingerprint"), _MOST_WIDE)),
             seed=check_seed(entries["seed"]),
-            training=_object(entries, "training", _COUNTS, ("seen_documents", "seen_words")),
-            knowledge=_object(entries, "knowledge", texts=list(_object(entries, "knowledge"))),
+            training=_object(entries, "training", _COUNTS),
+            knowledge=_object(entries, "knowledge", texts=_object(entries, "knowledge")),
             parameters=_parameters(entries),
             allow=AllowList.of(allowed),
-            updates=updates,
-            lessons=_lessons(_object(entries, "feed")) if "feed" in entries else None,
+            updates=Updates(**updates),
+            lessons=lessons,
         )
 
 
 def _object(
-    entries: Mapping[str, Any], name: str, counts: Sequence[str] = (), optional: Sequence[str] = (), texts: Sequence[str] = ()
+    entries: Mapping[str, Any], name: str, counts: Iterable[str] = (), texts: Iterable[str] = (), most: int = (1 << 53) - 1
 ) -> dict[str, Any]:
-    """An object among the entries, with whole numbers and texts under the keys that are named; some counts are optional."""
+    """An object among the entries, with whole numbers of at most `most` and texts under the keys that are named."""
     found = entries[name]
     if not isinstance(found, dict):
         raise ValueError(f"{name}: expected entries, got {type(found).__name__}")
-    for key in (*counts, *(key for key in optional if key in found)):
-        if type(found[key]) is not int or not 0 <= found[key] < 1 << 53:
-            raise ValueError(f"{name}.{key}: expected a whole number of at least 0, got {found[key]!r:.40}")
+    for key in counts:
+        if type(found[key]) is not int or not 0 <= found[key] <= most:
+            raise ValueError(f"{name}.{key}: expected a whole number from 0 to {most}, got {found[key]!r:.40}")
     for key in texts:
         if not isinstance(found[key], str):
             raise ValueError(f"{name}.{key[:40]}: expected a string, got {type(found[key]).__name__}")
@@ -115,18 +115,9 @@ def _object(
     return found
 
 
-def _encoder(entries: Mapping[str, Any]) -> EncoderSpec:
-    sizes = ("layer", "dimension", "max_length")
-    found = _object(entries, "encoder", sizes, texts=("name", "sha256", "fingerprint"))
-    for name in sizes:
-        if found[name] > _MOST_WIDE:
-            raise ValueError(f"encoder.{name}: expected at most {_MOST_WIDE}, got {found[name]}")
-    return EncoderSpec(**found)
-
-
 def _parameters(entries: Mapping[str, Any]) -> dict[str, Any]:
     """The constructor's parameters, as it takes them."""
-    found = _object(entries, "parameters", optional=("max_words",))
+    found = _object(entries, "parameters", ("max_words",))
     if unknown := found.keys() - set(_PARAMETERS):
         raise ValueError(f"parameters: expected {', '.join(_PARAMETERS)}, got {sorted(unknown)[0][:40]!r}")
     Config.preset(found["preset"]).changed(found.get("stages") or {})
@@ -134,13 +125,6 @@ def _parameters(entries: Mapping[str, Any]) -> dict[str, Any]:
     if found.get("fdr") is not None:
         check_rate("fdr", found["fdr"])
     return found
-
-
-def _lessons(entries: dict[str, Any]) -> Lessons:
-    lessons = Lessons.from_dict(entries)
-    for lesson in lessons.findings:
-        check_unicode(" ".join(lesson.words))
-    return lessons
 
 
 def check_scores(detector: Detector) -> None:
@@ -211,8 +195,8 @@ def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None)
         left_out=training["left_out"],
         copies=training["copies"],
         training_words=training["words"],
-        seen_documents=training.get("seen_documents", training["documents"]),
-        seen_words=training.get("seen_words", training["words"]),
+        seen_documents=training["seen_documents"],
+        seen_words=training["seen_words"],
         threads=threads,
         allow=checked.allow,
         updates=replace(checked.updates, fingerprints=tensors.get("updates", np.empty(0)).astype(np.int64)),
@@ -336,20 +320,16 @@ def _knowledge(detector: Detector) -> list[str]:
 
 
 def _language(detector: Detector) -> str:
-    english_only = [view for view in detector.config.views.names if view_kind(view).english_only]
-    silent = ", ".join([] if detector.language == ENGLISH else english_only)
-    if detector.language is None:
-        return "not found: only the corpus counts" + (f"; silent: {silent}" if silent else "")
-    return f"`{detector.language}`" + (f"; silent in it: {silent}" if silent else "")
+    silent = [view for view in detector.config.views.names if view_kind(view).english_only and detector.language != ENGLISH]
+    language, place = (f"`{detector.language}`", " in it") if detector.language else ("not found: only the corpus counts", "")
+    return f"{language}; silent{place}: {', '.join(silent)}" if silent else language
 
 
 def _credits(detector: Detector) -> list[str]:
     """The credit that the licences of the knowledge ask for."""
     learnt = {part for view in detector.config.views.names for part in view_kind(view).learnt_from}
-    parts = sorted({*_knowledge(detector), *learnt})
-    if not parts:
-        return []
-    return ["## Knowledge of the language", "", *(f"- {PACKAGES[part].credit} ({PACKAGES[part].licence})" for part in parts), ""]
+    parts = [PACKAGES[part] for part in sorted({*_knowledge(detector), *learnt})]
+    return ["## Knowledge of the language", "", *(f"- {part.credit} ({part.licence})" for part in parts), ""] if parts else []
 
 
 def _extent(detector: Detector) -> str:
