@@ -83,7 +83,10 @@ class AllowList:
 
     @cached_property
     def _phrases(self) -> dict[str | None, Any]:
-        """Entries of several words as one tree, where None stands behind the last word: a document is read but once for all of them, however many begin alike."""
+        """Entries of several words as one tree, in which None stands behind a last word.
+
+        However many entries begin alike, a document is read but once for all of them.
+        """
         tree: dict[str | None, Any] = {}
         for entry in self.entries:
             words = split_words(entry)
