@@ -68,20 +68,18 @@ def _judge(document: Document, name: str) -> Verdict:
     """The verdict on one document, which messages call `name`."""
     odd = _said(document, name) if document.odd is None else document.odd
     _check_spans(document, name)
-    if document.labels is None:
-        if odd is None:
-            raise InputError(
-                f'{name}: expected a verdict or marked words, got neither: give it a "verdict" (odd or normal), or leave it out'
-            )
-        return Verdict(document, odd, None)
-    marked = np.array(document.labels, dtype=bool)
+    marked = None if document.labels is None else np.array(document.labels, dtype=bool)
+    if marked is None and odd is None:
+        raise InputError(
+            f'{name}: expected a verdict or marked words, got neither: give it a "verdict" (odd or normal), or leave it out'
+        )
+    if marked is None or (odd and not marked.any()):  # if it is odd, nobody said where
+        return Verdict(document, bool(odd), None)
     if marked.any() and odd is False:
         raise InputError(
             f"{name}: expected no marked words beside the verdict normal, got {marked.sum()}: "
             "remove the marks, or call the document odd"
         )
-    if odd and not marked.any():  # it is odd, and nobody said where
-        return Verdict(document, True, None)
     return Verdict(document, bool(marked.any()), marked)
 
 
@@ -108,18 +106,17 @@ def _check_spans(document: Document, name: str) -> None:
     if document.labels is not None and any(document.labels):
         return
     spans = _spans(document)
+    if document.labels is None and document.odd is None and spans:
+        raise InputError(
+            f'{name}: expected a list of [start, end] as "spans", got {json.dumps(spans)[:_SHOWN]}, which marks no word: '
+            "correct it, or leave it out to judge only the document"
+        )
     # Label Studio's reader calls a document odd and gives it labels only where a span was drawn.
     is_blank = bool(spans) and all(_is_blank(document.text, span) for span in spans)
     if document.labels is not None and (document.odd or is_blank):
         raise InputError(
             f"{name}: expected spans that cover words, got only white space, which marks no word: "
             "correct the spans, or leave them out to judge only the document"
-        )
-    if document.labels is None and document.odd is None and spans:
-        shown = json.dumps(spans)[:_SHOWN]
-        raise InputError(
-            f'{name}: expected a list of [start, end] as "spans", got {shown}, which marks no word: '
-            "correct it, or leave it out to judge only the document"
         )
 
 

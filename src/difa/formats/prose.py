@@ -116,8 +116,7 @@ def read_prose(path: str | Path) -> Prose:
 
 def parse_prose(text: str, suffix: str) -> Prose:
     """The prose of a text, read as a file with this ending."""
-    spans = [line.span() for line in re.finditer(r"^.*$", text, re.MULTILINE)]
-    starts, lines = [start for start, _ in spans], [_line(text, start, end) for start, end in spans]
+    starts, lines = [0, *(found.end() for found in re.finditer("\n", text))], _lines(text, 0, len(text))
     if suffix in (".md", ".markdown"):
         found = _markdown(text, starts)
     elif suffix == ".rst":
@@ -130,10 +129,12 @@ def parse_prose(text: str, suffix: str) -> Prose:
     return Prose(sorted(prose, key=attrgetter("start")), starts)
 
 
-def _line(text: str, start: int, end: int) -> _Line:
-    content = text[start:end]
-    indent = len(content) - len(content.lstrip())
-    return _Line(start + indent, start + indent + len(content.strip()), indent)
+def _lines(text: str, start: int, end: int) -> Iterator[_Line]:
+    """The lines of a part of the text."""
+    for content in text[start:end].split("\n"):
+        indent = len(content) - len(content.lstrip())
+        yield _Line(start + indent, start + indent + len(content.strip()), indent)
+        start += len(content) + 1
 
 
 def _paragraph(text: str, spans: Sequence[_Line], masked: re.Pattern[str] | None = None) -> Paragraph:
@@ -188,25 +189,22 @@ def _python(text: str, starts: Sequence[int]) -> Iterator[list[_Line]]:
         raise InputError(f"expected Python, got something else: {error.args[0]}") from None
     comments = [token for token in tokens if token.type == tokenize.COMMENT and not _PRAGMA.match(token.string)]
     for _, run in groupby(enumerate(comments), key=lambda item: (item[1].start[0] - item[0], item[1].start[1])):
-        places = [(starts[token.start[0] - 1] + token.start[1], token.string) for _, token in run]
-        yield [_line(text, at + len(comment) - len(comment.lstrip("#")), at + len(comment)) for at, comment in places]
+        places = [(_place(starts, token.end), len(token.string.lstrip("#"))) for _, token in run]
+        yield [line for end, length in places for line in _lines(text, end - length, end)]
     before = tokenize.NEWLINE
     others = [token for token in tokens if token.type != tokenize.COMMENT]
     for token, behind in pairwise(others):
-        if token.type == tokenize.STRING and before in _BETWEEN and behind.type == tokenize.NEWLINE:
-            yield _docstring(text, token, starts)
+        opening = re.match(r"\w*(\"\"\"|'''|.)", token.string)
+        if token.type == tokenize.STRING and before in _BETWEEN and behind.type == tokenize.NEWLINE and opening:
+            start, end = _place(starts, token.start) + opening.end(), _place(starts, token.end) - len(opening[1])
+            first, *inner = _lines(text, start, end)
+            yield [replace(first, indent=token.start[1]), *inner]  # as the quotes are
         before = token.type
 
 
-def _docstring(text: str, token: tokenize.TokenInfo, starts: Sequence[int]) -> list[_Line]:
-    """The lines between the quotes; the first is indented as the quotes are."""
-    (row, column), (last, end) = token.start, token.end
-    opening = len(token.string) - len(token.string.lstrip("rRuUbBfF"))
-    mark = 3 if token.string[opening:].startswith(('"""', "'''")) else 1
-    begins = [starts[row - 1] + column + opening + mark, *starts[row:last]]
-    ends = [*(start - 1 for start in starts[row:last]), starts[last - 1] + end - mark]
-    first, *others = (_line(text, *bounds) for bounds in zip(begins, ends, strict=True))
-    return [replace(first, indent=column), *others]
+def _place(starts: Sequence[int], place: tuple[int, int]) -> int:
+    """The offset of a row, from 1, and a column, from 0."""
+    return starts[place[0] - 1] + place[1]
 
 
 def _markdown(text: str, starts: Sequence[int]) -> Iterator[Paragraph]:

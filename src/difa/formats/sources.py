@@ -12,7 +12,7 @@ import glob
 import io
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -137,37 +137,30 @@ def _look_up(name: str) -> Iterator[Source]:
         for match in _matches(name):
             yield from _look_up(match) if not glob.has_magic(match) else [_file(Path(match))]
     elif path.is_dir():
-        yield from _inside(path)
+        found = files_below(path, lambda file: suffix_of(file) in (*LINES, *TABLES)).items()
+        yield from _lines_among(str(path), [Source(str(file), unreadable=why) if why else _file(file) for file, why in found])
     else:
         yield _file(path)
-
-
-def _inside(folder: Path) -> list[Source]:
-    """The lines in a folder; what is closed to us takes part, so that it can be named."""
-    found = files_below(folder, lambda file: suffix_of(file) in (*LINES, *TABLES))
-    others = [path for path in found if suffix_of(path) not in TABLES]
-    if not others:
-        raise _no_lines(str(folder), [str(path) for path, why in found.items() if why is None])
-    return [_file(path) if found[path] is None else Source(str(path), unreadable=found[path]) for path in others]
 
 
 def _at_address(name: str) -> list[Source]:
     """The same at an address."""
     found = _address_files(name)
     if "*" not in name and [source.name for source in found] != [name]:
-        lines = [source for source in found if source.suffix in LINES]
-        if not lines:
-            raise _no_lines(name.rstrip("/"), (source.name for source in found if source.suffix in TABLES))
-        return lines
+        return _lines_among(name.rstrip("/"), [source for source in found if source.suffix in (*LINES, *TABLES)])
     for source in found:
         _check_ending(source.name)
     return found
 
 
-def _no_lines(folder: str, others: Iterable[str]) -> InputError:
-    table = next(map(suffix_of, others), None)
-    remedy = f": for its tables give '{folder}/*{table}'" if table else ""
-    return InputError(f"{folder}: expected .txt or .jsonl files in this folder, found none{remedy}")
+def _lines_among(folder: str, found: Sequence[Source]) -> list[Source]:
+    """What is no table in a folder; what is closed to us takes part, so that it can be named."""
+    lines = [source for source in found if source.suffix not in TABLES]
+    if not lines:
+        table = next((source.suffix for source in found if not source.unreadable), None)
+        remedy = f": for its tables give '{folder}/*{table}'" if table else ""
+        raise InputError(f"{folder}: expected .txt or .jsonl files in this folder, found none{remedy}")
+    return lines
 
 
 def _file(path: Path) -> Source:
