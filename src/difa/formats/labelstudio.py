@@ -15,6 +15,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from difa.document import Document, Result, WordScore
@@ -69,7 +70,11 @@ def parse_task(line: bytes, source: str, number: int) -> Document | None:
     if not isinstance(task, dict):
         raise InputError(f"expected a task, a JSON object, got {kind_of(task)}")
     data = task.get("data", task)
-    text = _text(data)
+    fields = data if isinstance(data, dict) else {}
+    text = next((held for held in map(fields.get, _TEXT_KEYS) if isinstance(held, str)), None)
+    if text is None:
+        got = ", ".join(map(repr, fields)) or "nothing"
+        raise InputError(f'expected a string as "text" in the task\'s data, got {got}')
     given = next((held for held in (data.get(ID_KEY), task.get("id")) if held is not None), f"{source}:{number}")
     kept = {key: value for key, value in data.items() if key not in (ID_KEY, *_TEXT_KEYS)} if "data" in task else {}
     document = with_columns(text_document(text, str(given)), kept)
@@ -85,14 +90,6 @@ def parse_task(line: bytes, source: str, number: int) -> Document | None:
     if marked and not any(labels) and odd is None:
         odd = True  # whoever marked only white space meant something: it must not pass for a document without a fault
     return replace(document, labels=labels, odd=odd)
-
-
-def _text(data: Any) -> str:
-    fields = data if isinstance(data, dict) else {}
-    for held in map(fields.get, _TEXT_KEYS):
-        if isinstance(held, str):
-            return held
-    raise InputError(f'expected a string as "text" in the task\'s data, got {", ".join(map(repr, fields)) or "nothing"}')
 
 
 def _marks(task: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -169,25 +166,17 @@ def write_tasks(results: Iterable[Result], version: str, describe: Describe) -> 
 
 def task_of(result: Result, version: str, describe: Describe) -> dict[str, Any]:
     """One task: the text, its id and its other columns, and what the model marks."""
-    wide = wide_places(result.text)
-    regions = [_region(result.text, wide, words, number, describe) for number, words in enumerate(_regions(result))]
-    verdict = {"choices": [ANOMALOUS if result.is_anomaly else "normal"]}
-    choice = {"id": VERDICT, "from_name": VERDICT, "to_name": "text", "type": "choices", "value": verdict}
-    prediction = {"model_version": version, "score": 1.0 - result.p_value, "result": [*regions, choice]}
-    return {"data": {**result.columns, "text": result.text, ID_KEY: result.id}, "predictions": [prediction]}
-
-
-def _regions(result: Result) -> list[list[WordScore]]:
-    """Flagged words, those beside each other together."""
-    regions: list[list[WordScore]] = []
-    for word in result.words:
-        if not word.is_anomaly:
-            continue
+    wide, regions = wide_places(result.text), list[list[WordScore]]()
+    for word in filter(attrgetter("is_anomaly"), result.words):
         if regions and not result.text[regions[-1][-1].end : word.start].strip():
             regions[-1].append(word)
         else:
             regions.append([word])
-    return regions
+    marks = [_region(result.text, wide, words, number, describe) for number, words in enumerate(regions)]
+    verdict = {"choices": [ANOMALOUS if result.is_anomaly else "normal"]}
+    choice = {"id": VERDICT, "from_name": VERDICT, "to_name": "text", "type": "choices", "value": verdict}
+    prediction = {"model_version": version, "score": 1.0 - result.p_value, "result": [*marks, choice]}
+    return {"data": {**result.columns, "text": result.text, ID_KEY: result.id}, "predictions": [prediction]}
 
 
 def _region(text: str, wide: Sequence[int], words: Sequence[WordScore], number: int, describe: Describe) -> dict[str, Any]:

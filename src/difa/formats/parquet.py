@@ -19,7 +19,6 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from difa.document import Scored
 from difa.errors import InputError
 from difa.formats.sandbox import read_apart
 from difa.formats.streams import MOST_BYTES, arrow, is_address
@@ -193,19 +192,20 @@ def write_parquet(raw: BinaryIO, part: Path, shape: Shape) -> None:
 
     types = _column_types(part, shape)
     shape = replace(shape, columns=tuple(types))
-    names = {name: shape.own(name) for name in result_fields()}
+    fields = result_fields()
+    names = {name: shape.own(name) for name in fields}
     described: dict[str, Any] = {"text": shape.text, "id": shape.id, "columns": shape.columns, "own": names}
     for first in islice(read_columns(part), 1):
         described |= {"rule": first.rule, "rate": first.rate}
-    meta = {META: json.dumps(described).encode()}
-    own = [(names[name], kind) for name, kind in result_fields().items()]
-    schema = pa.schema([*types.items(), *own], metadata=meta)
+    own = [(names[name], kind) for name, kind in fields.items()]
+    schema = pa.schema([*types.items(), *own], metadata={META: json.dumps(described).encode()})
     waiting = schema.empty_table()
     with parquet.ParquetWriter(raw, schema, compression="zstd") as writer:
         for scored in read_columns(part):
             rows = [shape.row(document) for document in scored.documents]
             arrays = [_array([row[name] for row in rows], kind) for name, kind in types.items()]
-            arrays += _own_arrays(scored)
+            ours = [record | {"flagged_words": flagged_words(scored, at)} for at, record in enumerate(scored.records())]
+            arrays += [pa.array([row[name] for row in ours], kind) for name, kind in fields.items()]
             waiting = pa.concat_tables([waiting, pa.Table.from_arrays(arrays, schema=schema)])
             while len(waiting) >= _GROUP:
                 writer.write_table(waiting[:_GROUP].combine_chunks())
@@ -223,13 +223,6 @@ def result_fields() -> dict[str, Any]:
     said = {"suggestion": pa.string(), "evidence": evidence, "allowed": pa.bool_(), "fault": pa.string()}
     flagged = {"flagged_words": pa.list_(pa.string())}
     return {**judged, "summary": pa.string(), **flagged, "evidence": evidence, "words": pa.list_(pa.struct(span | judged | said))}
-
-
-def _own_arrays(scored: Scored) -> list[Any]:
-    """Our columns of some documents."""
-    flagged = [flagged_words(scored, at) for at in range(len(scored))]
-    rows = [record | {"flagged_words": words} for record, words in zip(scored.records(), flagged, strict=True)]
-    return [arrow().array([row[name] for row in rows], kind) for name, kind in result_fields().items()]
 
 
 def _column_types(part: Path, shape: Shape) -> dict[str, Any]:
