@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from difa.calibrate import TailReference, check_rate, discovery_cutoff
+from difa.detector import linter_scores
 from difa.errors import ConfigError
 
 REFERENCE = TailReference.of(np.array([3.0, 1.0, 2.0, 2.0]))
@@ -47,3 +48,9 @@ def test_benjamini_hochberg_by_hand():
 def test_rates_lie_between_0_and_1(rate):
     with pytest.raises(ConfigError, match="fpr: expected a number between 0 and 1"):
         check_rate("fpr", rate)
+
+
+def test_linter_scores_add_a_quarter_of_the_evidence_of_faults():
+    evidence = np.array([[1.0, 4.0], [2.0, 0.0]])
+    np.testing.assert_allclose(linter_scores(np.array([3.0, 1.0]), evidence, ("language", "faults")), [4.0, 1.0])
+    np.testing.assert_array_equal(linter_scores(np.array([3.0, 1.0]), evidence, ("language", "form")), [3.0, 1.0])

@@ -158,8 +158,8 @@ def test_text_that_no_file_can_hold_is_refused_before_the_model_is_saved_again(s
         (b'{"a": NaN}', "NaN in the place of a number"),
         (b'{"a": ' + b"9" * 10_000 + b"}", "readable JSON"),
         (b"[]", "expected a JSON object, got list"),
-        (b"{}", "expected model format 7, got None"),
-        (b'{"difa_format": true}', "expected model format 7, got True"),
+        (b"{}", "expected model format 8, got None"),
+        (b'{"difa_format": true}', "expected model format 8, got True"),
     ],
 )
 def test_settings_that_are_none(saved, content, message):

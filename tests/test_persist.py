@@ -72,7 +72,7 @@ def test_an_older_model_is_replaced_and_other_files_are_not(quick_model, saved, 
     [
         (lambda m: (m / "config.json").unlink(), "expected a model folder with config.json"),
         (lambda m: (m / "config.json").write_text("{"), "expected readable JSON"),
-        (lambda m: change(m, difa_format=99), "expected model format 7, got 99"),
+        (lambda m: change(m, difa_format=99), "expected model format 8, got 99"),
         (lambda m: (m / "encoder.onnx").unlink(), r"encoder.onnx: missing"),
         (lambda m: change(m, knowledge={"wordfreq": "0.1"}), "expected wordfreq 0.1, with which the model was fitted"),
         (lambda m: (m / "weights.safetensors").write_bytes(b"x"), r"weights.safetensors: expected sha256"),

@@ -35,6 +35,7 @@ from difa.views.faults import FaultsView
 C = TypeVar("C", bound=HasDocuments)
 
 _ENOUGH_WORDS = 512  # words for which threads are worth their start
+LINTER_GAIN = 0.25  # chosen on faults planted in held-out normal text (docs/choices.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ class Detector:
     """The paper's learned gates and mixture."""
     document_score: DocumentScore | None
     word_reference: TailReference
+    linter_reference: TailReference
+    """What `linter_scores` are ranked among."""
     document_reference: TailReference
     training_scores: FloatArray
     """Scores of the training documents by views that did not see them, in their order."""
@@ -188,12 +191,13 @@ class Detector:
 
     def score_encoded(self, encoded: Sequence[Encoded]) -> list[DocumentScores]:
         """The scores of documents of which only the vectors are at hand, before any decision."""
-        if not encoded:
-            return []
-        documents = [Document("", tuple(Word(word, 0, 0) for word in item.words)) for item in encoded]
-        scored = self.score_chunk(documents, encoded)
+        scored = self.score_words(encoded)
         words = split_by(map(len, encoded), scored.word_scores)
         return [DocumentScores(*part) for part in zip(words, scored.document_scores.tolist(), strict=True)]
+
+    def score_words(self, encoded: Sequence[Encoded]) -> Scored:
+        """The columns of documents of which only the vectors are at hand."""
+        return self.score_chunk([Document("", tuple(Word(word, 0, 0) for word in item.words)) for item in encoded], encoded)
 
     def score_chunk(self, documents: Sequence[Document], encoded: Sequence[Encoded]) -> Scored:
         """Vectors -> raw evidence -> tail evidence -> word scores -> document scores.
@@ -259,6 +263,13 @@ def fuse_words(
     # How a matrix product rounds depends on its rows: each document by itself.
     parts = [gate(item, heads.fusion, config.fusion) for item in split_by(lengths, evidence)]
     return np.concatenate([np.empty(0), *parts])
+
+
+def linter_scores(word_scores: FloatArray, evidence: FloatArray, names: Sequence[str]) -> FloatArray:
+    """Word scores in which faults that have a name count more: a linter says what is wrong with a word. (T, views) -> (T,)."""
+    if "faults" not in names:
+        return word_scores
+    return np.asarray(word_scores + LINTER_GAIN * evidence[:, [*names].index("faults")])
 
 
 def pool_words(fused: FloatArray, lengths: Sequence[int], config: Config, heads: Heads | None) -> FloatArray:

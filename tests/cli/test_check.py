@@ -59,6 +59,15 @@ def test_separate_faults_are_separate_findings(check, folder):
     assert [text for _, _, text, _ in named[2:]] == ["TODO", "{{ value }}", "%s", "${HOME}"]
 
 
+def test_words_of_a_fault_are_found_where_each_alone_is_common(check, folder, fast_model):
+    text = "MY ORDER IS NOT HERE AND I WANT IT NOW PLEASE"
+    (folder / "loud.md").write_text(f"{text}\n", encoding="utf-8")
+    (result,) = fast_model.score([text])
+    assert result.words[0].p_value > 0.005
+    loud = next(one for one in json.loads(check("loud.md", "--format", "json").stdout) if one["kind"] == "capitals")
+    assert (loud["column"], loud["text"].split()[:3]) == (1, ["MY", "ORDER", "IS"])
+
+
 def test_nothing_found_is_code_0_and_says_nothing(check):
     run = check("good.md", "--quiet")
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

@@ -18,7 +18,7 @@ from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
 from difa.corpus.copies import group_copies, made_of_templates
 from difa.corpus.ignore import Noise, noise_of
-from difa.detector import Detector, fuse_words, pool_words, raw_evidence
+from difa.detector import Detector, fuse_words, linter_scores, pool_words, raw_evidence
 from difa.document import Document, Encoded, FloatArray, IntArray, split_by
 from difa.document_score import DocumentScore, describe
 from difa.encoders import Encoder
@@ -69,6 +69,7 @@ def fit(
         heads=heads,
         document_score=unseen.document_score,
         word_reference=TailReference.of(unseen.word_scores),
+        linter_reference=TailReference.of(linter_scores(unseen.word_scores, normal.unseen, config.views.names)),
         document_reference=TailReference.of(unseen.document_scores),
         training_scores=unseen.document_scores,
         training_words=words,

@@ -16,7 +16,7 @@ import numpy as np
 
 from difa.calibrate import TailReference
 from difa.corpus.allow import AllowList
-from difa.detector import Detector, Updates
+from difa.detector import Detector, Updates, linter_scores
 from difa.document import Document, Encoded, FloatArray
 from difa.errors import ConfigError
 from difa.views import AddedDocuments, extend_view, view_kind
@@ -81,13 +81,13 @@ def fingerprint(document: Document) -> int:
 
 def _rank_among(detector: Detector, encoded: Sequence[Encoded], most: int, rng: np.random.Generator) -> Detector:
     """The detector with the documents' scores, and their words', in the references of p-values."""
-    scored = replace(detector, allow=AllowList()).score_encoded(encoded)
-    words = np.concatenate([item.word_scores for item in scored])
-    documents = np.array([item.document_score for item in scored])
+    scored = replace(detector, allow=AllowList()).score_words(encoded)
+    for_linter = linter_scores(scored.word_scores, scored.evidence, scored.views)
     return replace(
         detector,
-        word_reference=_grown(detector.word_reference, words, most, rng),
-        document_reference=_grown(detector.document_reference, documents, most, rng),
+        word_reference=_grown(detector.word_reference, scored.word_scores, most, rng),
+        document_reference=_grown(detector.document_reference, scored.document_scores, most, rng),
+        linter_reference=_grown(detector.linter_reference, for_linter, most, rng),
     )
 
 

@@ -18,8 +18,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
+
 from difa import __version__
 from difa.decide import flag_columns
+from difa.detector import linter_scores
 from difa.document import WordScore
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
@@ -80,10 +83,17 @@ def find_unusual(
     if not 0 < per_thousand < 1000:
         raise ConfigError(f"per_thousand: expected a number between 0 and 1000, both excluded, got {per_thousand:g}")
     rate = per_thousand / 1000
-    if why := model.detector_.word_reference.why_too_small(rate, "word"):
+    reference = model.detector_.linter_reference
+    if why := reference.why_too_small(rate, "word"):
         raise ConfigError(f"per_thousand: {why}")
     places = [place for path in paths for place in _places(path, diff)]
-    scored = model.score_columns([place.paragraph.text for place in places], allow=allow)
+    scored = [
+        replace(
+            part,
+            word_p=np.where(part.allowed, 1.0, reference.p_values(linter_scores(part.word_scores, part.evidence, part.views))),
+        )
+        for part in model.score_columns([place.paragraph.text for place in places], allow=allow)
+    ]
     findings: list[Finding] = []
     rest = iter(places)
     for part in flag_columns(scored, model.rule(rate, warn=False)):

@@ -21,7 +21,7 @@ from difa.document import FloatArray
 from difa.errors import InputError, ModelError
 from difa.storage.atomic import fresh_text, restore, unfinished
 
-FORMAT = 7
+FORMAT = 8
 CONFIG = "config.json"
 CHECKSUM = "checksum"
 _ENTRIES = ("files", "stages", "encoder", "parameters", "training", "seed", "language", "knowledge")

@@ -190,6 +190,7 @@ def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None)
         heads=Heads(fusion, _part(tensors, "aggregation.")) if (fusion := _part(tensors, "fusion.")) else None,
         document_score=DocumentScore.restore(traits, evidence_names, config.feed) if traits else None,
         word_reference=TailReference.restore(tensors["reference.word"]),
+        linter_reference=TailReference.restore(tensors["reference.linter"]),
         document_reference=TailReference.restore(tensors["reference.document"]),
         training_scores=tensors["training_scores"],
         left_out=training["left_out"],
@@ -229,7 +230,7 @@ def model_files(detector: Detector, parameters: dict[str, Any]) -> dict[str, byt
 
     heads, score, taught = detector.heads, detector.document_score, detector.taught
     references = {view.name: reference for view, reference in zip(detector.views, detector.references, strict=True)}
-    references |= {"word": detector.word_reference, "document": detector.document_reference}
+    references |= {"word": detector.word_reference, "document": detector.document_reference, "linter": detector.linter_reference}
     parts: dict[str, Mapping[str, FloatArray | IntArray]] = {
         "reference": {name: reference.values for name, reference in references.items()},
         "fusion": heads.fusion if heads else {},
