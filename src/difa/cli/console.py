@@ -75,123 +75,106 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-class _Log:
-    """A line now and then, where there is no terminal to draw a bar on."""
+class _Bars:
+    """Bars on a terminal, and a line now and then where there is none; the first one appears with the first report.
 
-    def __init__(self, progress: Progress, quiet: bool) -> None:
-        self._silent, self._started = quiet or progress.console.is_terminal, time.monotonic()
-        self._last = self._started
+    Without them Rich, which takes long to load, is not needed.
+    """
 
-    def note(self, what: str) -> None:
+    def __init__(self, *columns: str, quiet: bool, **options: Any) -> None:
+        """Texts are columns, and those of Rich go by their names."""
+        self._progress: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._started = self._last = time.monotonic()
+        self.silent = quiet
+        if not quiet:
+            from rich import progress
+            from rich.console import Console
+
+            console = Console(stderr=True)
+            made = [progress.TextColumn(column) if "Column" not in column else getattr(progress, column)() for column in columns]
+            self._progress = progress.Progress(*made, console=console, **{"disable": not console.is_terminal, **options})
+            self.silent = console.is_terminal
+
+    def show(self, name: str, note: str = "", **state: Any) -> None:
+        """Where the bar of that name stands, and in a log what `note` says."""
+        if self._progress is not None:
+            self._progress.start()
+            if name not in self._tasks:
+                self._tasks[name] = self._progress.add_task(**{"description": name, "total": None, **state})
+            self._progress.update(self._tasks[name], **state)
         now = time.monotonic()
-        if not self._silent and now - self._last >= _EVERY:
+        if note and not self.silent and now - self._last >= _EVERY:
             self._last = now
-            say(f"difa: {what}, {now - self._started:.0f} s")
+            say(f"difa: {note}, {now - self._started:.0f} s")
 
+    def __enter__(self) -> _Bars:
+        return self
 
-def _bar(*columns: Any, quiet: bool, **options: Any) -> Progress:
-    """A bar on stderr: texts are columns, and those of Rich go by their names."""
-    from rich import progress
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    made = [progress.TextColumn(column) if "Column" not in column else getattr(progress, column)() for column in columns]
-    return progress.Progress(*made, console=console, **{"disable": quiet or not console.is_terminal, **options})
+    def __exit__(self, *error: object) -> None:
+        if self._progress is not None and self._tasks:
+            self._progress.stop()
 
 
 @contextmanager
 def stages(quiet: bool) -> Iterator[Callable[[str, float], None]]:
     """A bar per stage, for work that reports (stage, share done); also where there is no terminal, once it has ended."""
     columns = ("{task.description:<22}", "BarColumn", "{task.percentage:>3.0f}%", "TimeElapsedColumn")
-    progress = _bar(*columns, quiet=quiet, disable=quiet)
-    log = _Log(progress, quiet)
-    tasks: dict[str, TaskID] = {}
-
-    def report(stage: str, share: float) -> None:
-        progress.start()  # with the first report, so that an early error stands alone
-        if stage not in tasks:
-            tasks[stage] = progress.add_task(stage, total=1.0)
-        progress.update(tasks[stage], completed=share)
-        log.note(f"{stage} {100 * share:.0f} %")
-
-    try:
-        yield report
-    finally:
-        if tasks:
-            progress.stop()
+    with _Bars(*columns, quiet=quiet, disable=False) as bars:
+        yield lambda stage, share: bars.show(stage, f"{stage} {100 * share:.0f} %", completed=share, total=1.0)
 
 
 @contextmanager
 def counter(what: str, total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
     """A bar that counts, with the time left where the end is known."""
-    with _bar(what, "BarColumn", "MofNCompleteColumn", "TimeRemainingColumn", quiet=quiet, transient=True) as progress:
-        task, log = progress.add_task(what, total=total), _Log(progress, quiet)
+    done = 0
+    with _Bars(what, "BarColumn", "MofNCompleteColumn", "TimeRemainingColumn", quiet=quiet, transient=True) as bars:
 
         def advance(count: int) -> None:
-            progress.advance(task, count)
-            log.note(f"{what} {progress.tasks[0].completed:.0f}" + (f" of {total}" if total else ""))
+            nonlocal done
+            done += count
+            bars.show(what, f"{what} {done}" + (f" of {total}" if total else ""), completed=done, total=total)
 
+        advance(0)
         yield advance
 
 
-class Quiet:
-    """No bar for documents that are scored; Rich, which takes long to load, is not needed."""
+class Stream:
+    """A bar by bytes read, with documents done, their speed and the time left; without the last where no end is known."""
 
-    def begin(self, total: int | None) -> None: ...
+    def __init__(self, bars: _Bars) -> None:
+        self._bars, self._documents = bars, 0
 
-    def advance(self, documents: int, read: int) -> None: ...
+    def begin(self, total: int | None) -> None:
+        self._total, self._started = total, time.monotonic()
+        self.advance(0, 0)
+
+    def advance(self, documents: int, read: int) -> None:
+        self._documents += documents
+        speed = f"{self._documents / max(time.monotonic() - self._started, 1e-3):.0f}/s"
+        note = f"{self._documents} documents scored, {speed}"
+        self._bars.show("score", note, total=self._total, completed=read, documents=self._documents, speed=speed)
 
     def skip(self, complaint: str) -> None:
         # Named even when quiet, since something was left out.
         say(f"difa: skipped {complaint}")
 
 
-class Stream(Quiet):
-    """A bar by bytes read, with documents done, their speed and the time left; without the last where no end is known."""
-
-    def __init__(self, progress: Progress, log: _Log) -> None:
-        self._progress, self._documents, self._task = progress, 0, progress.add_task("", start=False, documents=0, speed="")
-        self._log = log
-
-    def begin(self, total: int | None) -> None:
-        self._progress.update(self._task, total=total)
-        self._progress.start_task(self._task)
-        self._started = time.monotonic()
-
-    def advance(self, documents: int, read: int) -> None:
-        self._documents += documents
-        speed = f"{self._documents / max(time.monotonic() - self._started, 1e-3):.0f}/s"
-        self._progress.update(self._task, completed=read, documents=self._documents, speed=speed)
-        self._log.note(f"{self._documents} documents scored, {speed}")
-
-
 @contextmanager
-def stream(quiet: bool) -> Iterator[Quiet]:
+def stream(quiet: bool) -> Iterator[Stream]:
     """A bar for documents that are read while they are scored."""
-    if quiet:
-        yield Quiet()
-        return
     numbers = "{task.fields[documents]} documents {task.fields[speed]}"
-    with _bar("score", "BarColumn", numbers, "TimeRemainingColumn", quiet=quiet, transient=True) as progress:
-        yield Stream(progress, _Log(progress, quiet))
+    with _Bars("score", "BarColumn", numbers, "TimeRemainingColumn", quiet=quiet, transient=True) as bars:
+        yield Stream(bars)
 
 
 @contextmanager
 def cells(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """A bar over the cells of a benchmark, with the one under way; a line each where there is no terminal."""
-    progress = _bar("BarColumn", "MofNCompleteColumn", "TimeElapsedColumn", "{task.description}", quiet=quiet)
-    task: TaskID | None = None
+    with _Bars("BarColumn", "MofNCompleteColumn", "TimeElapsedColumn", "{task.description}", quiet=quiet) as bars:
 
-    def report(label: str, done: int, total: int) -> None:
-        nonlocal task
-        if not quiet and progress.disable:
-            progress.console.print(f"{done}/{total} {label}", highlight=False, soft_wrap=True)
-        elif not quiet:
-            progress.start()
-            task = progress.add_task(label, total=total) if task is None else task
-            progress.update(task, description=label, completed=done)
+        def report(label: str, done: int, total: int) -> None:
+            say(f"{done}/{total} {label}", bars.silent)
+            bars.show("cells", description=label, completed=done, total=total)
 
-    try:
         yield report
-    finally:
-        progress.stop()
