@@ -1,6 +1,6 @@
 import pytest
 
-from difa.knowledge.tone import hidden_insult, insults, rated_words, spaced_insults, valences
+from difa.knowledge.tone import INSULTS, hidden_insult, rated_words, spaced_insults, valences
 
 
 def test_complaint_and_praise_by_hand():
@@ -11,7 +11,7 @@ def test_complaint_and_praise_by_hand():
     assert rated["buffoon"] == (3.0, 0.0)
     assert "buffoon" not in valences()
     assert rated["silly"] == (2.0, valences()["silly"])  # the lexicon likes it
-    assert rated.keys() == valences().keys() | insults().keys()
+    assert rated.keys() == valences().keys() | INSULTS.keys()
 
 
 @pytest.mark.parametrize("word", ["order-bitch", "Refund-IDIOT", "a*****e", "f**k", "idiot's", "www.idiot.com", "you_moron"])

@@ -8,14 +8,20 @@ names where each part comes from and its licence. A model folder records the ver
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
-from difa.errors import ModelError
+from difa.errors import MissingExtraError, ModelError
 
 ENGLISH = "en"
+LISTS: Mapping[str, Any] = tomllib.loads((Path(__file__).parent / "lists.toml").read_text(encoding="utf-8"))
+"""Short lists of words, by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,14 @@ def versions(parts: Iterable[str]) -> dict[str, str]:
 def version_of(part: str) -> str:
     """The installed version of the package behind a part of the knowledge."""
     return metadata.version(PACKAGES[part].name)
+
+
+def folder_of(part: str) -> Path:
+    """Where the package behind a part of the knowledge is installed; only files are read, since imports take longer."""
+    found = find_spec(PACKAGES[part].name)
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtraError(PACKAGES[part].name, "fit", "knowledge of languages")
+    return Path(found.submodule_search_locations[0])
 
 
 def check_versions(expected: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
-from difa.knowledge import ENGLISH
+from difa.knowledge import ENGLISH, LISTS
 from difa.knowledge.trigrams import trigrams
 from difa.knowledge.wordlist import word_list
 
@@ -146,30 +146,9 @@ _PART = 2e-6  # share of each part of words that were run together
 _UNKNOWN = 3e-9  # share up to which a word is unknown
 _OFTEN_GLUED = 1e-7  # share up to which a word may be two that are often written as one: "theoriginal"
 _USUAL = 2.0  # nats by which a word is likelier behind another one, if they are usually written one after the other
-_FUNCTION_LIST = """
-    the a an and or but of to in on at by for with from into as that which who whose because if when while than is are was were
-    be been has have had will would can could should may might must do does did not this these those it its their our your my
-    his her we you they he she there here so then about after before between through during without within against what how why
-    where all any some no only also such each every both them him me
-"""
-FUNCTION_WORDS = frozenset(_FUNCTION_LIST.split())
+FUNCTION_WORDS = frozenset(LISTS["function_words"].split())
 """English words that join others."""
-_PREFIXES_LIST = """
-    ab ad aero agro air all ambi an ante anti arch astro audio auto back bi bio by circum co contra counter crypto cyber de
-    deca demi di dis down eco electro em en epi ex extra fore geo hemi hetero homo hydro hyper il im in infra inter intra
-    intro ir iso kilo macro mal mega meso meta micro mid mini mis mono multi nano neo neuro non off omni on out over para per
-    peri photo poly post pre pro proto pseudo psycho quasi radio re retro self semi socio step sub super supra sur syn techno
-    tele thermo tri turbo ultra un under uni up vice video
-    auf aus be bei durch ein ent er fort ge gegen hinter mit nach neben nicht ober um unter ur ver vor weg wider zer zu zurück
-"""
-_SUFFIXES_LIST = """
-    ability able age al an ance ant arch ary ate craft dom ed ee en ence ent er ers ery es ess est et ette eer fold ful fully
-    gram graph graphy hood ible ic ics ie in ing ings ion ish ism ist istic ite ity ive ize less lessly let like ling log logy
-    ly man manship mate men ment meter ness off on or ory ous out over person phobia phone proof scape ship side some ster
-    th tion tor up ure ward wards ware way ways wise woman women worthy y
-    bar chen heit keit lein lich los sam schaft ung voll weise
-"""
-_PREFIXES, _SUFFIXES = frozenset(_PREFIXES_LIST.split()), frozenset(_SUFFIXES_LIST.split())
+_PREFIXES, _SUFFIXES = (frozenset(LISTS[name].split()) for name in ("prefixes", "suffixes"))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -7,7 +7,7 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from difa.document import FloatArray, IntArray
+from difa.knowledge import folder_of
 from difa.knowledge.word_cache import TOGETHER, AnswerTable, WordCache, distinct_strings
 from difa.knowledge.wordlist import plain
 
@@ -31,11 +32,9 @@ class Trigrams:
     """The model, loaded once per process."""
 
     def __init__(self) -> None:
-        from importlib.resources import files
-
         from pocketsphinx import Config, LogMath, NGramModel
 
-        path = str(files("pocketsphinx") / "model" / "en-us" / "en-us.lm.bin")
+        path = str(folder_of("trigrams") / "model" / "en-us" / "en-us.lm.bin")
         self._log_math: Any = LogMath()  # must outlive the model
         self._model: Any = NGramModel(Config(lm=path, loglevel="FATAL"), self._log_math, path)
         self._unit = float(self._log_math.log_to_ln(1000)) / 1000
@@ -83,7 +82,10 @@ class Trigrams:
         """
         if sum(map(len, documents)) <= TOGETHER:
             return _remembered(tuple(documents))
-        return np.concatenate([self._describe(block) for block in _blocks(documents)])
+        if len(documents) == 1:
+            return self._describe(tuple(documents))
+        half = len(documents) // 2
+        return np.concatenate([self.describe(documents[:half]), self.describe(documents[half:])])
 
     def _describe(self, documents: tuple[tuple[str, ...], ...]) -> FloatArray:
         lengths = np.array([len(document) for document in documents], dtype=np.int64)
@@ -154,17 +156,3 @@ def _remembered(documents: tuple[tuple[str, ...], ...]) -> FloatArray:
     features = trigrams()._describe(documents)
     features.setflags(write=False)
     return features
-
-
-def _blocks(documents: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """Groups of documents in order, up to a number of words; a longer document is a group of its own."""
-    block: list[tuple[str, ...]] = []
-    words = 0
-    for document in documents:
-        if block and words + len(document) > TOGETHER:
-            yield tuple(block)
-            block, words = [], 0
-        block.append(document)
-        words += len(document)
-    if block:
-        yield tuple(block)

@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from itertools import chain, islice, repeat
 from pathlib import Path
 
@@ -20,8 +19,8 @@ import msgpack
 import numpy as np
 
 from difa.document import FloatArray
-from difa.errors import ConfigError, MissingExtraError
-from difa.knowledge import version_of
+from difa.errors import ConfigError
+from difa.knowledge import folder_of, version_of
 from difa.storage.atomic import kept
 
 _MIN_COVER = 0.5  # share of a corpus' words that a language must know to be its language
@@ -124,10 +123,7 @@ def _cover(counts: list[tuple[str, int]], language: str) -> float:
 @lru_cache(maxsize=1)
 def _files() -> Mapping[str, Path]:
     """The files of the lists by their names: "small_en", "large_en"."""
-    found = find_spec("wordfreq")
-    if found is None or not found.submodule_search_locations:
-        raise MissingExtraError("wordfreq", "fit", "word lists")
-    return {path.name.partition(".")[0]: path for path in Path(found.submodule_search_locations[0]).glob("data/*.msgpack.gz")}
+    return {path.name.partition(".")[0]: path for path in folder_of("words").glob("data/*.msgpack.gz")}
 
 
 def _languages() -> list[str]:

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from difa.knowledge import ENGLISH
+from difa.knowledge import ENGLISH, LISTS
 from difa.knowledge.spelling import slips
 from difa.knowledge.tone import valences
 from difa.knowledge.wordlist import common_words, word_list
@@ -29,14 +29,7 @@ _STRANGERS = 30_000  # words of the language that strangers are drawn from
 _FOREIGN = ("de", "fr", "es", "it", "nl", "pt", "en")
 _HARSH = 1.2  # valence from which a word counts as an insult or a complaint
 
-# Words that learners and hasty writers take for each other.
-_CONFUSED = (
-    "in on at of to for by with from about into over under between through after before during without against",
-    "a an the this that these those some any",
-    "is are was were be been being has have had do does did will would can could should may might must",
-    "i you he she it we they me him her us them his its our their your my",
-)
-_GROUP = {word: group.split() for group in _CONFUSED for word in group.split()}
+_GROUP = {word: group.split() for group in LISTS["confused"] for word in group.split()}
 
 
 @dataclass(frozen=True)
