@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from difa.cli.console import counted, escaped, say, say_left_out, say_next, stages
 from difa.cli.options import Inputs, ModelFolder, Quiet, ReadOptions, allowed_words, command
@@ -40,14 +41,14 @@ class FitOptions(ReadOptions):
 
     preset: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="full (default), fast (no encoder) or paper (the paper's method, with the encoder of full unless --encoder "
             "names another). If the packages of full are missing: fast."
         ),
     ] = None
     ignore: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="KINDS",
             help="Noise to leave out, with commas between: url, email, number, path, hash, handle, code. "
             "Such words have no score.",
@@ -55,12 +56,12 @@ class FitOptions(ReadOptions):
     ] = None
     ignore_pattern: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="REGEX",
             help="Leave out words that this regular expression (RE2) matches between two blanks; can be repeated.",
         ),
     ] = None
-    seed: Annotated[int, typer.Option(help="Random seed. The same seed and data give the same model on the same machine.")] = 0
+    seed: Annotated[int, Option(help="Random seed. The same seed and data give the same model on the same machine.")] = 0
 
     def estimator(self, fpr: float, changes: Sequence[str] = (), encoder: str | None = None, **options: Any) -> DiFA:
         """An estimator to fit; `changes` as `settings_of` reads them, other options as the estimator has them."""
@@ -84,27 +85,23 @@ class FitOptions(ReadOptions):
 )
 def fit(
     inputs: Inputs,
-    out: Annotated[Path, typer.Option(help="Folder to write the model to.")],
+    out: Annotated[Path, Option(help="Folder to write the model to.")],
     given: FitOptions,
-    encoder: Annotated[
-        str | None, typer.Option(help="minilm (embedded, default), a Hugging Face hub name, or a local folder.")
-    ] = None,
-    layer: Annotated[int | None, typer.Option(help="Hidden layer to read: 0 is the embedding, −1 the last.")] = None,
+    encoder: Annotated[str | None, Option(help="minilm (embedded, default), a Hugging Face hub name, or a local folder.")] = None,
+    layer: Annotated[int | None, Option(help="Hidden layer to read: 0 is the embedding, −1 the last.")] = None,
     feed: Annotated[
         list[str] | None,
-        typer.Option(help="New documents that nobody has labelled, in any format: they teach what to look for; can be repeated."),
+        Option(help="New documents that nobody has labelled, in any format: they teach what to look for; can be repeated."),
     ] = None,
     verdicts: Annotated[
         list[str] | None,
-        typer.Option(help="Reviewed documents: with marked words, or with a column `verdict` (odd or normal); can be repeated."),
+        Option(help="Reviewed documents: with marked words, or with a column `verdict` (odd or normal); can be repeated."),
     ] = None,
-    fpr: Annotated[
-        float, typer.Option(help="Share of normal documents that may be flagged; can be changed when scoring.")
-    ] = 0.01,
-    max_words: Annotated[int, typer.Option(help="Maximum words to fit on; a larger corpus is sampled uniformly.")] = 200_000,
+    fpr: Annotated[float, Option(help="Share of normal documents that may be flagged; can be changed when scoring.")] = 0.01,
+    max_words: Annotated[int, Option(help="Maximum words to fit on; a larger corpus is sampled uniformly.")] = 200_000,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="STAGE.KEY=VALUE", help="Change one setting of the preset; can be repeated."),
+        Option("--set", metavar="STAGE.KEY=VALUE", help="Change one setting of the preset; can be repeated."),
     ] = None,
 ) -> None:
     """Learn what is normal from normal documents."""
@@ -192,10 +189,10 @@ def update(
     model: ModelFolder,
     normal: Annotated[
         list[str],
-        typer.Option(help="New normal documents: any input of `difa fit`, or a Label Studio export; can be repeated."),
+        Option(help="New normal documents: any input of `difa fit`, or a Label Studio export; can be repeated."),
     ],
     given: ReadOptions,
-    out: Annotated[Path | None, typer.Option(help="Folder for the updated model. Default: replace the model itself.")] = None,
+    out: Annotated[Path | None, Option(help="Folder for the updated model. Default: replace the model itself.")] = None,
 ) -> None:
     """Add normal documents to a model, without a new fit: they, and others like them, score lower from then on."""
     from difa.storage.model_folder import check_place
@@ -235,7 +232,7 @@ def _why_not(source: Source, document: Document) -> str:
 @command("difa set model --fpr 0.05")
 def set_(
     model: ModelFolder,
-    fpr: Annotated[float, typer.Option(help="Share of normal documents, and words, that may be flagged from now on.")],
+    fpr: Annotated[float, Option(help="Share of normal documents, and words, that may be flagged from now on.")],
     quiet: Quiet = False,
 ) -> None:
     """Change the false-alarm rate of a model, without a new fit."""
@@ -260,10 +257,10 @@ def allow(
     model: ModelFolder,
     words: Annotated[
         list[str] | None,
-        typer.Argument(help="Words or phrases, files with one per line, or - for stdin."),
+        Argument(help="Words or phrases, files with one per line, or - for stdin."),
     ] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Take these words off the list instead.")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="Print the allowed words, one per line, after any change.")] = False,
+    remove: Annotated[bool, Option("--remove", help="Take these words off the list instead.")] = False,
+    list_: Annotated[bool, Option("--list", help="Print the allowed words, one per line, after any change.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Allow words from now on: they are never flagged, and documents are scored without them."""

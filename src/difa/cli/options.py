@@ -15,7 +15,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
-import typer
+from typer import Argument, Option
 
 from difa.cli.console import counter, say, say_skipped
 from difa.errors import InputError
@@ -28,50 +28,48 @@ if TYPE_CHECKING:
 
 Inputs = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         help=".txt (one document a line), .jsonl (with `text` or `tokens`), .csv, .tsv, .parquet, also compressed (.gz, .zst), "
         "folders, patterns, or - for stdin."
     ),
 ]
-Scores = Annotated[list[str], typer.Argument(help="What `difa score` wrote: .jsonl, .parquet, compressed or not, or folders.")]
-ModelFolder = Annotated[Path, typer.Argument(help="A model folder, as `difa fit --out` writes it.")]
-Json = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bars and no summary on stderr.")]
+Scores = Annotated[list[str], Argument(help="What `difa score` wrote: .jsonl, .parquet, compressed or not, or folders.")]
+ModelFolder = Annotated[Path, Argument(help="A model folder, as `difa fit --out` writes it.")]
+Json = Annotated[bool, Option("--json", help="Print everything as JSON.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress bars and no summary on stderr.")]
 Fpr = Annotated[
-    float | None, typer.Option(help="Flag at most this share of normal documents (and words). Default: the model's own rate.")
+    float | None, Option(help="Flag at most this share of normal documents (and words). Default: the model's own rate.")
 ]
 Fdr = Annotated[
     float | None,
-    typer.Option(help="Instead of --fpr: at most this share of the flagged documents is normal (Benjamini–Hochberg)."),
+    Option(help="Instead of --fpr: at most this share of the flagged documents is normal (Benjamini–Hochberg)."),
 ]
 Allow = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="WORDS_OR_FILE",
         help="A word or phrase to treat as normal in this run, or a file with one per line; can be repeated.",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace files of the same name that difa did not write.")]
-Cache = Annotated[Path | None, typer.Option(help="Folder that stores word vectors between runs.")]
-Threads = Annotated[int | None, typer.Option(help="Number of threads. Default: all cores.")]
+Force = Annotated[bool, Option("--force", help="Replace files of the same name that difa did not write.")]
+Cache = Annotated[Path | None, Option(help="Folder that stores word vectors between runs.")]
+Threads = Annotated[int | None, Option(help="Number of threads. Default: all cores.")]
 
 
 @dataclass(frozen=True)
 class ReadOptions:
     """Options of commands that read documents and work with a model."""
 
-    text_column: Annotated[
-        str | None, typer.Option(help="Column of a table with the text. Default: the one obvious candidate.")
-    ] = None
+    text_column: Annotated[str | None, Option(help="Column of a table with the text. Default: the one obvious candidate.")] = None
     input_format: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Format of stdin: text, jsonl, json, csv, tsv or parquet. Default: csv if a column is named, else text or jsonl."
         ),
     ] = None
     cache: Cache = None
     threads: Threads = None
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip lines that cannot be read, and list them on stderr.")] = False
+    skip_bad: Annotated[bool, Option("--skip-bad", help="Skip lines that cannot be read, and list them on stderr.")] = False
     quiet: Quiet = False
 
     @property
@@ -143,7 +141,7 @@ class ReadOptions:
 class ReadIdsOptions(ReadOptions):
     """The same for commands to which ids matter."""
 
-    id_column: Annotated[str | None, typer.Option(help="Column of a table with the ids. Default: `id`, if there is one.")] = None
+    id_column: Annotated[str | None, Option(help="Column of a table with the ids. Default: `id`, if there is one.")] = None
 
 
 def command(*examples: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -112,23 +112,11 @@ class SlipIndex:
         if not is_comparable(word) or not self._by_rest:
             return set()
         found = {other for rest in _rests(word) for other in self._by_rest.get(rest, ())}
-        return {other for other in found if other != word and _is_slip(word, other)}
+        return {other for other in found if other != word and word in slips(other, "".join({*word}))}
 
 
 def _rests(word: str) -> set[str]:
     return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
-
-
-def _is_slip(word: str, other: str) -> bool:
-    """Whether two strings that have a rest in common are one slip apart."""
-    if len(word) != len(other):
-        shorter, longer = sorted((word, other), key=len)
-        return len(longer) - len(shorter) == 1 and shorter in _rests(longer)
-    wrong = [at for at, (a, b) in enumerate(zip(word, other, strict=True)) if a != b]
-    if len(wrong) == 2:
-        first, second = wrong
-        return second == first + 1 and word[first] == other[second] and word[second] == other[first]
-    return len(wrong) == 1
 
 
 def run_together(word: str, known: Known) -> tuple[str, str] | None:
