@@ -24,7 +24,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from difa.aggregate import mixture, pool
 from difa.bench.data import load_sets, split
-from difa.bench.methods import Workbench
+from difa.bench.methods import Options
 from difa.bench.tables import markdown, short
 from difa.calibrate import tail_evidence
 from difa.config import Config
@@ -46,7 +46,7 @@ class Held:
     """One set: documents to fit on, held-out normal documents, and pseudo anomalies made in them."""
 
     name: str
-    bench: Workbench
+    bench: Options
     training: list[Any]
     normal: list[Encoded]
     pseudo: list[Pseudo]
@@ -60,15 +60,15 @@ class Held:
         return np.concatenate([*(item.labels for item in self.pseudo), *(np.zeros(len(item)) for item in self.normal)])
 
 
-def hold_out(name: str, bench: Workbench, data: Path | None) -> Held:
+def hold_out(name: str, bench: Options, data: Path | None) -> Held:
     """Cut the training documents of a set in two, and make pseudo anomalies in the second part."""
     (dataset,) = load_sets(data, [name], ["original"])
     training = split(dataset.documents, 42).training
     order = np.random.default_rng(0).permutation(len(training)).tolist()
     half = len(training) // 2
-    normal = bench.encoder.encode([training[index] for index in order[half:]])
+    normal = bench.reader.encode([training[index] for index in order[half:]])
     config = Config.preset("paper").perturb
-    pseudo = make_pseudo_anomalies(normal, bench.encoder, config, np.random.default_rng(1))
+    pseudo = make_pseudo_anomalies(normal, bench.reader, config, np.random.default_rng(1))
     return Held(name, bench, [training[index] for index in order[:half]], normal, pseudo)
 
 
@@ -153,7 +153,7 @@ def convergence(sets: Sequence[Held]) -> str:
     rounds = (1, 3, 6, 9)
     rows = ["| | " + " | ".join(f"after {100 * number} steps" for number in rounds) + " | at the end |", "|---" * 6 + "|"]
     for held in sets:
-        errors = held_out_errors(held.bench.encoder.encode(held.training))
+        errors = held_out_errors(held.bench.reader.encode(held.training))
         cells = [f"{errors[number - 1]:.3f}" if number <= len(errors) else "" for number in rounds]
         rows.append(f"| {held.name.capitalize()} | " + " | ".join(cells) + f" | {min(errors):.3f} after {len(errors)} rounds |")
     return "\n".join(rows)
@@ -190,7 +190,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="folder that stores word vectors between runs")
     parser.add_argument("--into", type=Path, help="page whose marked blocks are to be filled")
     options = parser.parse_args()
-    bench = Workbench("minilm", None, None, options.cache, flags=False)
+    bench = Options(cache=options.cache, flags=False)
     sets = [hold_out(name, bench, options.data) for name in options.sets.split(",")]
     for name in options.only.split(","):
         text = convergence(sets) if name == "convergence" else table(name, sets)

@@ -44,7 +44,7 @@ def test_ablation_by_pseudo_anomalies_never_sees_the_test_half(start, monkeypatc
     run = start(draws=0)
     documents = run.sets[0].documents
     halves = split(documents, 42)
-    made = make_pseudo_test(halves.training, 42, run.bench)
+    made = make_pseudo_test(halves.training, 42, run.options)
     words_of = [tuple(word.text for word in document.words) for document in halves.training]
     held = [tuple(word.text for word in d.words) for d, kind in zip(made.halves.test, made.kinds, strict=True) if not kind]
     fitted = [tuple(word.text for word in document.words) for document in made.halves.training]
@@ -63,14 +63,14 @@ def test_variants_are_settings_that_exist(quick):
 
 
 def test_a_preset_has_nothing_taken_away_that_it_lacks(start):
-    labels = [variant.label for variant in ablation.different(start().bench, "paper")]
+    labels = [variant.label for variant in ablation.different(start().options, "paper")]
     assert labels == [
         "unseen calibration",
         "without the student term",
         "without the agreement gate",
         "gates held at one half",
     ]
-    full = [variant.label for variant in ablation.different(start().bench, "full")]
+    full = [variant.label for variant in ablation.different(start().options, "full")]
     assert {"without the language view", "without the critic view", "plain mean of the views"} <= set(full)
 
 
@@ -118,14 +118,14 @@ def test_the_analyses_of_the_paper_draw_its_preset(start, name, known, few):
 def test_noise_reaches_the_training_documents_only(start):
     run = start(draws=0)
     halves = split(run.sets[0].documents, 42)
-    plain = run.bench.encoder.encode(halves.training)
+    plain = run.options.reader.encode(halves.training)
     noisy = analyses.add_noise(plain, 0.5, 42)
-    reader = GivenVectors(run.bench.encoder, {document.words: document for document in noisy})
+    reader = GivenVectors(run.options.reader, {document.words: document for document in noisy})
     for document, before, given in zip(noisy, plain, reader.encode(halves.training), strict=True):
         assert given is document
         assert given.words == before.words
     unseen = [document for document in halves.test if tuple(word.text for word in document.words) not in reader.known]
-    for given, own in zip(reader.encode(unseen), run.bench.encoder.encode(unseen), strict=True):
+    for given, own in zip(reader.encode(unseen), run.options.reader.encode(unseen), strict=True):
         assert np.allclose(given.vectors, own.vectors, atol=1e-5)
 
 
@@ -215,7 +215,7 @@ def test_report_needs_results_and_a_page(tmp_path, start):
 def test_records_of_a_changed_method_give_way_and_others_stay(start, monkeypatch):
     run = start(draws=0)
     run_table(run, ("length", "unigram"))
-    monkeypatch.setattr(type(run.bench), "fingerprint", lambda self, name: "newer")
+    monkeypatch.setattr(type(run.options), "fingerprint", lambda self, name: "newer")
     run = start(draws=0, seeds=(1,))
     kept = [(record["method"], record["seed"]) for record in run_table(run, ("length",))]
     assert kept == [("unigram", 42), ("length", 1)]

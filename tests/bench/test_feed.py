@@ -120,7 +120,7 @@ def asked(monkeypatch):
 
 
 def trial_of(test):
-    trial = FeedTrial(SimpleNamespace(bench=None, options=SimpleNamespace(draws=0)), None, 0, "difa-fast")
+    trial = FeedTrial(SimpleNamespace(options=SimpleNamespace(draws=0)), None, 0, "difa-fast")
     vars(trial)["halves"] = Split([], test)
     return trial
 
@@ -236,11 +236,11 @@ def test_a_feed_is_read_without_its_labels(start):
     """Whatever the labels of the test text say, a method that has seen the text gives the same scores."""
     run = start(draws=0, stages=TEACHING)
     halves = split(run.sets[0].documents, 42)
-    seen = run_difa("difa-fast-feed", halves, 42, run.bench)
+    seen = run_difa("difa-fast-feed", halves, 42, run.options)
     assert seen.taught > 10
-    blind = run_difa("difa-fast", Split(halves.training, without_labels(halves.test)), 42, run.bench, feed=halves.test[::-1])
+    blind = run_difa("difa-fast", Split(halves.training, without_labels(halves.test)), 42, run.options, feed=halves.test[::-1])
     assert np.allclose(seen.documents["learned"], blind.documents["learned"])
-    plain = run_difa("difa-fast", halves, 42, run.bench)
+    plain = run_difa("difa-fast", halves, 42, run.options)
     assert plain.taught == 0
     assert not np.allclose(seen.documents["learned"], plain.documents["learned"])
     assert all(document.labels is None for document in without_labels(halves.test))
@@ -251,6 +251,8 @@ def test_a_feed_is_read_without_its_labels(start):
 def test_given_vectors_do_not_keep_the_feed_away(start):
     run = start(draws=0, stages=TEACHING)
     halves = split(run.sets[0].documents, 42)
-    usual, given = (run_difa("difa-full-feed", halves, 42, run.bench, encoder=encoder) for encoder in (None, run.bench.encoder))
+    usual, given = (
+        run_difa("difa-full-feed", halves, 42, run.options, encoder=encoder) for encoder in (None, run.options.reader)
+    )
     assert given.taught == usual.taught > 10
     assert np.allclose(given.documents["learned"], usual.documents["learned"])

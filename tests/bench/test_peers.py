@@ -66,4 +66,4 @@ def test_without_the_library_its_extra_is_named(start, monkeypatch):
     run = start()
     monkeypatch.setitem(__import__("sys").modules, "pytextad", None)
     with pytest.raises(ImportError, match=r'pip install "difa\[peers\]"'):
-        run_peer("pytextad-tokencore", split(run.sets[0].documents, 42), 42, run.bench)
+        run_peer("pytextad-tokencore", split(run.sets[0].documents, 42), 42, run.options)

@@ -1,6 +1,7 @@
 import pytest
 
 from difa.bench.plots import draw_table, most_telling, spread
+from difa.bench.tables import figures_frame
 
 pytestmark = pytest.mark.slow  # draws with matplotlib
 
@@ -22,9 +23,11 @@ def record(method, seed, auroc, *, form="clean", settings=None):
 
 
 def test_spread_over_splits_or_of_one_split():
-    assert spread([{"auroc": 0.7}, {"auroc": 0.9}], "auroc") == pytest.approx((0.8, 0.8 - 0.02**0.5, 0.8 + 0.02**0.5))
-    assert spread([{"auroc": 0.8, "auroc_interval": [0.7, 0.85]}], "auroc") == (0.8, 0.7, 0.85)
-    assert spread([{"ap": 0.8, "ap_interval": None}], "ap") == (0.8, 0.8, 0.8)
+    several = figures_frame([record("length", seed, auroc) for seed, auroc in ((0, 0.7), (1, 0.9))])
+    assert spread(several[several.level == "word"], "auroc") == pytest.approx((0.8, 0.8 - 0.02**0.5, 0.8 + 0.02**0.5))
+    one = figures_frame([record("length", 42, 0.8)])[:1]
+    assert spread(one, "auroc") == (0.8, 0.1, 0.9)
+    assert spread(one, "ap") == (0.5, 0.5, 0.5)
 
 
 def test_the_seeds_with_more_methods_are_drawn():

@@ -14,7 +14,6 @@ anomalies. No test document and no label has a part in it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -28,7 +27,7 @@ from difa.bench.data import DataSet, Split, draw, split
 from difa.bench.methods import (
     DIFA,
     GivenVectors,
-    Workbench,
+    Options,
     label_of,
     merge_stages,
     pool_words,
@@ -39,9 +38,8 @@ from difa.bench.methods import (
 )
 from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_documents, judge_words, pool_max
 from difa.bench.run import Cell, Run, Study, Trial, write_text
-from difa.config import ERROR_KINDS, FULL_VIEWS, Config, EncoderConfig, PerturbConfig
+from difa.config import ERROR_KINDS, FULL_VIEWS, Config, PerturbConfig
 from difa.document import Document, FloatArray
-from difa.encoders.convert import find
 from difa.errors import ConfigError
 from difa.estimator import DiFA
 from difa.knowledge.wordlist import find_language
@@ -63,7 +61,7 @@ TAUGHT, LEFT_OUT = ERROR_KINDS[::2], ERROR_KINDS[1::2]
 
 
 def make_pseudo_test(
-    training: Sequence[Document], seed: int, bench: Workbench, perturb: PerturbConfig | None = None
+    training: Sequence[Document], seed: int, options: Options, perturb: PerturbConfig | None = None
 ) -> PseudoTest:
     """Cut normal documents in two, and make pseudo anomalies of the second part, by default those of `LEFT_OUT`."""
     rng = np.random.default_rng(seed)
@@ -71,9 +69,9 @@ def make_pseudo_test(
     fitted = [training[index] for index in sorted(order[: len(order) // 2])]
     held = [training[index] for index in sorted(order[len(order) // 2 :])]
     normal = [replace(document, id=f"normal-{number}", labels=(0,) * len(document.words)) for number, document in enumerate(held)]
-    vectors = bench.encoder.encode(normal)
+    vectors = options.reader.encode(normal)
     language = find_language(word for document in vectors for word in document.words)
-    pseudos = make_pseudo_anomalies(vectors, bench.encoder, perturb or PerturbConfig(kinds=LEFT_OUT), rng, language)
+    pseudos = make_pseudo_anomalies(vectors, options.reader, perturb or PerturbConfig(kinds=LEFT_OUT), rng, language)
     changed = [
         from_tokens(pseudo.document.words, id=f"pseudo-{number}", labels=[int(label) for label in pseudo.labels])
         for number, pseudo in enumerate(pseudos)
@@ -81,7 +79,7 @@ def make_pseudo_test(
     test = [*normal, *changed]
     known = dict(zip((document.id for document in test), [*vectors, *(pseudo.document for pseudo in pseudos)], strict=True))
     kinds = ("",) * len(normal) + tuple(pseudo.kind for pseudo in pseudos)
-    return PseudoTest(Split(fitted, test), kinds, GivenVectors(bench.encoder, known, key=lambda document: document.id))
+    return PseudoTest(Split(fitted, test), kinds, GivenVectors(options.reader, known, key=lambda document: document.id))
 
 
 def _fit_and_score(model: DiFA, halves: Split, made: PseudoTest | None) -> Scores:
@@ -133,24 +131,24 @@ def run_ablation(run: Run, preset: str = "full", judge: str = "labels") -> list[
         raise ConfigError(f"judge: expected {' or '.join(JUDGES)}, got {judge!r}")
     settings = [
         {"variant": variant.label, "stages": dict(variant.stages), "judge": judge}
-        for variant in (WHOLE, *different(run.bench, preset))
+        for variant in (WHOLE, *different(run.options, preset))
     ]
     return ABLATION.measure(run, [f"difa-{preset}"], lambda trial: settings)
 
 
-def different(bench: Workbench, preset: str) -> list[Variant]:
+def different(options: Options, preset: str) -> list[Variant]:
     """Variants that concern the preset and are not what it does anyway."""
-    whole = bench.difa(preset, 0).config()
+    whole = options.difa(preset, 0).config()
     concerned = [variant for variant in VARIANTS if variant.concerns(whole)]
-    return [variant for variant in concerned if bench.difa(preset, 0, variant.stages).config() != whole]
+    return [variant for variant in concerned if options.difa(preset, 0, variant.stages).config() != whole]
 
 
 def _compute_ablation(trial: Trial, settings: Record) -> Record:
     halves, preset = trial.halves, preset_of(trial.method)
-    made = make_pseudo_test(halves.training, trial.seed, trial.bench) if settings["judge"] == "pseudo" else None
+    made = make_pseudo_test(halves.training, trial.seed, trial.options) if settings["judge"] == "pseudo" else None
     halves = made.halves if made else halves
     taught = {"perturb": {"kinds": TAUGHT}} if made and preset == "full" else {}
-    model = trial.bench.difa(preset, trial.seed, merge_stages(taught, settings["stages"]))
+    model = trial.options.difa(preset, trial.seed, merge_stages(taught, settings["stages"]))
     scores = _fit_and_score(model, halves, made)
     words, documents = ({}, {}) if settings["stages"] else _parts(model, scores, halves)
     words, documents = words | {"fusion": scores.words}, documents | {"document score": scores.documents["learned"]}
@@ -160,7 +158,7 @@ def _compute_ablation(trial: Trial, settings: Record) -> Record:
         ["", *sorted(kinds)]
     ):  # with pseudo anomalies, every kind of them against the same normal documents
         members = [index for index, each in enumerate(kinds) if not kind or each in ("", kind)]
-        labels, given = [halves.word_labels[index] for index in members], (trial.draws, trial.seed)
+        labels, given = [halves.word_labels[index] for index in members], (trial.options.draws, trial.seed)
         for part, by_document in words.items():
             figures.append(judge_words(labels, [by_document[index] for index in members], *given).record("word", part, kind=kind))
         for part, pooled in documents.items():
@@ -241,12 +239,12 @@ def validation_cells(run: Run, dataset: DataSet, seed: int, names: Sequence[str]
 
     @cache  # made once for all settings, and only if one of them is not finished
     def make() -> PseudoTest:
-        return make_pseudo_test(split(dataset.documents, seed).training, seed, run.bench, Config.preset("paper").perturb)
+        return make_pseudo_test(split(dataset.documents, seed).training, seed, run.options, Config.preset("paper").perturb)
 
     def compute(trial: Trial, settings: Record) -> Record:
         halves, encoder = make().halves, make().encoder
         scores = score_baseline(
-            trial.method, settings, run.bench.encoder.encode(halves.training), encoder.encode(halves.test), seed
+            trial.method, settings, run.options.reader.encode(halves.training), encoder.encode(halves.test), seed
         )
         return {"figures": figures_of(scores, halves.word_labels, 0, seed)}
 
@@ -270,8 +268,7 @@ def run_layers(run: Run, layers: Sequence[int] = (), preset: str = "paper", docu
 
     For no layers every other one is judged, counted back from the last, with at most so many training documents of a set.
     """
-    source = find(EncoderConfig(name=run.options.encoder))
-    depth = int(json.loads((source.folder / "config.json").read_text(encoding="utf-8"))["num_hidden_layers"])
+    depth = run.options.source.layers
     settings = [{"layer": layer, "documents": documents} for layer in layers or range(depth, depth // 3, -2)]
     records = LAYERS.measure(run, [f"difa-{preset}"], lambda trial: settings)
     write_text(run.folder / "layer.txt", f"{best_layer(records)}\n")
@@ -279,11 +276,11 @@ def run_layers(run: Run, layers: Sequence[int] = (), preset: str = "paper", docu
 
 
 def _compute_layer(trial: Trial, settings: Record) -> Record:
-    bench, training = replace(trial.bench, layer=settings["layer"]), trial.halves.training
+    options, training = replace(trial.options, layer=settings["layer"]), trial.halves.training
     chosen = sorted(draw(range(len(training)), settings["documents"], np.random.default_rng(trial.seed)))
     some = [training[index] for index in chosen]
-    made = make_pseudo_test(some, trial.seed, bench, Config.preset("paper").perturb)
-    scores = _fit_and_score(bench.difa(preset_of(trial.method), trial.seed), made.halves, made)
+    made = make_pseudo_test(some, trial.seed, options, Config.preset("paper").perturb)
+    scores = _fit_and_score(options.difa(preset_of(trial.method), trial.seed), made.halves, made)
     return {"figures": figures_of(scores, made.halves.word_labels, 0, trial.seed)}
 
 
@@ -309,6 +306,6 @@ VALIDATION = Study(
     "validation",
     lambda trial, settings: {},
     code=("bench/ablation.py", "perturb"),
-    depends=lambda run: {"encoder": run.bench.encoder_key},
+    depends=lambda run: {"encoder": run.options.encoder_key},
 )
 LAYERS = Study("layers", _compute_layer, layers_markdown, code=("bench/ablation.py",))

@@ -1,9 +1,9 @@
 """The analyses of the paper: `difa bench efficiency`, `contamination`, `sparsity` and `examples`.
 
 Efficiency is accuracy against the time to fit, the time to score and memory. Each method runs in a process of its own, one after
-the other: the peak of a process's memory never falls, so in a fresh one it is that of this method alone. The process is this
-module, with a job as JSON on standard input and what it cost as JSON on standard output. Nothing is cached: fitting and scoring
-include the encoding of their documents, where the method needs vectors. Loading libraries and the encoder is not counted.
+the other: the peak of a process's memory never falls, so in a fresh one it is that of this method alone. Nothing is cached:
+fitting and scoring include the encoding of their documents, where the method needs vectors. Loading libraries and the encoder is
+not counted.
 
 Contamination comes in two ways. `noise`, as in the paper: a share of the training word vectors gets Gaussian noise of the
 vectors' own spread. `anomalies`, closer to life: a share of the training documents are real anomalies that nobody noticed.
@@ -19,14 +19,13 @@ anomalous documents drawn by chance: not the best ones. A line under a word is t
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from multiprocessing import get_context
 
 import numpy as np
 
@@ -36,7 +35,7 @@ from difa.bench.methods import (
     DIFA,
     FED,
     GivenVectors,
-    Workbench,
+    Options,
     check_methods,
     has_encoder,
     label_of,
@@ -48,9 +47,10 @@ from difa.bench.methods import (
     score_baseline,
 )
 from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_documents
-from difa.bench.plots import cost_of, draw_contamination, draw_efficiency, draw_examples, draw_sparsity, example_titles
+from difa.bench.plots import draw_contamination, draw_efficiency, draw_examples, draw_sparsity, example_titles
 from difa.bench.run import Run, Study, Trial, write_text
-from difa.bench.tables import ENTRIES, by_column, grouped, markdown, plural, short, unique
+from difa.bench.speed import memory_of
+from difa.bench.tables import ENTRIES, by_column, costs_of, figures_frame, grouped, markdown, plural, short, unique
 from difa.document import Document, Encoded
 from difa.errors import DifaError
 from difa.report.html import WORD_STYLE, safe, shaded_text
@@ -105,61 +105,49 @@ def run_examples(run: Run, preset: str = "full", count: int = 3) -> list[Record]
 
 
 def _compute_efficiency(trial: Trial, settings: Record) -> Record:
-    halves, options = trial.halves, trial.run.options
-    job: Record = {key: getattr(options, key) for key in ("encoder", "layer", "threads", "stages")}
-    job |= {"method": trial.method, "seed": trial.seed}
-    job |= {"training": list(map(words_of, halves.training)), "test": list(map(words_of, halves.test))}
-    _ = trial.bench.encoder  # exported once, before anybody's clock runs
-    command = [sys.executable, "-m", "difa.bench.analyses"]
-    done = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        raise DifaError(f"{trial.method}: expected figures from a process of its own, got: {last[0]}")
-    outcome: Record = json.loads(done.stdout)
-    pooled = {rule: np.array(scores) for rule, scores in outcome.pop("documents").items()}
-    scores = Scores([np.array(each, dtype=np.float64) for each in outcome.pop("words")], pooled)
+    halves, options = trial.halves, replace(trial.options, cache=None)
+    _ = trial.options.reader  # exported once, before anybody's clock runs
+    try:
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            scores, cost = pool.submit(measure, trial.method, halves, trial.seed, options).result()
+    except BrokenProcessPool:
+        raise DifaError(f"{trial.method}: expected figures from a process of its own, got none: something ended it") from None
+    words = {f"{half}_words": sum(len(each.words) for each in getattr(halves, half)) for half in ("training", "test")}
     return {
-        "figures": figures_of(scores, halves.word_labels, trial.draws, trial.seed),
-        **outcome,
-        "training_words": sum(map(len, job["training"])),
-        "test_words": sum(map(len, job["test"])),
+        "figures": figures_of(scores, halves.word_labels, trial.options.draws, trial.seed),
+        **cost,
+        **words,
         "cores": core_count(),
     }
 
 
-def measure(job: dict[str, Any]) -> dict[str, Any]:
-    """Fit and score, and say how long it took, how much memory, and what the scores were."""
-    training, test = ([from_tokens(words, id=str(at)) for at, words in enumerate(job[half])] for half in ("training", "test"))
-    name, bench = job["method"], Workbench(job["encoder"], job["layer"], job["threads"], None, job["stages"])
+def measure(name: str, halves: Split, seed: int, options: Options) -> tuple[Scores, Record]:
+    """Fit and score, and say what the scores were, how long it took and how much memory."""
     encode_seconds = 0.0
     if has_encoder(preset_of(name)) if name in DIFA else METHODS[name].needs_vectors:
         import torch  # noqa: F401  # loading it is not fitting
 
-        bench.encoder.encode(training[:2])
+        options.reader.encode(halves.training[:2])
         begun = time.perf_counter()
-        bench.encoder.encode([*training, *(test if name in FED else ())])
+        options.reader.encode([*halves.training, *(halves.test if name in FED else ())])
         encode_seconds = time.perf_counter() - begun
-    scores = run_method(name, {}, Split(training, test), job["seed"], bench)
-    return {
+    scores = run_method(name, {}, halves, seed, options)
+    cost = {
         "encode_seconds": encode_seconds,
         "fit_seconds": scores.fit_seconds + scores.encode_seconds[0],
         "score_seconds": scores.score_seconds + scores.encode_seconds[1],
         "peak_mib": peak_mib(),
-        "words": [each.tolist() for each in scores.words],
-        "documents": {rule: pooled.tolist() for rule, pooled in scores.documents.items()},
     }
+    return scores, cost
 
 
 def peak_mib() -> float:
     """The most memory this process has held, in MiB."""
-    status = Path("/proc/self/status")
-    if status.is_file():  # of this program alone: the figure of `getrusage` is inherited from the process that started it
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
+    if held := memory_of("self"):  # of this program alone: `getrusage` inherits the peak of the process that started it
+        return held["VmHWM"]
     import resource
 
-    unit = 1024 * 1024 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
 def efficiency_markdown(records: Records) -> str:
@@ -172,32 +160,31 @@ def efficiency_markdown(records: Records) -> str:
     for (name, form), mine in grouped(records, "set", "form").items():
         words = f"{mine[0]['training_words']} words to fit on, {mine[0]['test_words']} to score, {mine[0]['cores']} cores"
         rows = []
-        for (method,), own in grouped(mine, "method").items():
-            cost = cost_of(own)
-            encoded = cost["encode_seconds"] if method not in METHODS or METHODS[method].needs_vectors else 0.0
-            row = {"method": label_of(method), "word AUROC": short(cost["word"]), "document AUROC": short(cost["document"])}
-            row["fit, s"] = f"{cost['fit_seconds']:.1f}"
-            row["fit, in encodings of its words"] = f"{cost['fit_seconds'] / encoded:.1f}" if encoded else ""
-            row["score, s"] = f"{cost['score_seconds']:.2f}"
-            row["words scored per s"] = f"{cost['test_words'] / max(cost['score_seconds'], 1e-9):,.0f}"
-            rows.append(row | {"peak memory, MiB": f"{cost['peak_mib']:.0f}"})
+        for method, cost in costs_of(figures_frame(mine)).iterrows():
+            row = {"method": label_of(method), "word AUROC": short(cost.word), "document AUROC": short(cost.document)}
+            row["fit, s"] = f"{cost.fit_seconds:.1f}"
+            encoded = cost.encode_seconds if method not in METHODS or METHODS[method].needs_vectors else 0.0
+            row["fit, in encodings of its words"] = f"{cost.fit_seconds / encoded:.1f}" if encoded else ""
+            row["score, s"] = f"{cost.score_seconds:.2f}"
+            row["words scored per s"] = f"{cost.test_words / max(cost.score_seconds, 1e-9):,.0f}"
+            rows.append(row | {"peak memory, MiB": f"{cost.peak_mib:.0f}"})
         lines += [f"## {name.capitalize()}, {form} form: {words}", "", *markdown(rows), ""]
     return "\n".join(lines)
 
 
 def _compute_contamination(trial: Trial, settings: Record) -> Record:
-    name, halves, bench, seed = trial.method, trial.halves, trial.bench, trial.seed
+    name, halves, options, seed = trial.method, trial.halves, trial.options, trial.seed
     if settings["kind"] == "anomalies":
         halves = with_anomalies(halves, settings["share"], seed)
-        scores = run_method(name, {}, halves, seed, bench)
+        scores = run_method(name, {}, halves, seed, options)
     else:
-        noisy = add_noise(bench.encoder.encode(halves.training), settings["share"], seed)
+        noisy = add_noise(options.reader.encode(halves.training), settings["share"], seed)
         if name in DIFA:
-            reader = GivenVectors(bench.encoder, {document.words: document for document in noisy})
-            scores = run_difa(name, halves, seed, bench, encoder=reader)
+            reader = GivenVectors(options.reader, {document.words: document for document in noisy})
+            scores = run_difa(name, halves, seed, options, encoder=reader)
         else:
-            scores = score_baseline(name, {}, noisy, bench.encoder.encode(halves.test), seed)
-    judged = judge_documents(halves.word_labels, scores.documents[own_rule(name)], trial.draws, seed)
+            scores = score_baseline(name, {}, noisy, options.reader.encode(halves.test), seed)
+    judged = judge_documents(halves.word_labels, scores.documents[own_rule(name)], trial.options.draws, seed)
     return {"figures": [judged.record("document", pooling=own_rule(name))]}
 
 
@@ -237,13 +224,13 @@ def _compute_sparsity(trial: Trial, settings: Record) -> Record:
     groups = make_groups(trial.halves, settings["counts"], trial.seed)
     flat = [document for group in groups.values() for document in group]
     halves, rule = Split(trial.halves.training, flat), own_rule(trial.method)
-    scores = run_method(trial.method, {}, halves, trial.seed, trial.bench).documents[rule]
+    scores = run_method(trial.method, {}, halves, trial.seed, trial.options).documents[rule]
     count_of = np.repeat(list(groups), list(map(len, groups.values())))
     figures = []
     for count in settings["counts"]:
         members = np.flatnonzero((count_of == 0) | (count_of == count))
         labels = [halves.word_labels[index] for index in members]
-        judged = judge_documents(labels, scores[members], trial.draws, trial.seed)
+        judged = judge_documents(labels, scores[members], trial.options.draws, trial.seed)
         figures.append(judged.record("document", str(count), rule))
     return {"figures": figures}
 
@@ -281,7 +268,7 @@ def sparsity_markdown(records: Records) -> str:
 def _compute_examples(trial: Trial, settings: Record) -> Record:
     chosen = choose(trial.dataset.name, trial.halves, settings["count"], trial.seed)
     with quiet_rates():
-        model = trial.bench.difa(preset_of(trial.method), trial.seed).fit(trial.halves.training)
+        model = trial.options.difa(preset_of(trial.method), trial.seed).fit(trial.halves.training)
         results = model.score([document for _, document in chosen], fpr=RATE)
     shown = []
     for (why, document), result in zip(chosen, results, strict=True):
@@ -346,6 +333,3 @@ EFFICIENCY = Study(
 CONTAMINATION = Study("contamination", _compute_contamination, contamination_markdown, draw_contamination, _CODE)
 SPARSITY = Study("sparsity", _compute_sparsity, sparsity_markdown, draw_sparsity, _CODE)
 EXAMPLES = Study("examples", _compute_examples, examples_markdown, draw_examples, _CODE)
-
-if __name__ == "__main__":
-    json.dump(measure(json.load(sys.stdin)), sys.stdout)

@@ -92,7 +92,7 @@ class FeedTrial(Trial):
     ) -> Scores:
         """Scores of some of the test documents, after a fit with some of them as feed."""
         halves, given = Split(self.halves.training, self.at(places)), None if feed is None else self.at(feed)
-        scores = run_difa(self.method, halves, self.seed, self.bench, feed=given, verdicts=verdicts)
+        scores = run_difa(self.method, halves, self.seed, self.options, feed=given, verdicts=verdicts)
         return replace(scores, views={}, documents={"learned": scores.documents["learned"]})
 
     def record(self, places: Sequence[int], by_variant: Mapping[str, Scores]) -> Record:
@@ -103,7 +103,7 @@ class FeedTrial(Trial):
         figures = [
             figure | {"part": variant}
             for variant, scores in by_variant.items()
-            for figure in (figures_of(scores, labels, self.draws, self.seed) if both else ())
+            for figure in (figures_of(scores, labels, self.options.draws, self.seed) if both else ())
         ]
         return {
             "figures": figures,

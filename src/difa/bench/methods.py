@@ -31,7 +31,7 @@ from difa.bench.metrics import RATE, Scores, pool_max, pool_mean
 from difa.config import NO_ENCODER, Config, EncoderConfig, Preset
 from difa.document import Document, Encoded, FloatArray, Result
 from difa.encoders import Encoder, EncoderSpec, NoEncoder, Progress, load_encoder
-from difa.encoders.convert import find
+from difa.encoders.convert import EncoderFiles, find
 from difa.errors import MissingExtraError
 from difa.estimator import DiFA
 from difa.feed import choose
@@ -52,38 +52,52 @@ _NOT_CORE = ("baselines", "bench", "cli", "engines", "formats", "monitor", "repo
 _JUDGING = ("bench/metrics.py", "bench/data.py", "bench/methods.py")
 
 
-@dataclass
-class Workbench:
-    """The encoder of a run, with its cache of vectors, and what is asked of DiFA."""
+@dataclass(frozen=True)
+class Options:
+    """What a user says about a run, and the encoder and the models that follow from it."""
 
-    encoder_name: str
-    layer: int | None
-    threads: int | None
-    cache: Path | None
+    out: Path = Path("bench")
+    data: Path | None = None
+    sets: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (42,)
+    encoder: str = "minilm"
+    layer: int | None = None
+    draws: int = 200
+    """Draws of the bootstrap; 0 leaves the intervals out."""
+    threads: int | None = None
+    cache: Path | None = None
+    revision: str | None = None
+    flags: bool = True
+    """Whether flags are wanted: without, the preset paper leaves out the networks that only p-values need."""
     stages: dict[str, Any] | None = None
     """Changes to DiFA's settings, as its constructor takes them."""
-    flags: bool = True
-    """Whether flags are wanted: what they need is left out where a preset allows it."""
+    asked_by: str = ""
+    """The command line, without folders of this machine: every new cell keeps it."""
 
     @cached_property
-    def encoder(self) -> Encoder:
+    def reader(self) -> Encoder:
         """The encoder, exported on first use."""
-        return load_encoder(EncoderConfig(name=self.encoder_name, layer=self.layer, threads=self.threads), self.cache)
+        return load_encoder(EncoderConfig(name=self.encoder, layer=self.layer, threads=self.threads), self.cache)
+
+    @property
+    def source(self) -> EncoderFiles:
+        """Where the encoder comes from."""
+        return find(EncoderConfig(name=self.encoder, layer=self.layer))
 
     @cached_property
     def encoder_key(self) -> str:
         """What identifies the vectors."""
-        spec = self.encoder.spec
-        return f"{spec.fingerprint} {spec.layer}"
+        return f"{self.reader.spec.fingerprint} {self.reader.spec.layer}"
 
     def difa(self, preset: str, seed: int, stages: Mapping[str, Any] | None = None) -> DiFA:
         """An unfitted DiFA on this run's encoder, if the preset has one."""
         changes = merge_stages(self.stages, stages)
         if not self.promises(f"difa-{preset}") and changes.get("calibration", {}).get("reference") != "unseen":
             changes = merge_stages(changes, {"calibration": {"folds": 0}})
-        read = {"encoder": self.encoder_name, "layer": self.layer} if has_encoder(preset) else {"encoder": None, "layer": None}
-        given = {"seed": seed, "cache": self.cache, "threads": self.threads, "stages": changes or None}
-        return DiFA(preset, fpr=RATE, **read, **given)  # type: ignore[arg-type]
+        encoder, layer = (self.encoder, self.layer) if has_encoder(preset) else (None, None)
+        shared: dict[str, Any] = {"fpr": RATE, "seed": seed, "cache": self.cache, "threads": self.threads}
+        return DiFA(preset, encoder=encoder, layer=layer, stages=changes or None, **shared)
 
     def promises(self, name: str) -> bool:
         """Whether the p-values of a method mean what they say; those of others than DiFA do not exist."""
@@ -162,11 +176,11 @@ def check_methods(names: Sequence[str], known: Sequence[str] = ALL_METHODS) -> l
     return check_names("method", names, known)
 
 
-def run_method(name: str, settings: MethodSettings, halves: Split, seed: int, bench: Workbench) -> Scores:
+def run_method(name: str, settings: MethodSettings, halves: Split, seed: int, options: Options) -> Scores:
     """Fit a method on the training half and score the test half."""
     if name in DIFA:
-        return run_difa(name, halves, seed, bench)
-    encode = bench.encoder.encode if method(name).needs_vectors else NoEncoder().encode
+        return run_difa(name, halves, seed, options)
+    encode = options.reader.encode if method(name).needs_vectors else NoEncoder().encode
     started = time.perf_counter()
     training = encode(halves.training)
     read = time.perf_counter()
@@ -191,11 +205,8 @@ def _timed(fit: Callable[[], object], score: Callable[[], tuple[list[FloatArray]
     words, documents = score()
     done = time.perf_counter()
     words = _fill(words)
-    pooled = (
-        {"max": pool_max(words), "mean": pool_mean(words)}
-        if documents is None
-        else {"own": _fill([np.asarray(documents, np.float64)])[0]}
-    )
+    highest = {"max": pool_max(words), "mean": pool_mean(words)}
+    pooled = highest if documents is None else {"own": _fill([np.asarray(documents, np.float64)])[0]}
     return Scores(words, pooled, fit_seconds=fitted - started, score_seconds=done - fitted)
 
 
@@ -209,7 +220,7 @@ def run_difa(
     name: str,
     halves: Split,
     seed: int,
-    bench: Workbench,
+    options: Options,
     *,
     encoder: Encoder | None = None,
     feed: Sequence[Document] | None = None,
@@ -221,12 +232,12 @@ def run_difa(
         name: of the method.
         halves: documents to fit on and to score.
         seed: of the model.
-        bench: encoder and changes to the settings.
+        options: encoder and changes to the settings.
         encoder: what to read the training documents with, if not the run's own encoder.
         feed: documents to learn from, whose labels it does not see; those to score for methods that have seen them.
         verdicts: reviewed documents to learn from.
     """
-    model = bench.difa(preset_of(name), seed)
+    model = options.difa(preset_of(name), seed)
     feed = halves.test if name in FED else feed
     with quiet_rates():
         started = time.perf_counter()
@@ -236,12 +247,12 @@ def run_difa(
             config = model.config()
             new = None if feed is None else choose(halves.training, feed, [], config.feed)[0]
             fitted = fitting.fit(halves.training, config, model.seed, encoder, lambda stage, share: None, new)
-            model.detector_ = replace(fitted, encoder=bench.encoder)
+            model.detector_ = replace(fitted, encoder=options.reader)
         fit_seconds = time.perf_counter() - started
         results = model.score(halves.test, fpr=RATE)
         score_seconds = time.perf_counter() - started - fit_seconds
     scores = read_results(results)
-    if not bench.promises(name):
+    if not options.promises(name):
         scores = replace(scores, flagged=None, word_p=None)
     documents = {**scores.documents, "topk": pool_words(model, scores.words, ("topk",))["topk"]}
     return replace(scores, documents=documents, taught=taught_by(model), fit_seconds=fit_seconds, score_seconds=score_seconds)
@@ -285,7 +296,7 @@ def quiet_rates() -> warnings.catch_warnings[None]:
     return warnings.catch_warnings(action="ignore", category=UserWarning)
 
 
-def run_peer(name: str, halves: Split, seed: int, bench: Workbench) -> Scores | str:
+def run_peer(name: str, halves: Split, seed: int, options: Options) -> Scores | str:
     """Scores of a peer, or the reason why there are none."""
     pytextad = peer_library()
     if name == "pytextad-fate":
@@ -293,28 +304,26 @@ def run_peer(name: str, halves: Split, seed: int, bench: Workbench) -> Scores | 
     training, test = ([words_of(document) for document in half] for half in (halves.training, halves.test))
     with quiet_peers():
         if name == "pytextad-cvdd":
-            return _run_cvdd(pytextad, training, test, seed, bench)
+            cvdd, transform = pytextad.CVDD(random_state=seed, device="cpu"), _embedder(pytextad, options).transform
+            return _timed(
+                lambda: cvdd.fit([each for each in transform(training)[0] if len(each)]),
+                lambda: _score_cvdd(cvdd, test, *transform(test)),
+            )
         if name == "pytextad-date":
-            folder = find(EncoderConfig(name=bench.encoder_name, layer=bench.layer)).folder
-            date = pytextad.DATE(tokenizer=str(folder), random_state=seed, device="cpu")
+            date = pytextad.DATE(tokenizer=str(options.source.folder), random_state=seed, device="cpu")
             return _timed(lambda: date.fit(training), lambda: (date.token_scores(test), date.decision_function(test)))
-        model = peer_detector(PEERS[name].split()[0], bench, seed)
+        model = peer_detector(PEERS[name].split()[0], options, seed)
         return _timed(lambda: model.fit(training), lambda: (model.token_scores(test), None))
 
 
-def _run_cvdd(pytextad: Any, training: list[list[str]], test: list[list[str]], seed: int, bench: Workbench) -> Scores:
-    embedder, model = _embedder(pytextad, bench), pytextad.CVDD(random_state=seed, device="cpu")
-
-    def score() -> tuple[list[FloatArray], FloatArray]:
-        vectors, owners = embedder.transform(test)
-        full = [index for index, each in enumerate(vectors) if len(each)]
-        documents, words = np.full(len(test), np.nan), [np.full(len(tokens), np.nan) for tokens in test]
-        documents[full] = model.decision_function([vectors[index] for index in full])
-        for index, scores in zip(full, model.token_scores([vectors[index] for index in full]), strict=True):
-            words[index][owners[index]] = scores
-        return words, documents
-
-    return _timed(lambda: model.fit([each for each in embedder.transform(training)[0] if len(each)]), score)
+def _score_cvdd(cvdd: Any, test: list[list[str]], vectors: Any, owners: Any) -> tuple[list[FloatArray], FloatArray]:
+    """Scores of words and documents: not a number where a word or a whole document was cut off."""
+    full = [index for index, each in enumerate(vectors) if len(each)]
+    documents, words = np.full(len(test), np.nan), [np.full(len(tokens), np.nan) for tokens in test]
+    documents[full] = cvdd.decision_function([vectors[index] for index in full])
+    for index, scores in zip(full, cvdd.token_scores([vectors[index] for index in full]), strict=True):
+        words[index][owners[index]] = scores
+    return words, documents
 
 
 def peer_library() -> Any:
@@ -326,15 +335,14 @@ def peer_library() -> Any:
     return pytextad
 
 
-def peer_detector(name: str, bench: Workbench, seed: int) -> Any:
+def peer_detector(name: str, options: Options, seed: int) -> Any:
     """A peer that scores words, on the run's encoder and layer."""
     pytextad = peer_library()
-    return pytextad.TokenDetector(getattr(pytextad, name)(), embedder=_embedder(pytextad, bench), random_state=seed)
+    return pytextad.TokenDetector(getattr(pytextad, name)(), embedder=_embedder(pytextad, options), random_state=seed)
 
 
-def _embedder(pytextad: Any, bench: Workbench) -> Any:
-    source = find(EncoderConfig(name=bench.encoder_name, layer=bench.layer))
-    longest = min(512, bench.encoder.spec.max_length)
+def _embedder(pytextad: Any, options: Options) -> Any:
+    source, longest = options.source, min(512, options.reader.spec.max_length)
     return pytextad.TokenEmbedder(str(source.folder), layer=source.layer, max_length=longest, word_pooling="max", device="cpu")
 
 

@@ -14,9 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from difa.bench.methods import DIFA, label_of, own_rule
+from difa.bench.methods import DIFA, label_of
 from difa.bench.metrics import Record, Records
-from difa.bench.tables import LEVELS, by_split, grouped, methods_of, of_split, pick, seeds_of, sets_of
+from difa.bench.tables import (
+    LEVELS,
+    Frame,
+    by_split,
+    costs_of,
+    figures_frame,
+    final_figures,
+    grouped,
+    methods_of,
+    of_split,
+    seeds_of,
+    sets_of,
+)
 from difa.errors import MissingExtraError
 
 INK, FAINT = "#222222", "#9a9a9a"
@@ -74,43 +86,30 @@ def draw_efficiency(records: Records, path: Path) -> None:
     axes_of = {"score_ms": "scoring 1,000 words, ms", "fit_seconds": "fitting, s", "peak_mib": "peak memory, MiB"}
     sets = grouped(records, "set", "form")
     with figure(13.5, 4.3 * len(sets), path) as drawn:
-        grid = drawn.subplots(len(sets), 3, squeeze=False)
-        for row, ((name, form), mine) in zip(grid, sets.items(), strict=True):
-            costs = {method: cost_of(own) for (method,), own in grouped(mine, "method").items()}
-            for cost in costs.values():
-                cost["score_ms"] = 1e6 * cost["score_seconds"] / cost["test_words"]
-                cost["fit_seconds"] = max(cost["fit_seconds"], 1e-3)  # less would stretch the axis
+        for row, ((name, form), mine) in zip(drawn.subplots(len(sets), 3, squeeze=False), sets.items(), strict=True):
+            costs = costs_of(figures_frame(mine)).assign(score_ms=lambda each: 1e6 * each.score_seconds / each.test_words)
+            costs["fit_seconds"] = costs.fit_seconds.clip(lower=1e-3)  # less would stretch the axis
             for axes, (key, label) in zip(row, axes_of.items(), strict=True):
-                _scatter(axes, {method: (cost[key], cost["word"]) for method, cost in costs.items()})
+                _scatter(axes, costs.assign(x=costs[key], y=costs.word))
                 axes.set(xlabel=label, ylabel="word AUROC", title=f"{name.capitalize()}, {form} form")
             drawn.canvas.draw()
             for axes in row:
                 _name_points(axes, drawn.canvas.get_renderer())
 
 
-def cost_of(records: Records) -> dict[str, float]:
-    """Means over seeds of what a method costs on a set, and of what it gives for it."""
-    keys = ("encode_seconds", "fit_seconds", "score_seconds", "peak_mib", "test_words")
-    costs = {key: sum(record[key] for record in records) / len(records) for key in keys}
-    for level, rule in (("word", None), ("document", own_rule(records[0]["method"]))):
-        costs[level] = sum((pick(record, level, rule) or {})["auroc"] for record in records) / len(records)
-    return costs
-
-
-def _scatter(axes: Any, points: dict[str, tuple[float, float]]) -> None:
+def _scatter(axes: Any, points: Frame) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     axes.set_xscale("log")
-    wide = max(x for x, _ in points.values()) > 100 * min(x for x, _ in points.values())
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if points.x.max() > 100 * points.x.min() else (1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(True, zorder=0)
-    ordered = sorted(points.values(), key=lambda point: (point[0], -point[1]))
-    frontier = [(x, y) for at, (x, y) in enumerate(ordered) if all(y > better for _, better in ordered[:at])]
-    axes.plot(*zip(*frontier, strict=True), color="#c8c8c8", linewidth=1.5, drawstyle="steps-post", zorder=1)
-    for method, (x, y) in points.items():
-        axes.scatter([x], [y], s=70 if method in COLOURS else 36, color=colour_of(method), zorder=3, gid=label_of(method))
+    ordered = points.sort_values(["x", "y"], ascending=[True, False])
+    frontier = ordered[ordered.y > ordered.y.cummax().shift(fill_value=-1.0)]
+    axes.plot(frontier.x, frontier.y, color="#c8c8c8", linewidth=1.5, drawstyle="steps-post", zorder=1)
+    for name, point in points.iterrows():
+        axes.scatter([point.x], [point.y], s=70 if name in COLOURS else 36, color=colour_of(name), zorder=3, gid=label_of(name))
     axes.margins(x=0.32, y=0.12)
 
 
@@ -143,35 +142,24 @@ def _name_points(axes: Any, renderer: Any) -> None:
 def draw_contamination(records: Records, path: Path) -> None:
     """Document AUROC as more of the training data is spoilt: a panel for each form and way."""
     titles = {"noise": "noise on training word vectors", "anomalies": "real anomalies in training"}
-    groups = grouped(records, "form", "kind").items()
-    panels = {f"{form.capitalize()} form: {titles[kind]}": points_of(mine) for (form, kind), mine in groups}
-    _draw_lines(panels, "share spoilt, %", path, unit=100)
+    frame = figures_frame(records, "kind", "share").assign(x=lambda each: 100 * each.share)
+    panels = frame.groupby(["form", "kind"], sort=False)
+    _draw_lines({f"{form.capitalize()} form: {titles[kind]}": mine for (form, kind), mine in panels}, "share spoilt, %", path)
 
 
 def draw_sparsity(records: Records, path: Path) -> None:
     """Document AUROC by the number of anomalous words in an anomalous document: a panel for each form."""
-    panels = {f"{form.capitalize()} form": points_of(mine) for (form,), mine in grouped(records, "form").items()}
+    frame = figures_frame(records).assign(x=lambda each: each.part.astype(float))
+    panels = {f"{form.capitalize()} form": mine for form, mine in frame.groupby("form", sort=False)}
     _draw_lines(panels, "anomalous words per document", path)
 
 
-def points_of(records: Records) -> list[tuple[str, float, float]]:
-    """Method, share that is spoilt or number of anomalous words, and document AUROC, of the figures of either study."""
-    return [
-        (record["method"], record["settings"].get("share", float(figure["part"] or 0)), figure["auroc"])
-        for record in records
-        for figure in record["figures"]
-    ]
-
-
-def _draw_lines(panels: dict[str, list[tuple[str, float, float]]], label: str, path: Path, unit: float = 1) -> None:
+def _draw_lines(panels: dict[str, Frame], label: str, path: Path) -> None:
     """A line per method, the names beside them in the order of their ends; a band where there are several seeds."""
-    import pandas
-
     with figure(6.4 * len(panels), 4, path) as drawn:
         row = drawn.subplots(1, len(panels), squeeze=False, sharey=True)[0]
-        for axes, (title, points) in zip(row, panels.items(), strict=True):
-            frame = pandas.DataFrame(points, columns=["method", "x", "y"]).assign(x=lambda each: unit * each.x)
-            values = frame.groupby(["method", "x"]).y.agg(["mean", "min", "max"])
+        for axes, (title, frame) in zip(row, panels.items(), strict=True):
+            values = frame.groupby(["method", "x"]).auroc.agg(["mean", "min", "max"])
             for method in values["mean"].groupby("method").last().sort_values(ascending=False).index:
                 line, colour = values.loc[method], colour_of(method)
                 axes.plot(line.index, line["mean"], color=colour, lw=2.2, marker="o", ms=5, zorder=3, label=label_of(method))
@@ -188,9 +176,10 @@ _METRICS = {"auroc": ("AUROC", "o", 0.14), "ap": ("average precision", "D", -0.1
 
 def draw_table(records: Records, path: Path) -> None:
     """A picture `<path>-<form>` for each form."""
-    shown = [record for record in of_split(records) if record["figures"] and not record["settings"]]
-    for (form,), mine in grouped(shown, "form").items():
-        _draw_form(most_telling(mine), path.with_name(f"{path.name}-{form}"))
+    usual = [record for record in of_split(records) if record["figures"] and not record["settings"]]
+    for (form,), mine in grouped(usual, "form").items():
+        shown = most_telling(mine)
+        _draw_form(final_figures(figures_frame(shown)), shown, path.with_name(f"{path.name}-{form}"))
 
 
 def most_telling(records: Records) -> list[Record]:
@@ -198,32 +187,31 @@ def most_telling(records: Records) -> list[Record]:
     return max(reversed(by_split(records)), key=lambda part: len(methods_of(part)))
 
 
-def _draw_form(records: Records, path: Path) -> None:
-    names, sets, seeds = methods_of(records)[::-1], sets_of(records), {record["seed"] for record in records}
+def _draw_form(frame: Frame, records: Records, path: Path) -> None:
+    names, sets, seeds = methods_of(records)[::-1], sets_of(records), seeds_of(records)
     labels = max(2.2, 0.085 * max(len(label_of(name)) for name in names))  # inches
     with figure(labels + 3.1 * len(sets), 1.6 + 0.52 * len(names), path) as drawn:
         grid = drawn.subplots(2, len(sets), squeeze=False, sharex=True, sharey=True)
         for row, level in zip(grid, LEVELS, strict=True):
             for axes, name in zip(row, sets, strict=True):
-                _panel(axes, [record for record in records if record["set"] == name], level, names)
+                _panel(axes, frame[(frame["set"] == name) & (frame.level == level)], names)
                 axes.set_title(f"{name.capitalize()}, {level}s")
             row[0].set_yticks(range(len(names)), [label_of(name) for name in names])
             for text, name in zip(row[0].get_yticklabels(), names, strict=True):
                 text.set(color=colour_of(name) if name in DIFA else INK, fontweight="bold" if name in DIFA else "normal")
-        said = f"{seeds_of(records)}: {'mean ± sd' if len(seeds) > 1 else '95 % bootstrap intervals'}"
+        said = f"{seeds}: {'mean ± sd' if seeds.startswith('seeds') else '95 % bootstrap intervals'}"
         drawn.suptitle(f"{records[0]['form'].capitalize()} form, {said}", x=0.01, ha="left", color=INK)
         drawn.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower right", ncols=2, frameon=False)
 
 
-def _panel(axes: Any, records: Records, level: str, names: Sequence[str]) -> None:
+def _panel(axes: Any, frame: Frame, names: Sequence[str]) -> None:
     axes.grid(True, axis="x", zorder=0)
     for label, mark, _ in _METRICS.values():
         axes.plot([], [], mark, color=FAINT, markerfacecolor=FAINT if mark == "o" else "white", markersize=5, label=label)
-    for (name,), mine in grouped(records, "method").items():
-        rule, row, colour = own_rule(name) if level == "document" else None, names.index(name), colour_of(name)
-        figures = [found for record in mine if (found := pick(record, level, rule))]
-        for metric, (_, mark, lift) in _METRICS.items() if figures else ():
-            middle, low, high = spread(figures, metric)
+    for name, mine in frame.groupby("method", sort=False):
+        row, colour = names.index(name), colour_of(name)
+        for metric, (_, mark, lift) in _METRICS.items():
+            middle, low, high = spread(mine, metric)
             axes.plot([low, high], [row + lift] * 2, color=colour, linewidth=1.6, zorder=2, solid_capstyle="round")
             face = colour if metric == "auroc" else "white"
             axes.plot([middle], [row + lift], mark, color=colour, markerfacecolor=face, markersize=5, zorder=3)
@@ -232,13 +220,12 @@ def _panel(axes: Any, records: Records, level: str, names: Sequence[str]) -> Non
     axes.xaxis.set_tick_params(labelbottom=True)
 
 
-def spread(figures: Records, metric: str) -> tuple[float, ...]:
+def spread(figures: Frame, metric: str) -> tuple[float, ...]:
     """Mean of a figure over splits with one standard deviation to either side; of one split, its bootstrap interval."""
-    values = [figure[metric] for figure in figures]
-    middle = float(np.mean(values))
-    if len(values) > 1:
-        return middle, middle - float(np.std(values, ddof=1)), middle + float(np.std(values, ddof=1))
-    return middle, *(figures[0].get(f"{metric}_interval") or (middle, middle))
+    middle = figures[metric].mean()
+    if len(figures) > 1:
+        return middle, middle - figures[metric].std(), middle + figures[metric].std()
+    return middle, *figures[[f"{metric}_low", f"{metric}_high"]].fillna(middle).iloc[0]
 
 
 _LINE = 92  # characters of a line in the picture of examples

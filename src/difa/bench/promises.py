@@ -70,10 +70,10 @@ def run_promises(run: Run, preset: str = "fast", only: Sequence[str] = ()) -> li
 def _settings(trial: Trial) -> list[Record]:
     sets, training = trial.run.sets, trial.halves.training
     other = sets[(sets.index(trial.dataset) + 1) % len(sets)].digest if len(sets) > 1 else None
-    settings: list[Record] = [{"part": "whole", "documents": None, "other": other}]
-    settings += [{"part": "small", "documents": count, "other": None} for count in SMALL if count < len(training)]
-    settings += [{"part": part, "documents": None, "other": None} for part in ("copies", "templates", "spoilt")]
-    return settings + [{"part": "feed", "documents": None, "other": None, "share": share} for share in FEEDS]
+    made: list[Record] = [{"part": "whole", "other": other}, *({"part": part} for part in ("copies", "templates", "spoilt"))]
+    made[1:1] = [{"part": "small", "documents": count} for count in SMALL if count < len(training)]
+    made += [{"part": "feed", "share": share} for share in FEEDS]
+    return [{"documents": None, "other": None} | each for each in made]
 
 
 def _compute(trial: Trial, settings: Record) -> Record:
@@ -84,7 +84,7 @@ def _compute(trial: Trial, settings: Record) -> Record:
     else:
         halves = change_halves(part, halves, seed, settings["documents"])
     with quiet_rates():
-        model = trial.bench.difa(preset_of(trial.method), seed).fit(halves.training, feed=feed)
+        model = trial.options.difa(preset_of(trial.method), seed).fit(halves.training, feed=feed)
         if feed is not None:
             normal = rates(model, model.score_unflagged(halves.normal))
             return {"rates": normal, "drawn": count / len(feed), "taught": taught_by(model)}
@@ -94,25 +94,17 @@ def _compute(trial: Trial, settings: Record) -> Record:
         found = {"rates": rates(model, results), "quarters": by_length(results), "found": rates(model, odd)}
         if part != "whole":
             return found
+        rng = np.random.default_rng(seed)
+        unlike = {"longer": join(normal, LONGER), "seen": draw(halves.training, _MOST, rng)}
+        if others := [each.documents for each in trial.run.sets if each.digest == settings["other"]]:
+            unlike["other"] = draw([document for document in others[0] if not is_anomalous(document)], _MOST, rng)
+        changed = {kind: model.score_unflagged(documents) for kind, documents in unlike.items() if documents}
         pairs = [list(zip(*kind, strict=True)) for kind in ((normal, results), (anomalous, odd))]
-        return found | _compute_further(trial, settings["other"], model, pairs)
-
-
-def _compute_further(trial: Trial, other: str | None, model: DiFA, pairs: Sequence[list[Pair]]) -> Record:
-    """Mixtures of normal and anomalous documents, text that is unlike the normal one, and the monitor."""
-    rng, (normal, anomalous) = np.random.default_rng(trial.seed), pairs
-    unlike = {"longer": join([document for document, _ in normal], LONGER), "seen": draw(trial.halves.training, _MOST, rng)}
-    for dataset in trial.run.sets:
-        if dataset.digest == other:
-            unlike["other"] = draw([document for document in dataset.documents if not is_anomalous(document)], _MOST, rng)
-            break
-    results = {kind: model.score_unflagged(documents) for kind, documents in unlike.items() if documents}
-    usual, unusual = ([result for _, result in kind] for kind in (normal, anomalous))
-    return {
-        "mixtures": [mixture(normal, anomalous, share, rng) for share in (0.05, 0.2)],
-        "unlike": {kind: rates(model, each) for kind, each in results.items()},
-        "monitor": detection(model, usual, unusual, results.get("other", ()), rng),
-    }
+        return found | {
+            "mixtures": [mixture(*pairs, share, rng) for share in (0.05, 0.2)],
+            "unlike": {kind: rates(model, each) for kind, each in changed.items()},
+            "monitor": detection(model, results, odd, changed.get("other", ()), rng),
+        }
 
 
 def join(documents: Sequence[Document], count: int) -> list[Document]:
@@ -236,19 +228,6 @@ def _documents_until(feed: _Feed, batches: Sequence[FloatArray]) -> int | None:
     return next((number * _BATCH for number, batch in enumerate(batches, 1) if changed.look(batch)), None)
 
 
-_QUARTERS = ("shortest quarter", "second", "third", "longest quarter")
-_UNLIKE = {
-    "seen": "the documents that the model was fitted on",
-    "longer": "five documents in one",
-    "other": "normal documents of another set",
-}
-_COPIED = {
-    "whole": "each document once",
-    "copies": "three near-copies of each",
-    "templates": "each a template, filled in four times; new ones are other templates",
-}
-
-
 def shares_frame(records: Records) -> Frame:
     """A row per share of documents or words that is flagged: of which part and text, at which rate or in which quarter."""
     import pandas
@@ -279,59 +258,57 @@ def promises_markdown(records: Records) -> str:
     return "\n".join(lines)
 
 
-def _mean(values: FloatArray) -> str:
-    mean = short(float(np.mean(values)) if len(values) else 0.0)
-    return mean if len(values) < 2 else f"{mean} ± {short(2 * float(np.std(values, ddof=1)) / np.sqrt(len(values)))}"
+def _mean(values: Frame) -> str:
+    mean = short(values.mean() if len(values) else 0.0)
+    return mean if len(values) < 2 else f"{mean} ± {short(2 * values.std() / math.sqrt(len(values)))}"
 
 
-def _spread(values: FloatArray) -> str:
-    return _mean(values) if len(values) < 2 else f"{_mean(values)} ({short(min(values))}–{short(max(values))})"
+def _spread(values: Frame) -> str:
+    return _mean(values) if len(values) < 2 else f"{_mean(values)} ({short(values.min())}–{short(values.max())})"
 
 
-def _shares(group: Frame, level: str, rate: float) -> FloatArray:
-    values: FloatArray = group[(group.level == level) & (group.rate == rate)].share.to_numpy()
-    return values
+Columns = Callable[[Frame], Mapping[str, str]]
+"""Cells of a row by their heads, from the shares that the row is of."""
 
 
-def _errors(group: Frame) -> str:
-    """Standard error of the share at 5 % in one resample, with documents as units and with words as units."""
+def _at(level: str, heads: Mapping[float, str], text: Callable[[Frame], str] = _spread) -> Columns:
+    """Shares of a level at some rates, or in quarters."""
+    return lambda group: {head: text(group.share[(group.level == level) & (group.rate == rate)]) for rate, head in heads.items()}
+
+
+def _within(group: Frame) -> Mapping[str, str]:
+    return {"within the 95 % bound": f"{100 * group[group.level == 'document'].within.astype(float).mean():.0f} %"}
+
+
+def _errors(group: Frame) -> Mapping[str, str]:
     figures = group[(group.level == "word") & (group.rate == 0.05)]
     plain = np.sqrt(0.05 * 0.95 / figures["count"].clip(lower=1))
-    return f"{short(figures.error.mean())} / {short(plain.mean())}"
+    return {"error, documents as units / words as units": f"{short(figures.error.mean())} / {short(plain.mean())}"}
 
 
-def _drawn(group: Frame) -> str:
-    """The share of anomalous documents in feeds: some sets have fewer than were asked for."""
+def _drawn(group: Frame) -> Mapping[str, str]:
+    """Some sets have fewer anomalous documents than were asked for."""
     low, high = 100 * group.drawn.min(), 100 * group.drawn.max()
-    return f"{low:.0f} %" if high - low < 0.5 else f"{low:.0f}–{high:.0f} %"
+    return {"anomalous in the feed": f"{low:.0f} %" if high - low < 0.5 else f"{low:.0f}–{high:.0f} %"}
 
 
-_CELLS: dict[str, Callable[[Frame], Mapping[str, str]]] = {
-    "documents": lambda group: {f"at {100 * rate:g} %": _spread(_shares(group, "document", rate)) for rate in RATES},
-    "words": lambda group: {f"at {100 * rate:g} %": _spread(_shares(group, "word", rate)) for rate in RATES},
-    "within": lambda group: {
-        "within the 95 % bound": f"{100 * group[group.level == 'document'].within.astype(float).mean():.0f} %"
-    },
-    "documents at 5": lambda group: {"documents": _spread(_shares(group, "document", 0.05))},
-    "words at 5": lambda group: {"words": _spread(_shares(group, "word", 0.05))},
-    "words at 5 beside": lambda group: {"words at 5 %": _spread(_shares(group, "word", 0.05))},
-    "quarters": lambda group: {name: _mean(_shares(group, "quarter", at)) for at, name in enumerate(_QUARTERS)},
-    "errors": lambda group: {"error, documents as units / words as units": _errors(group)},
-    "drawn": lambda group: {"anomalous in the feed": _drawn(group)},
-    "discoveries": lambda group: {
-        f"{level}s: false / found": " / ".join(_mean(group[level].str[key].to_numpy()) for key in ("false", "found"))
-        for level in LEVELS[::-1]
-    },
-}
-"""Columns of tables, from the shares that a row is of."""
+def _discoveries(group: Frame) -> Mapping[str, str]:
+    said = {level: " / ".join(_mean(group[level].str[key]) for key in ("false", "found")) for level in LEVELS[::-1]}
+    return {f"{level}s: false / found": text for level, text in said.items()}
 
 
-def _table(title: str, frame: Frame, heads: Mapping[str, str], *cells: str) -> list[str]:
+_ALL = {rate: f"at {100 * rate:g} %" for rate in RATES}
+_DOCUMENTS, _WORDS, _WORDS_AT_5 = _at("document", _ALL), _at("word", _ALL), _at("word", {0.05: "words at 5 %"})
+_QUARTERS = _at("quarter", dict(enumerate(("shortest quarter", "second", "third", "longest quarter"))), _mean)
+
+
+def _table(title: str, frame: Frame, heads: Mapping[str, str], *columns: Columns) -> list[str]:
     """A row for each group of shares, named by columns of the frame: those with a head are shown."""
-    rows = []
+    rows: list[Record] = []
     for names, group in frame.groupby(list(heads), sort=False):
-        row = {head: name for head, name in zip(heads.values(), names, strict=True) if head}
-        rows.append(row | {head: text for cell in cells for head, text in _CELLS[cell](group).items()})
+        rows.append({head: name for head, name in zip(heads.values(), names, strict=True) if head})
+        for each in columns:
+            rows[-1] |= each(group)
     return [title, "", *markdown(rows)]
 
 
@@ -347,49 +324,47 @@ def _of_fits(records: Records, whole: Records) -> list[list[str]]:
     """Rates on held-out normal text, of fits on copies and on few documents, and where the promise is none; the monitor."""
     import pandas
 
-    def labelled(part: str, text: str, label: str) -> Frame:
-        return frame[(frame.part == part) & (frame.text == text)].assign(label=label)
-
     frame = shares_frame(records)
-    sets, spread = _with_all(labelled("whole", "normal", "")), "mean of all resamples ± 2 standard errors"
-    few = frame[(frame.part == "small") & (frame.text == "normal")].sort_values("documents", kind="stable")
-    few = few.assign(label=few.documents.map("{:.0f}".format))
-    kinds = [("whole", "normal", "normal, held out"), *(("whole", text, label) for text, label in _UNLIKE.items())]
-    if "spoilt" in set(frame.part):
-        spoilt = "fitted on 10 % anomalous documents"
-        kinds += [("spoilt", "normal", f"normal, {spoilt}"), ("whole", "anomalous", "anomalous, fitted on normal documents")]
-        kinds += [("spoilt", "anomalous", f"anomalous, {spoilt}")]
-    mixtures = pandas.DataFrame([{"set": record["set"]} | each for record in whole for each in record["mixtures"]])
-    mixtures = ordered(mixtures, set=sets_of(whole))
+
+    def labelled(*kinds: tuple[str, str, str]) -> Frame:
+        """Shares of parts and texts, under labels."""
+        return pandas.concat(
+            frame[(frame.part == part) & (frame.text == text)].assign(label=label) for part, text, label in kinds
+        )
+
+    few = labelled(("small", "normal", "")).assign(label=lambda each: each.documents.map("{:.0f}".format))
+    few = pandas.concat([few.sort_values("documents", kind="stable"), labelled(("whole", "normal", "half of the set"))])
+    copied = labelled(
+        ("whole", "normal", "each document once"),
+        ("copies", "normal", "three near-copies of each"),
+        ("templates", "normal", "each a template, filled in four times; new ones are other templates"),
+    )
+    has_spoilt, spoilt = "spoilt" in set(frame.part), "fitted on 10 % anomalous documents"
+    unlike = labelled(
+        ("whole", "normal", "normal, held out"),
+        ("whole", "seen", "the documents that the model was fitted on"),
+        ("whole", "longer", "five documents in one"),
+        ("whole", "other", "normal documents of another set"),
+        ("spoilt", "normal", f"normal, {spoilt}"),
+        ("whole" if has_spoilt else "", "anomalous", "anomalous, fitted on normal documents"),
+        ("spoilt", "anomalous", f"anomalous, {spoilt}"),
+    )
+    mixtures = ordered(pandas.DataFrame([{"set": r["set"]} | each for r in whole for each in r["mixtures"]]), set=sets_of(whole))
     mixtures["anomalous"] = mixtures.share.map(lambda share: f"{100 * share:.0f} %")
+    sets, of_set, few_columns = _with_all(labelled(("whole", "normal", ""))), {"set": "set"}, (_DOCUMENTS, _WORDS_AT_5, _within)
+    title, lowest = "**Normal {} that are flagged{}**, mean of all resamples ± 2 standard errors", " (lowest–highest)"
+    copies = "**Copies and templates among the documents to fit on**: normal ones that are flagged, over all sets"
+    false = "**False discoveries**: share of the flagged that is normal, at a false-discovery rate of 10 %, and share found"
+    small = "**Few documents to fit on**: normal ones that are flagged, over all sets"
+    strange = "**Text that the promise does not cover**: flagged at 5 %, over all sets"
     return [
-        _table(f"**Normal documents that are flagged**, {spread} (lowest–highest)", sets, {"set": "set"}, "documents", "within"),
-        _table(f"**Normal documents that are flagged at 5 %, by length**, {spread}", sets, {"set": "set"}, "quarters"),
-        _table(f"**Normal words that are flagged**, {spread} (lowest–highest)", sets, {"set": "set"}, "words", "errors"),
-        _table(
-            "**Copies and templates among the documents to fit on**: normal ones that are flagged, over all sets",
-            pandas.concat(labelled(part, "normal", label) for part, label in _COPIED.items()),
-            {"label": "fitted on"},
-            *("documents", "words at 5 beside", "within", "quarters"),
-        ),
-        _table(
-            "**False discoveries**: share of the flagged that is normal, at a false-discovery rate of 10 %, and share found",
-            _with_all(mixtures, "share"),
-            {"set": "set", "anomalous": "anomalous"},
-            "discoveries",
-        ),
-        _table(
-            "**Few documents to fit on**: normal ones that are flagged, over all sets",
-            pandas.concat([few, labelled("whole", "normal", "half of the set")]),
-            {"label": "documents"},
-            *("documents", "words at 5 beside", "within"),
-        ),
-        _table(
-            "**Text that the promise does not cover**: flagged at 5 %, over all sets",
-            pandas.concat(labelled(*kind) for kind in kinds),
-            {"label": "text"},
-            *("documents at 5", "words at 5"),
-        ),
+        _table(title.format("documents", "") + lowest, sets, of_set, _DOCUMENTS, _within),
+        _table(title.format("documents", " at 5 %, by length"), sets, of_set, _QUARTERS),
+        _table(title.format("words", "") + lowest, sets, of_set, _WORDS, _errors),
+        _table(copies, copied, {"label": "fitted on"}, *few_columns, _QUARTERS),
+        _table(false, _with_all(mixtures, "share"), {"set": "set", "anomalous": "anomalous"}, _discoveries),
+        _table(small, few, {"label": "documents"}, *few_columns),
+        _table(strange, unlike, {"label": "text"}, _at("document", {0.05: "documents"}), _at("word", {0.05: "words"})),
         _monitor(whole),
     ]
 
@@ -399,8 +374,8 @@ def _of_feeds(records: Records) -> list[list[str]]:
     title = "**Normal {}s of the feed that are flagged**, mean of all resamples ± 2 standard errors (lowest–highest)"
     every, heads = _with_all(shares_frame(records), "asked"), {"set": "set", "asked": ""}
     return [
-        _table(title.format("document"), every, heads, "drawn", "documents", "within"),
-        _table(title.format("word"), every, heads, "drawn", "words"),
+        _table(title.format("document"), every, heads, _drawn, _DOCUMENTS, _within),
+        _table(title.format("word"), every, heads, _drawn, _WORDS),
     ]
 
 

@@ -23,19 +23,19 @@ import numpy as np
 from difa.bench import tables
 from difa.bench.ablation import ABLATION, LAYERS, parts_markdown
 from difa.bench.analyses import CONTAMINATION, EFFICIENCY, EXAMPLES, PAPER, PAPERS_OWN, SPARSITY
-from difa.bench.data import SETS
+from difa.bench.data import FORMS, SETS
 from difa.bench.feed import FEED
-from difa.bench.methods import DIFA, label_of, preset_of
+from difa.bench.methods import DIFA, FED, label_of, preset_of
 from difa.bench.metrics import Record, Records
-from difa.bench.plots import cost_of, points_of
 from difa.bench.promises import PROMISES
 from difa.bench.run import read_json, write_text
 from difa.bench.speed import SPEED
-from difa.bench.table import TABLE, alarms, final_figures, intervals, reasons, table_markdown, times
+from difa.bench.table import TABLE, alarms, intervals, reasons, table_markdown, times
 from difa.document import FloatArray
 from difa.errors import InputError
 
 OURS = "difa-paper"
+PAIR = ["auroc", "ap"]
 _AVERAGE = "**average**"
 PICTURES = {
     "table-original": "All methods, sets in their original form",
@@ -50,17 +50,17 @@ PICTURES = {
 _MARK = re.compile(r"(<!-- bench:(?:([\w-]+)/)?([a-z]+)(?::([a-z]+))? -->\n).*?(<!-- /bench -->)", re.DOTALL)
 STUDIES = (TABLE, ABLATION, EFFICIENCY, CONTAMINATION, SPARSITY, FEED, LAYERS, SPEED, PROMISES, EXAMPLES)
 _WRITERS: dict[str, Callable[[Records], str]] = {study.name: study.markdown for study in STUDIES}
-_FROM_TABLE: dict[str, Callable[[Records, str], str]] = {
-    "table": lambda records, form: table_markdown(records, details=False),
-    "intervals": lambda records, form: intervals(tables.by_split(records)[0], form),
-    "alarms": lambda records, form: alarms(records),
-    "reasons": lambda records, form: reasons(records),
-    "times": lambda records, form: times(records),
-    "parts": lambda records, form: parts_markdown(records),
-    "presets": lambda records, form: presets(records),
-    "methods": lambda records, form: averages(tables.by_split(records)[1]),
-    "peers": lambda records, form: averages(tables.by_split(records)[0]),
-    "published": lambda records, form: beside_published(records),
+_FROM_TABLE: dict[str, Callable[[Records], str]] = {
+    "table": lambda records: table_markdown(records, details=False),
+    "intervals": lambda records: intervals(tables.by_split(records)[0]),
+    "alarms": alarms,
+    "reasons": reasons,
+    "times": times,
+    "parts": parts_markdown,
+    "presets": lambda records: presets(records),
+    "methods": lambda records: averages(tables.by_split(records)[1]),
+    "peers": lambda records: averages(tables.by_split(records)[0]),
+    "published": lambda records: beside_published(records),
 }
 """What a page may show at places of its own, all from the records of `difa bench table`."""
 
@@ -96,13 +96,10 @@ def section_of(name: str, form: str | None, records: dict[str, list[Record]]) ->
     if name == "claims":
         return claims_markdown(records) if records["table"] else None
     mine = [record for record in records["table" if name in _FROM_TABLE else name] if form in (None, record["form"])]
-    if not mine:
-        return None
-    body = _FROM_TABLE[name](mine, form or "all") if name in _FROM_TABLE else _WRITERS[name](mine)
-    if name in ("alarms", "parts", "presets", "published"):
-        mine = [record for record in mine if record["method"] in DIFA]
+    body = (_FROM_TABLE.get(name) or _WRITERS[name])(mine) if mine else ""
     body = re.sub(r"^## ", "### ", body, flags=re.MULTILINE).strip()  # the page has its own headings
-    return f"{body}\n\n{_measured(mine)}" if body else None
+    of_difa = name in ("alarms", "parts", "presets", "published")
+    return f"{body}\n\n{_measured([r for r in mine if r['method'] in DIFA or not of_difa])}" if body else None
 
 
 def _measured(records: Records) -> str:
@@ -134,40 +131,36 @@ def _means(frame: tables.Frame, row: str, column: str, columns: Sequence[str]) -
     """AUROC / average precision as texts: averages over sets of means over seeds, which a last row then averages over rows."""
     import pandas
 
-    means = frame.groupby(tables.unique([row, column, "set"]), sort=False)[["auroc", "ap"]].mean().reset_index()
+    means = frame.groupby(tables.unique([row, column, "set"]), sort=False)[PAIR].mean().reset_index()
     means = pandas.concat([means, means.assign(**{row: _AVERAGE})])
-    return tables.pivot(means, [row], column, columns, values=["auroc", "ap"], text=lambda pairs: _text(pairs.mean())).set_index(
-        row
-    )
+    table = tables.pivot(means, [row], column, columns, values=PAIR, text=lambda pairs: _text(pairs.mean()))
+    return table.set_index(row)
 
 
 def presets(records: Records) -> str:
     """DiFA's presets by set, beside the published split where there are other ones: means over seeds, with the average."""
     ours = [record for record in records if record["method"] in DIFA]
-    _, others = tables.by_split(ours)
-    frame = final_figures(others or ours)
-    frame = frame[frame.method != OURS]
+    chosen = tables.by_split(ours)[1] or ours
+    frame = tables.final_figures(tables.figures_frame([record for record in chosen if record["method"] != OURS]))
     if not len(frame):
         return ""
-    presets = {
-        name: f"{preset_of(name)}{', feed' * name.endswith('-feed')}" for name in tables.methods_of(records) if name in DIFA
-    }
-    frame = frame.assign(head=frame.method.map(presets) + ": " + frame.level + "s")
-    heads = [head for name in presets.values() for level in tables.LEVELS if (head := f"{name}: {level}s") in set(frame["head"])]
-    table = _means(frame, "set", "head", heads).reindex([*tables.sets_of(others or records), _AVERAGE]).fillna("")
+    names = {name: preset_of(name) + (", feed" if name in FED else "") for name in tables.methods_of(ours)}
+    frame = frame.assign(head=frame.method.map(names) + ": " + frame.level + "s")
+    heads = [head for name in names.values() for level in tables.LEVELS if (head := f"{name}: {level}s") in set(frame["head"])]
+    table = _means(frame, "set", "head", heads).reindex([*tables.sets_of(chosen), _AVERAGE]).fillna("")
     table.loc[_AVERAGE] = "**" + table.loc[_AVERAGE] + "**"
-    lines = tables.markdown(table.rename(index=lambda name: name.capitalize()).reset_index())
-    return "\n".join([f"AUROC / average precision, {tables.seeds_of(others or records)}.", "", *lines])
+    lines = tables.markdown(table.rename(index=str.capitalize).reset_index())
+    return "\n".join([f"AUROC / average precision, {tables.seeds_of(chosen)}.", "", *lines])
 
 
 def averages(records: Records) -> str:
     """Methods by the average over the public sets; only methods that have every set and every seed of the table."""
-    frame = final_figures([record for record in records if record["set"] in SETS and record["figures"]])
+    frame = tables.final_figures(tables.figures_frame([record for record in records if record["set"] in SETS]))
     if not len(frame):
         return ""
-    runs = frame.groupby("method").apply(lambda mine: set(zip(mine["set"], mine["seed"], strict=True)), include_groups=False)
-    whole = [name for name in tables.methods_of(records) if runs.get(name) == max(runs, key=len)]
-    table = _means(frame, "method", "level", tables.LEVELS).loc[whole].rename(index=label_of, columns=lambda level: f"{level}s")
+    runs = frame.drop_duplicates(["method", "set", "seed"]).method.value_counts()
+    whole = [name for name in tables.methods_of(records) if runs.get(name) == runs.max()]
+    table = _means(frame, "method", "level", tables.LEVELS).loc[whole].rename(index=label_of, columns="{}s".format)
     sets = ", ".join(name.capitalize() for name in tables.sets_of(records) if name in SETS)
     said = f"AUROC / average precision, average of {sets}, {tables.seeds_of(records)} for every method."
     return "\n".join([said, "", *tables.markdown(table.reset_index())])
@@ -176,13 +169,13 @@ def averages(records: Records) -> str:
 def beside_published(records: Records) -> str:
     """The preset `paper` and the default beside the published figures, on the published split."""
     mine = [r for r in tables.by_split(records)[0] if r["form"] == "original" and r["set"] in SETS]
-    frame, shown = final_figures(mine), {OURS: "preset `paper`", "difa-full": "default"}
+    frame, shown = tables.final_figures(tables.figures_frame(mine)), {OURS: "preset `paper`", "difa-full": "default"}
     if not set(shown) <= set(frame.method):
         return ""
     frame = frame[frame.method.isin(list(shown))].assign(head=lambda each: each.level + "s, " + each.method.map(shown))
     table = _means(frame, "set", "head", list(frame["head"].unique())).reindex(SETS).fillna("")
     for level in tables.LEVELS:
-        table[f"{level}s, *published*"] = [f"*{_text(pair)}*" for pair in tables.PUBLISHED[level][OURS]]
+        table[f"{level}s, *published*"] = [f"*{_text(pair)}*" for pair in _published(level)]
     heads = [f"{level}s, {said}" for level in tables.LEVELS for said in (*shown.values(), "*published*")]
     return "\n".join(tables.markdown(table[heads].rename(index=str.capitalize).reset_index()))
 
@@ -200,10 +193,6 @@ Verdict = tuple[bool, str]
 """Whether a claim holds, and the figures."""
 
 
-class _NotMeasuredError(Exception):
-    """Records that a verdict needs are missing."""
-
-
 @dataclass(frozen=True)
 class Claim:
     """What the paper says, by what rule it is judged, and from the records of which study."""
@@ -211,14 +200,14 @@ class Claim:
     said: str
     rule: str
     study: str
-    judge: Callable[[Records], Verdict]
-    """From the records of one split, one form and one model."""
+    judge: Callable[[tables.Frame], Verdict]
+    """From the figures of one split, one form and one model, or several; a `KeyError` where some are missing."""
 
     def verdict(self, records: Records) -> Verdict | None:
         """The verdict; None where some records are missing."""
         try:
-            return self.judge(records)
-        except _NotMeasuredError:
+            return self.judge(tables.figures_frame(records, "kind", "share"))
+        except KeyError:
             return None
 
 
@@ -226,7 +215,7 @@ CLAIMS: list[Claim] = []
 """All claims, in the order of the paper."""
 
 
-def claim(study: str, said: str, rule: str) -> Callable[[Callable[[Records], Verdict]], None]:
+def claim(study: str, said: str, rule: str) -> Callable[[Callable[[tables.Frame], Verdict]], None]:
     """Make a claim of the function that judges it."""
     return lambda judge: CLAIMS.append(Claim(said, rule, study, judge))
 
@@ -236,17 +225,17 @@ def claims_markdown(records: Mapping[str, Records]) -> str:
     rows = []
     for each in CLAIMS:
         usual = [r for r in records.get(each.study, ()) if r["set"] in SETS and (not r["settings"] or each.study != "table")]
-        groups = tables.grouped([{"model_seed": None} | record for record in usual], "form", "seed", "model_seed")
+        groups = tables.grouped(usual, "form", "seed", "model_seed")
         verdicts = {key: verdict for key, group in groups.items() if (verdict := each.verdict(group))}
-        first = next((key for form in ("original", "clean") if (key := (form, tables.PUBLISHED_SEED, None)) in verdicts), None)
+        first = next((key for form in FORMS if (key := (form, tables.PUBLISHED_SEED, None)) in verdicts), None)
         row = {"claim": each.said, "reproduced if": each.rule, "verdict": "not measured", "figures": ""}
-        used = []
         if first:
-            (holds, figures), used, models = verdicts.pop(first), groups[first], _by_models(each, usual)
-            row["verdict"] = _verdict(holds, models[0] if models else holds)
-            row["figures"] = f"{figures} ({first[0]} form)" + (f"; by the mean of {models[1]}" if models else "")
+            (holds, figures), several = verdicts.pop(first), _by_models(each, usual)
+            row["verdict"] = _verdict(holds, several[0] if several else holds)
+            row["figures"] = f"{figures} ({first[0]} form)" + (f"; by the mean of {several[1]}" if several else "")
         row["holds elsewhere"] = _elsewhere(verdicts)
-        row["measured by"] = "; ".join(tables.unique(f"`{r['asked_by']}`, {r['measured']}" for r in used if r.get("asked_by")))
+        used = [record for record in groups.get(first, ()) if record.get("asked_by")] if first else []
+        row["measured by"] = "; ".join(tables.unique(f"`{r['asked_by']}`, {r['measured']}" for r in used))
         rows.append(row)
     return "\n".join(tables.markdown(rows))
 
@@ -260,16 +249,10 @@ def _verdict(holds: bool, on_average: bool) -> str:
 
 def _by_models(judged: Claim, records: Records) -> Verdict | None:
     """The verdict on the means over the models of the published split, where there are several."""
-    varied = [
-        r for r in records if (r["form"], r["seed"]) == ("original", tables.PUBLISHED_SEED) and r.get("model_seed") is not None
-    ]
-    means = []
-    for models in tables.grouped([record for record in varied if record["method"] == OURS], "set").values():
-        same = zip(*(record["figures"] for record in models), strict=True)
-        figures = [each[0] | {key: sum(one[key] for one in each) / len(each) for key in ("auroc", "ap")} for each in same]
-        means.append(models[0] | {"figures": figures})
-    verdict = judged.verdict(means) if means else None
-    return (verdict[0], f"{len(tables.grouped(varied, 'model_seed'))} models {verdict[1]}") if verdict else None
+    of = ("original", tables.PUBLISHED_SEED)
+    models = [r for r in records if (r["form"], r["seed"]) == of and r.get("model_seed") is not None]
+    verdict = judged.verdict([record for record in models if record["method"] == OURS])
+    return (verdict[0], f"{len(tables.grouped(models, 'model_seed'))} models {verdict[1]}") if verdict else None
 
 
 def _elsewhere(verdicts: Mapping[tuple[Any, ...], Verdict]) -> str:
@@ -280,18 +263,23 @@ def _elsewhere(verdicts: Mapping[tuple[Any, ...], Verdict]) -> str:
     return "; ".join(f"{where}: {sum(each)} of {len(each)}" for where, each in held.items())
 
 
-def _pairs(records: Records, method: str, level: str, rule: str | None, part: str = "") -> FloatArray:
+def _pairs(figures: tables.Frame, method: str, level: str, rule: str = "", part: str = "") -> FloatArray:
     """AUROC and average precision of a method by set, in the order of the paper, (3, 2)."""
-    found = {r["set"]: tables.pick(r, level, rule, part) for r in records if r["method"] == method}
-    pairs = [(figure["auroc"], figure["ap"]) for name in SETS if (figure := found.get(name))]
-    if len(pairs) < len(SETS):
-        raise _NotMeasuredError
-    return np.array(pairs)
+    of = (figures.method == method) & (figures.level == level) & (figures.pooling == rule) & (figures.part == part)
+    pairs: FloatArray = figures[of].groupby("set")[PAIR].mean().loc[list(SETS)].to_numpy()
+    return pairs
 
 
-def _views(records: Records) -> dict[str, FloatArray]:
+def _published(level: str) -> FloatArray:
+    """The published pairs of the paper's method."""
+    known = tables.published("methods", level)
+    pairs: FloatArray = known[known.label == "*DiFA*"][PAIR].to_numpy()
+    return pairs
+
+
+def _views(figures: tables.Frame) -> dict[str, FloatArray]:
     parts = {"fusion": "", "semantic": "semantic", "form": "form"}
-    return {name: _pairs(records, OURS, "word", None, part) for name, part in parts.items()}
+    return {name: _pairs(figures, OURS, "word", part=part) for name, part in parts.items()}
 
 
 def _text(pair: Iterable[float]) -> str:
@@ -304,12 +292,12 @@ def _wins(ours: FloatArray, others: Sequence[FloatArray]) -> int:
 
 
 @claim("table", "Both views are needed", "neither view has the higher word AUROC on all three sets")
-def _both_needed(records: Records) -> Verdict:
-    _, semantic, form = _views(records).values()
+def _both_needed(figures: tables.Frame) -> Verdict:
+    _, semantic, form = _views(figures).values()
     better = semantic[:, 0] >= form[:, 0]
     rows = zip(SETS, semantic, form, strict=True)
-    figures = (f"{name.capitalize()} semantic {_text(one)}, form {_text(other)}" for name, one, other in rows)
-    return bool(better.any() and not better.all()), "; ".join(figures)
+    said = (f"{name.capitalize()} semantic {_text(one)}, form {_text(other)}" for name, one, other in rows)
+    return bool(better.any() and not better.all()), "; ".join(said)
 
 
 @claim(
@@ -317,8 +305,8 @@ def _both_needed(records: Records) -> Verdict:
     "Form is strongest on Grammar, semantics on Review, both count on Spam",
     "so by word AUROC; on Spam the fusion has the highest average precision",
 )
-def _strengths(records: Records) -> Verdict:
-    (fusion, semantic, form), (spam, review, grammar) = _views(records).values(), range(len(SETS))
+def _strengths(figures: tables.Frame) -> Verdict:
+    (fusion, semantic, form), (spam, review, grammar) = _views(figures).values(), range(len(SETS))
     said = {
         "Grammar: form": form[grammar, 0] > semantic[grammar, 0],
         "Review: semantic": semantic[review, 0] > form[review, 0],
@@ -328,22 +316,21 @@ def _strengths(records: Records) -> Verdict:
 
 
 @claim("table", "Fusion beats either view", "higher in AUROC and average precision, averaged over the sets")
-def _fusion(records: Records) -> Verdict:
-    return _first_is_ahead(_views(records))
+def _fusion(figures: tables.Frame) -> Verdict:
+    return _first_is_ahead(_views(figures))
 
 
 @claim("table", "Learned aggregation beats every fixed pooling", "likewise for documents, against mean, maximum and top-k")
-def _aggregation(records: Records) -> Verdict:
+def _aggregation(figures: tables.Frame) -> Verdict:
     rules = {"learned": "learned", "mean": "mean", "max": "maximum", "topk": "top-k"}
-    return _first_is_ahead({said: _pairs(records, OURS, "document", rule) for rule, said in rules.items()})
+    return _first_is_ahead({said: _pairs(figures, OURS, "document", rule) for rule, said in rules.items()})
 
 
 def _first_is_ahead(pairs: Mapping[str, FloatArray]) -> Verdict:
     ours, *others = pairs.values()
-    means = {name: each.mean(axis=0) for name, each in pairs.items()}
-    text = ", ".join(f"{name} {_text(mean)}" for name, mean in means.items())
-    ahead = _wins(ours.mean(axis=0), [each.mean(axis=0) for each in others]) == 2
-    return ahead, f"averages: {text}; ahead in {_wins(ours, others)} of 6 columns"
+    mean, *means = (each.mean(axis=0) for each in pairs.values())
+    text = ", ".join(f"{name} {_text(each.mean(axis=0))}" for name, each in pairs.items())
+    return _wins(mean, means) == 2, f"averages: {text}; ahead in {_wins(ours, others)} of 6 columns"
 
 
 @claim(
@@ -351,24 +338,22 @@ def _first_is_ahead(pairs: Mapping[str, FloatArray]) -> Verdict:
     "Best on all sets and metrics",
     "ahead of the seven baselines in all 12 columns, their documents by maximum and by mean",
 )
-def _best(records: Records) -> Verdict:
-    wins, behind = 0, []
-    for level, own, rules in (("word", None, (None,)), ("document", "learned", ("max", "mean"))):
-        ours = _pairs(records, OURS, level, own)
-        rivals = [(name, _pairs(records, name, level, rule)) for name in RIVALS for rule in rules]
-        wins += _wins(ours, [pairs for _, pairs in rivals])
+def _best(figures: tables.Frame) -> Verdict:
+    behind = []
+    for level, own, rules in (("word", "", ("",)), ("document", "learned", ("max", "mean"))):
+        ours = _pairs(figures, OURS, level, own)
+        rivals = [(name, _pairs(figures, name, level, rule)) for name in RIVALS for rule in rules]
         for at, column in np.ndindex(ours.shape):
             rival, pairs = max(rivals, key=lambda item: item[1][at, column])
             if pairs[at, column] >= ours[at, column]:
-                pair = f"{tables.short(float(ours[at, column]))}, {label_of(rival)} {tables.short(float(pairs[at, column]))}"
+                pair = f"{tables.short(ours.item(at, column))}, {label_of(rival)} {tables.short(pairs.item(at, column))}"
                 behind.append(f"{SETS[at].capitalize()} {level}s {('AUROC', 'average precision')[column]} {pair}")
-    return wins == 12, f"ahead in {wins} of 12 columns" + (f"; behind: {'; '.join(behind)}" if behind else "")
+    return not behind, f"ahead in {12 - len(behind)} of 12 columns" + (f"; behind: {'; '.join(behind)}" if behind else "")
 
 
 @claim("table", "Its figures", "ahead of the published ones, of another encoder, in at least 10 of 12 columns")
-def _as_published(records: Records) -> Verdict:
-    ours = {"word": _pairs(records, OURS, "word", None), "document": _pairs(records, OURS, "document", "learned")}
-    wins = sum(_wins(pairs, [np.array(tables.PUBLISHED[level][OURS])]) for level, pairs in ours.items())
+def _as_published(figures: tables.Frame) -> Verdict:
+    wins = sum(_wins(_pairs(figures, OURS, *of), [_published(of[0])]) for of in (("word",), ("document", "learned")))
     return wins >= 10, f"ahead in {wins} of 12 columns"
 
 
@@ -377,32 +362,26 @@ def _as_published(records: Records) -> Verdict:
     "Robust to contamination",
     f"above TokenCore and isolation forest at every share; 30 % noise costs at most {MOST_LOST:g}",
 )
-def _contamination(records: Records) -> Verdict:
-    points = points_of([record for record in records if record["settings"]["kind"] == "noise"])
-    return _above(points, lambda ours: ours[0.0] - ours[0.3] <= MOST_LOST, "{:.0%}", 0.3)
+def _contamination(figures: tables.Frame) -> Verdict:
+    return _above(figures[figures["kind"] == "noise"], "share", lambda ours: ours[0.0] - ours[0.3] <= MOST_LOST, "{:.0%}")
 
 
 @claim("sparsity", "Robust to sparsity", f"above TokenCore and isolation forest at every number of words; never below {HIGH:g}")
-def _sparsity(records: Records) -> Verdict:
-    return _above(points_of(records), lambda ours: min(ours.values()) >= HIGH, "{:.0f} words")
+def _sparsity(figures: tables.Frame) -> Verdict:
+    return _above(figures.astype({"part": int}), "part", lambda ours: ours.min() >= HIGH, "{} words")
 
 
-def _above(
-    points: Sequence[tuple[str, float, float]],
-    steady: Callable[[dict[float, float]], bool],
-    unit: str,
-    needed: float | None = None,
-) -> Verdict:
+def _above(figures: tables.Frame, x: str, steady: Callable[[Any], bool], unit: str) -> Verdict:
     """Whether our document AUROC is above that of others wherever it was measured, and steady."""
-    curves = {name: {x: y for method, x, y in points if method == name} for name in (OURS, *SHOWN_BESIDE)}
-    ours = curves[OURS]
-    if not ours or needed not in (None, *ours) or any(set(curve) != set(ours) for curve in curves.values()):
-        raise _NotMeasuredError
-    first, last = min(ours), max(ours)
-    ends = [unit.format(x).replace("%", " %") for x in (first, last)]
-    lines = [f"{label_of(name)} {tables.short(curve[first])} to {tables.short(curve[last])}" for name, curve in curves.items()]
-    above = all(ours[x] > curves[name][x] for name in SHOWN_BESIDE for x in ours)
-    return above and steady(ours), f"document AUROC from {ends[0]} to {ends[1]}: {', '.join(lines)}"
+    shown = [OURS, *SHOWN_BESIDE]
+    curves = figures[figures.method.isin(shown)].pivot_table("auroc", x, "method")[shown]
+    if curves.isna().any(axis=None):
+        raise KeyError(x)
+    holds = bool((curves[OURS] > curves[[*SHOWN_BESIDE]].max(axis=1)).all() and steady(curves[OURS]))
+    first, last = (unit.format(at).replace("%", " %") for at in curves.index[[0, -1]])
+    ends = {name: [tables.short(curves[name].iloc[at]) for at in (0, -1)] for name in shown}
+    said = ", ".join(f"{label_of(name)} {' to '.join(pair)}" for name, pair in ends.items())
+    return holds, f"document AUROC from {first} to {last}: {said}"
 
 
 @claim(
@@ -410,15 +389,12 @@ def _above(
     "On the frontier of accuracy and time",
     "highest word AUROC on Grammar, so that no baseline is both faster and as good",
 )
-def _efficiency(records: Records) -> Verdict:
-    by_method = tables.grouped([record for record in records if record["set"] == "grammar"], "method")
-    if not {OURS, *RIVALS} <= {method for (method,) in by_method}:
-        raise _NotMeasuredError
-    ours, rivals = cost_of(by_method[OURS,]), {name: cost_of(by_method[name,]) for name in RIVALS}
-    faster = {name: cost for name, cost in rivals.items() if cost["score_seconds"] < ours["score_seconds"]}
-    said = [f"{label_of(name)} {tables.short(cost['word'])} in {cost['score_seconds']:.2f} s" for name, cost in faster.items()]
-    figures = f"word AUROC {tables.short(ours['word'])} in {ours['score_seconds']:.2f} s; faster: {', '.join(said) or 'none'}"
-    return all(ours["word"] > cost["word"] for cost in rivals.values()), figures
+def _efficiency(figures: tables.Frame) -> Verdict:
+    costs = tables.costs_of(figures[figures["set"] == "grammar"]).loc[[OURS, *RIVALS]]
+    said = [f"{tables.short(each.word)} in {each.score_seconds:.2f} s" for each in costs.itertuples()]
+    ours, faster = costs.loc[OURS], costs.score_seconds < costs.score_seconds[OURS]
+    rivals = [f"{label_of(name)} {text}" for name, text in zip(costs.index[faster], np.array(said)[faster], strict=True)]
+    return bool((ours.word > costs.word[1:]).all()), f"word AUROC {said[0]}; faster: {', '.join(rivals) or 'none'}"
 
 
 @claim(
@@ -426,10 +402,10 @@ def _efficiency(records: Records) -> Verdict:
     "Localises the anomalous words",
     "the highest word of each example of the paper is the one it names, “issues”, “Tastless”, “oeidjhksiwewiwj”",
 )
-def _examples(records: Records) -> Verdict:
-    shown = [(r["set"], d) for r in records if r["method"] == OURS for d in r["documents"] if d["why"] == PAPERS_OWN]
-    highest = {name: max(document["words"], key=lambda word: word["score"])["text"] for name, document in shown}
+def _examples(figures: tables.Frame) -> Verdict:
+    shown = figures[(figures.method == OURS) & (figures["why"] == PAPERS_OWN)].set_index("set")["words"]
+    highest = {name: max(words, key=lambda word: word["score"])["text"] for name, words in shown.items()}
     if not highest:
-        raise _NotMeasuredError
-    figures = ", ".join(f"{name.capitalize()} “{word}”" for name, word in highest.items())
-    return all(PAPER[name][-1].lower() in word.lower() for name, word in highest.items()), f"highest word: {figures}"
+        raise KeyError(PAPERS_OWN)
+    said = ", ".join(f"{name.capitalize()} “{word}”" for name, word in highest.items())
+    return all(PAPER[name][-1].lower() in word.lower() for name, word in highest.items()), f"highest word: {said}"

@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from importlib import util as imports
@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from difa.bench.data import DataSet, Split, checksum, load_sets, split
-from difa.bench.methods import Workbench, fingerprint_of
+from difa.bench.methods import Options as Options
+from difa.bench.methods import fingerprint_of
 from difa.bench.metrics import Record, Records
 from difa.bench.tables import figures_frame
 from difa.errors import InputError, MissingExtraError
@@ -32,36 +33,11 @@ WITH_FIGURES = ("table", "ablation", "efficiency", "contamination", "sparsity", 
 
 
 @dataclass(frozen=True)
-class Options:
-    """What a user says about a run."""
-
-    out: Path
-    data: Path | None = None
-    sets: tuple[str, ...] = ()
-    forms: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = (42,)
-    encoder: str = "minilm"
-    layer: int | None = None
-    draws: int = 200
-    """Draws of the bootstrap; 0 leaves the intervals out."""
-    threads: int | None = None
-    cache: Path | None = None
-    revision: str | None = None
-    flags: bool = True
-    """Whether the preset paper fits the networks that only p-values need; without them nothing is said of flags."""
-    stages: dict[str, Any] | None = None
-    """Changes to DiFA's settings, as its constructor takes them."""
-    asked_by: str = ""
-    """The command line, without folders of this machine: every new cell keeps it."""
-
-
-@dataclass(frozen=True)
 class Run:
-    """The sets, the encoder, and in `options` the results folder and all else that was asked for."""
+    """The sets, and in `options` the results folder, the encoder and all else that was asked for."""
 
     options: Options
     sets: list[DataSet]
-    bench: Workbench
     progress: Callable[[str, int, int], None]
     """Called with the cell under way, the number done and the number in all."""
 
@@ -96,12 +72,8 @@ class Trial:
         return split(self.dataset.documents, self.seed)
 
     @property
-    def bench(self) -> Workbench:
-        return self.run.bench
-
-    @property
-    def draws(self) -> int:
-        return self.run.options.draws
+    def options(self) -> Options:
+        return self.run.options
 
 
 @dataclass(frozen=True)
@@ -124,7 +96,7 @@ class Cell:
         """The file's name: readable, then unmistakable. Two forms with equal documents share a cell."""
         study, trial, dataset = self.study.name, self.trial, self.trial.dataset
         content = [study, dataset.digest, trial.seed, trial.method, self.settings, self.fingerprint, trial.model_seed]
-        content += [] if trial.bench.promises(trial.method) else ["no flags"]
+        content += [] if trial.options.promises(trial.method) else ["no flags"]
         return f"{study}-{dataset.name}-{trial.seed}-{trial.method.replace('/', '_')}-{checksum(content)[:16]}.json"
 
     def fetch(self) -> Record:
@@ -135,7 +107,7 @@ class Cell:
             started = time.perf_counter()
             found = self.study.compute(trial, self.settings)
             took = round(time.perf_counter() - started, 1)
-            found |= {"measured": date.today().isoformat(), "asked_by": trial.run.options.asked_by, "took": took}
+            found |= {"measured": date.today().isoformat(), "asked_by": trial.options.asked_by, "took": took}
             write_text(path, json.dumps(found, indent=1, allow_nan=False))
             found = read_json(path) or {}  # the same kinds of values whether computed or read
         of = {"command": self.study.name, "set": trial.dataset.name, "form": trial.dataset.form, "seed": trial.seed}
@@ -164,7 +136,7 @@ class Study:
 
     def cells(self, trial: Trial, settings: Iterable[Mapping[str, Any]]) -> list[Cell]:
         """A cell for each of the settings."""
-        key = trial.bench.fingerprint(trial.method)
+        key = trial.options.fingerprint(trial.method)
         if self.code:
             key = fingerprint_of(self.code, method=key, **self.depends(trial.run))
         return [Cell(self, trial, each, key) for each in json.loads(json.dumps(list(settings)))]
@@ -214,9 +186,7 @@ def open_run(options: Options, progress: Callable[[str, int, int], None] = lambd
     before = torch.get_num_threads()
     with scratch_folder() as temporary, threadpool_limits(options.threads):
         torch.set_num_threads(options.threads or before)
-        cache = options.cache or temporary
-        bench = Workbench(options.encoder, options.layer, options.threads, cache, options.stages, options.flags)
-        yield Run(options, sets, bench, progress)
+        yield Run(replace(options, cache=options.cache or temporary), sets, progress)
     torch.set_num_threads(before)
 
 

@@ -13,7 +13,6 @@ import json
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -28,14 +27,12 @@ from typing import Any
 import numpy as np
 
 from difa.bench.data import Split, words_of
-from difa.bench.methods import Workbench, fingerprint_of, peer_detector, quiet_peers, quiet_rates
+from difa.bench.methods import Options, fingerprint_of, peer_detector, quiet_peers, quiet_rates
 from difa.bench.metrics import Record, Records
 from difa.bench.run import Run, Study, Trial
 from difa.bench.tables import markdown
-from difa.config import EncoderConfig
 from difa.document import Document, columns_of
 from difa.encoders import Encoder
-from difa.encoders.convert import find
 from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import DifaError
 from difa.estimator import DiFA
@@ -81,33 +78,49 @@ def run_speed(run: Run, documents: int = 200, rounds: int = 3, many: int = 0) ->
 
 
 def _compute(trial: Trial, settings: Record) -> Record:
-    options, halves = trial.run.options, trial.halves
-    documents, threads = halves.test[: settings["documents"]], options.threads or core_count()
+    options, halves, count = trial.options, trial.halves, settings["documents"]
+    documents, threads = halves.test[:count], options.threads or core_count()
     with scratch_folder() as folder, quiet_rates():
         shared: dict[str, Any] = {"seed": trial.seed, "threads": options.threads, "stages": options.stages or {}}
         DiFA(encoder=options.encoder, layer=options.layer, **shared).fit(halves.training).save(folder / "model")
-        model = DiFA.load(folder / "model", threads=options.threads)
-        fast = DiFA("fast", **shared)
+        model, fast = DiFA.load(folder / "model", threads=options.threads), DiFA("fast", **shared)
         fast_fit = clock(lambda: fast.fit(halves.training))
         fast.save(folder / "fast")
         encoder = model.detector_.encoder
         subwords = sum(int(item.pieces.sum()) + 2 for item in encoder.encode(documents))
         varied = vary(documents, _MANY_TIMES * len(documents), trial.seed)
+        four_times = vary(documents, 4 * len(documents), trial.seed)
+        for name, each in (("once", four_times[: len(documents)]), ("four", four_times), ("one", four_times[:1])):
+            _write(folder / f"{name}.jsonl", each)
+        _write(folder / "repeated.jsonl", varied)
 
         def score_file(fitted: DiFA, name: str, source: str) -> None:
             """Scoring as the command does it, from file to file through its pipeline, without its start-up."""
             score_inputs(fitted, Job(folder / name, [str(folder / source)], out=folder / f"{name}.jsonl"), Silent())
 
+        def command(source: str, name: str = "model") -> list[str]:
+            inputs = [str(folder / name), str(folder / f"{source}.jsonl"), "--out", str(folder / "scores.jsonl"), "--quiet"]
+            limit = ["--threads", str(options.threads)] if options.threads else []
+            return [sys.executable, "-m", "difa", "score", *inputs, *limit]
+
         clocked: dict[str, Workload | None] = {
             "end to end": lambda: score_file(model, "model", "once.jsonl"),
             "score": lambda: (folder / "out.jsonl").write_bytes(b"".join(map(json_lines, columns_of(model.score(documents))))),
             "encoder": partial(encoder.encode, documents),
-            "matrix": matrix_limit(encoder, options.encoder, subwords, threads),
-            "peer": peer(halves, documents, trial.bench, trial.seed),
+            "matrix": matrix_limit(encoder, options.source.folder, subwords, threads),
+            "peer": peer(halves, documents, trial.options, trial.seed),
             "fast": lambda: score_file(fast, "fast", "repeated.jsonl"),
             "counting": partial(count_words, folder / "repeated.jsonl"),
         }
-        commands = _commands(folder, vary(documents, 4 * len(documents), trial.seed), varied, trial.run)
+        commands = {
+            "command": command("once"),
+            "four times": command("four"),
+            "one line": command("one"),
+            "help": [sys.executable, "-m", "difa", "--help"],
+            **{part: [sys.executable, "-c", code, str(options.source.folder)] for part, code in _IMPORTS.items()},
+            "fast one line": command("one", "fast"),
+            "fast command": command("repeated", "fast"),
+        }
         measured = _rounds(settings["rounds"], {part: work for part, work in clocked.items() if work}, commands)
         staged = [stage_seconds(model, documents, folder / "out.jsonl") for _ in range(settings["rounds"])]
         record: Record = {
@@ -121,8 +134,8 @@ def _compute(trial: Trial, settings: Record) -> Record:
             "stages": {stage: statistics.median(one[stage] for one in staged) for stage in staged[0]},
         }
         if settings["many"]:
-            source = _write(folder / "many.jsonl", vary(documents, settings["many"], trial.seed, _SHORT))
-            record["many"] = {"documents": settings["many"], **measure(_score_command(folder, source, trial.run))}
+            _write(folder / "many.jsonl", vary(documents, settings["many"], trial.seed, _SHORT))
+            record["many"] = {"documents": settings["many"], **measure(command("many"))}
     return record
 
 
@@ -148,32 +161,8 @@ def _rounds(rounds: int, clocked: dict[str, Workload], commands: dict[str, list[
     }
 
 
-def _commands(folder: Path, documents: list[list[str]], varied: list[list[str]], run: Run) -> dict[str, list[str]]:
-    """What runs as processes of their own; the files that they and other parts score are written on the way."""
-    encoder = find(EncoderConfig(name=run.options.encoder, layer=run.options.layer)).folder
-    sources = {"once": documents[: len(documents) // 4], "four": documents, "one": documents[:1], "repeated": varied}
-    files = {name: _write(folder / f"{name}.jsonl", each) for name, each in sources.items()}
-    return {
-        "command": _score_command(folder, files["once"], run),
-        "four times": _score_command(folder, files["four"], run),
-        "one line": _score_command(folder, files["one"], run),
-        "help": [sys.executable, "-m", "difa", "--help"],
-        **{part: [sys.executable, "-c", code, str(encoder)] for part, code in _IMPORTS.items()},
-        "fast one line": _score_command(folder, files["one"], run, "fast"),
-        "fast command": _score_command(folder, files["repeated"], run, "fast"),
-    }
-
-
-def _score_command(folder: Path, source: Path, run: Run, model: str = "model") -> list[str]:
-    threads = ["--threads", str(run.options.threads)] if run.options.threads else []
-    inputs = [str(folder / model), str(source), "--out", str(folder / "scores.jsonl"), "--quiet"]
-    return [sys.executable, "-m", "difa", "score", *inputs, *threads]
-
-
-def _write(path: Path, documents: Sequence[Sequence[str]]) -> Path:
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps({"tokens": tokens}) + "\n" for tokens in documents)
-    return path
+def _write(path: Path, documents: Sequence[Sequence[str]]) -> None:
+    path.write_text("".join(json.dumps({"tokens": tokens}) + "\n" for tokens in documents), encoding="utf-8")
 
 
 def clock(work: Workload) -> float:
@@ -218,11 +207,11 @@ def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dic
     return {**seconds, "JSON": written * len(documents) / len(results)}
 
 
-def matrix_limit(encoder: Encoder, name: str, subwords: int, threads: int) -> Workload:
+def matrix_limit(encoder: Encoder, weights: Path, subwords: int, threads: int) -> Workload:
     """The matrix products of the encoder up to its layer, and nothing else, by the faster of two ways to use the cores."""
     import torch
 
-    config = json.loads((find(EncoderConfig(name=name, layer=encoder.spec.layer)).folder / "config.json").read_text())
+    config = json.loads((weights / "config.json").read_text())
     width, inner = config["hidden_size"], config.get("intermediate_size", 4 * config["hidden_size"])
     shapes = [(width, 3 * width), (width, width), (width, inner), (inner, width)]  # QKV, output, MLP up and down
     pairs = [(torch.rand(_ROWS, rows), torch.rand(rows, columns)) for rows, columns in shapes]
@@ -247,11 +236,11 @@ def matrix_limit(encoder: Encoder, name: str, subwords: int, threads: int) -> Wo
     return best
 
 
-def peer(halves: Split, documents: Sequence[Document], bench: Workbench, seed: int) -> Workload | None:
+def peer(halves: Split, documents: Sequence[Document], options: Options, seed: int) -> Workload | None:
     """PyTextAD's TokenCore on the same encoder and layer, fitted, ready to score; None where it is not installed."""
     if find_spec("pytextad") is None:
         return None
-    model = peer_detector("TokenCore", bench, seed)
+    model = peer_detector("TokenCore", options, seed)
     tokens = list(map(words_of, documents))
     with quiet_peers():
         model.fit(list(map(words_of, halves.training)))
@@ -291,37 +280,31 @@ def measure(command: Sequence[str]) -> dict[str, float]:
 
     Where there is no /proc, memory is 0.
     """
-    started = time.perf_counter()
+    started, looks, message = time.perf_counter(), list[dict[str, float]](), None
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    looks: list[dict[str, float]] = []
-    ended = threading.Event()
-
-    def look() -> None:
-        while not ended.wait(_PAUSE):
-            with suppress(OSError):
-                rows = [line.split() for line in Path(f"/proc/{process.pid}/status").read_text().splitlines()]
-                looks.append({row[0]: int(row[1]) / 1024 for row in rows if row and row[0] in ("VmRSS:", "VmHWM:")})
-
     # Not the usage that the system reports in the end: a child's peak there is never below what its parent held.
-    watcher = threading.Thread(target=look)
-    watcher.start()
-    _, message = process.communicate()
+    while message is None:
+        try:
+            message = process.communicate(timeout=_PAUSE)[1]
+        except subprocess.TimeoutExpired:
+            looks.append(memory_of(process.pid))
     seconds = time.perf_counter() - started
-    ended.set()
-    watcher.join()
     if process.returncode:
         last = message.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
         raise DifaError(f"{' '.join(command[:4])} …: expected it to end well, got: {last[0]}")
-    seen = [one for one in looks if len(one) == 2] or [{"VmRSS:": 0.0, "VmHWM:": 0.0}]
-    held = [one["VmRSS:"] for one in seen]
+    seen = list(filter(None, looks)) or [{"VmRSS": 0.0, "VmHWM": 0.0}]
+    held = [look["VmRSS"] for look in seen]
     # The very last look may find a process that is already giving its memory back.
     end = max(held[-max(1, len(held) // 10) :])
-    return {"seconds": seconds, "peak": max(one["VmHWM:"] for one in seen), "quarter": held[len(held) // 4], "end": end}
+    return {"seconds": seconds, "peak": max(look["VmHWM"] for look in seen), "quarter": held[len(held) // 4], "end": end}
 
 
-def speed_markdown(records: Records) -> str:
-    """Ratios with their targets, then words per second, stages and memory."""
-    return "\n".join(line for record in records for line in _section(record))
+def memory_of(process: int | str) -> dict[str, float]:
+    """What a process holds and the most that it held, in MiB, by the kernel's names for them; empty where there is no /proc."""
+    with suppress(OSError):
+        rows = (line.split() for line in Path(f"/proc/{process}/status").read_text().splitlines())
+        return {row[0][:-1]: int(row[1]) / 1024 for row in rows if row and row[0] in ("VmRSS:", "VmHWM:")}
+    return {}
 
 
 def ratios(record: Record) -> list[tuple[str, tuple[float, str]]]:
@@ -362,32 +345,36 @@ def meets(figure: float, target: str) -> bool:
     return figure >= float(limit) if sign == "≥" else figure <= float(limit)
 
 
-def _section(record: Record) -> list[str]:
-    s, words = record["seconds"], record["words"]
-    about = (
-        f"{record['documents']} documents, {words:,} words, {record['subwords']:,} subwords; {record['threads']} threads; "
-        f"medians of {record['settings']['rounds']} rounds in which all parts took turns."
-    )
-    compared = [
-        {"ratio": name, "measured": f"{figure:.2f}", "target": aim, "kept": "yes" if meets(figure, aim) else "no"}
-        for name, (figure, aim) in ratios(record)
-    ]
-    speeds = [
-        {
-            "part": label,
-            "words a second": f"{(record['fast_words'] if part in _OF_MANY else words) / s[part]:,.0f}",
-            "seconds": f"{s[part]:.2f}",
-            "least–most": "–".join(f"{value:.2f}" for value in record["spread"][part]),
-        }
-        for part, label in _THROUGHPUT.items()
-        if part in s
-    ]
-    stages = [{"stage": stage, "seconds": f"{seconds:.3f}"} for stage, seconds in record["stages"].items()]
-    processes = [
-        {"process": part, "seconds": f"{s[part]:.2f}", "peak MiB": f"{peak:.0f}"} for part, peak in record["peak_mib"].items()
-    ]
-    tables = [line for rows in (compared, speeds, stages, processes) for line in (*markdown(rows), "")]
-    return [f"## {record['set']}, {record['form']} form", "", about, "", *tables]
+def speed_markdown(records: Records) -> str:
+    """Ratios with their targets, then words per second, stages and memory."""
+    lines = []
+    for record in records:
+        s, words = record["seconds"], record["words"]
+        about = (
+            f"{record['documents']} documents, {words:,} words, {record['subwords']:,} subwords; {record['threads']} threads; "
+            f"medians of {record['settings']['rounds']} rounds in which all parts took turns."
+        )
+        compared = [
+            {"ratio": name, "measured": f"{figure:.2f}", "target": aim, "kept": "yes" if meets(figure, aim) else "no"}
+            for name, (figure, aim) in ratios(record)
+        ]
+        speeds = [
+            {
+                "part": label,
+                "words a second": f"{(record['fast_words'] if part in _OF_MANY else words) / s[part]:,.0f}",
+                "seconds": f"{s[part]:.2f}",
+                "least–most": "–".join(f"{value:.2f}" for value in record["spread"][part]),
+            }
+            for part, label in _THROUGHPUT.items()
+            if part in s
+        ]
+        stages = [{"stage": stage, "seconds": f"{seconds:.3f}"} for stage, seconds in record["stages"].items()]
+        processes = [
+            {"process": part, "seconds": f"{s[part]:.2f}", "peak MiB": f"{peak:.0f}"} for part, peak in record["peak_mib"].items()
+        ]
+        lines += [f"## {record['set']}, {record['form']} form", "", about, ""]
+        lines += [line for rows in (compared, speeds, stages, processes) for line in (*markdown(rows), "")]
+    return "\n".join(lines)
 
 
 SPEED = Study(

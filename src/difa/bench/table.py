@@ -15,7 +15,7 @@ from difa.baselines import METHODS
 from difa.bench import tables
 from difa.bench.ablation import attach, validation_cells
 from difa.bench.data import SETS
-from difa.bench.methods import ALL_METHODS, DIFA, PEERS, check_methods, label_of, own_rule, run_method, run_peer
+from difa.bench.methods import ALL_METHODS, DIFA, PEERS, check_methods, label_of, run_method, run_peer
 from difa.bench.metrics import Record, Records, alarms_of, figures_of
 from difa.bench.plots import draw_table
 from difa.bench.run import Run, Study, Trial
@@ -76,10 +76,12 @@ def _compute(trial: Trial, settings: Record) -> Record:
     halves, name = trial.halves, trial.method
     seed = trial.seed if trial.model_seed is None else trial.model_seed
     selection = GRID if settings else DEFAULT
-    scores = run_peer(name, halves, seed, trial.bench) if name in PEERS else run_method(name, settings, halves, seed, trial.bench)
+    scores = (
+        run_peer(name, halves, seed, trial.options) if name in PEERS else run_method(name, settings, halves, seed, trial.options)
+    )
     if isinstance(scores, str):
         return {"selection": selection, "figures": [], "reason": scores}
-    record: Record = {"selection": selection, "figures": figures_of(scores, halves.word_labels, trial.draws, trial.seed)}
+    record: Record = {"selection": selection, "figures": figures_of(scores, halves.word_labels, trial.options.draws, trial.seed)}
     record |= {} if name in PEERS else {"alarms": alarms_of(scores, halves.test)}
     return record | {"fit_seconds": scores.fit_seconds, "score_seconds": scores.score_seconds}
 
@@ -93,7 +95,7 @@ def table_markdown(records: Records, *, details: bool = True) -> str:
         if single:
             known = all(name in SETS for name in tables.sets_of(single))
             parts += _section(single, form, f"seed {tables.PUBLISHED_SEED}" + (", the published split" if known else ""))
-            parts += [intervals(single, form), ""] if details else []
+            parts += [intervals(single), ""] if details else []
         # More methods run on the public sets than on others, and averages should be of equal sets.
         public = [record for record in several if record["set"] in SETS]
         for group in (public, [record for record in several if record["set"] not in SETS]):
@@ -136,8 +138,7 @@ def compare(records: Records, level: str, *, beside_published: bool = False) -> 
     shown["note"] = [_note(*pair) for pair in zip(shown.method, shown.choice, strict=True)]
     shown = tables.ordered(shown, method=tables.methods_of(records), pooling=_RULES, choice=_CHOICES)
     if beside_published:
-        named = {label_of(name).replace(" (paper)", ""): pairs for name, pairs in tables.PUBLISHED[level].items()}
-        shown = pandas.concat([shown, tables.published_frame(named)])
+        shown = pandas.concat([shown, tables.published("methods", level)])
     table = tables.pivot(shown, ["method", "label", "note"], "set", tables.sets_of(records), average=True)
     return table.drop_duplicates([name for name in table if name != "label"])
 
@@ -154,17 +155,10 @@ def _note(name: str, choice: str) -> str:
     return "; ".join(filter(None, [choice if METHODS[name].grid else "", METHODS[name].note]))
 
 
-def final_figures(records: Records) -> tables.Frame:
-    """Figures of final word and document scores, of models that have the seed of their split and their usual settings."""
-    frame = tables.figures_frame([record for record in tables.of_split(records) if not record["settings"]])
-    own = (frame.level == "word") | (frame.pooling == frame.method.map(own_rule))
-    return frame[(frame.part == "") & own]
-
-
-def intervals(records: Records, form: str) -> str:
+def intervals(records: Records) -> str:
     """AUROC and average precision with their 95 % bootstrap intervals over documents."""
-    frame, ends = final_figures(records), ["auroc_low", "auroc_high", "ap_low", "ap_high"]
-    frame = frame.dropna(subset=ends) if set(ends) <= set(frame) else frame[:0]
+    frame, ends = tables.final_figures(tables.figures_frame(records)), ["auroc_low", "auroc_high", "ap_low", "ap_high"]
+    frame = frame.reindex(columns=[*frame, *(end for end in ends if end not in frame)]).dropna(subset=ends)
     if not len(frame):
         return ""
     frame = tables.ordered(frame, method=tables.methods_of(records)).assign(method=lambda each: each["method"].map(label_of))
@@ -172,6 +166,7 @@ def intervals(records: Records, form: str) -> str:
     table = tables.pivot(
         frame, ["method", "level"], "set", sets, values=ends, text=lambda each: text(*map(tables.short, each.iloc[0]))
     )
+    form = frame.form.iloc[0] if frame.form.nunique() == 1 else "all"
     title = f"**95 % intervals, {form} form** (bootstrap over test documents; AUROC, then average precision)"
     return "\n".join([title, "", *tables.markdown(table.rename(columns={name: name.capitalize() for name in sets}))])
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from difa.bench.data import SETS
-from difa.bench.methods import ALL_METHODS, PEERS, label_of
+from difa.bench.methods import ALL_METHODS, PEERS, label_of, own_rule
 from difa.bench.metrics import Record, Records
 
 PUBLISHED_SEED = 42
@@ -26,58 +27,17 @@ ENTRIES = "AUROC / average precision / false-alarm rate at 95 % recall."
 _COLUMNS = ["set", "form", "seed", "model_seed", "method", "settings", "level", "part", "pooling", *METRICS]
 """What a frame without figures has, too."""
 
-Pair = tuple[float, float]
-PUBLISHED: dict[str, dict[str, tuple[Pair, Pair, Pair]]] = {
-    "word": {
-        "lof": ((0.5315, 0.0098), (0.8005, 0.0569), (0.5641, 0.0339)),
-        "iforest": ((0.8157, 0.0341), (0.7052, 0.0768), (0.5024, 0.0303)),
-        "ecod": ((0.8186, 0.0289), (0.7035, 0.0872), (0.4457, 0.0268)),
-        "deepsvdd": ((0.7366, 0.0250), (0.6554, 0.0491), (0.4798, 0.0312)),
-        "ae": ((0.3851, 0.0074), (0.6665, 0.0210), (0.6190, 0.0386)),
-        "lunar": ((0.6734, 0.0139), (0.8254, 0.0516), (0.6053, 0.0376)),
-        "tokencore": ((0.6792, 0.0141), (0.8271, 0.0530), (0.6371, 0.0407)),
-        "difa-paper": ((0.9923, 0.4580), (0.8909, 0.4682), (0.8738, 0.1155)),
-    },
-    "document": {
-        "lof": ((0.5948, 0.2276), (0.9082, 0.4107), (0.5236, 0.1933)),
-        "iforest": ((0.4598, 0.1551), (0.8951, 0.3987), (0.5994, 0.2342)),
-        "ecod": ((0.4603, 0.1552), (0.8887, 0.3791), (0.5739, 0.2178)),
-        "deepsvdd": ((0.4814, 0.1633), (0.8572, 0.3371), (0.5548, 0.2294)),
-        "ae": ((0.4576, 0.1566), (0.9075, 0.5247), (0.6403, 0.2547)),
-        "lunar": ((0.5814, 0.2051), (0.9587, 0.7473), (0.6578, 0.2628)),
-        "tokencore": ((0.5859, 0.2072), (0.9594, 0.7495), (0.6553, 0.2624)),
-        "difa-paper": ((0.9067, 0.5236), (0.9782, 0.8886), (0.7311, 0.3788)),
-    },
-}
-"""By level and method, in the order of `SETS`. Documents: the learned aggregation for DiFA; the paper does not say how the words
-of baselines were pooled."""
-PUBLISHED_PARTS: dict[str, dict[str, tuple[Pair, Pair, Pair]]] = {
-    "word": {
-        "semantic view alone": ((0.9860, 0.2601), (0.9082, 0.2484), (0.5745, 0.0337)),
-        "form view alone": ((0.9498, 0.1298), (0.7894, 0.3882), (0.9437, 0.2506)),
-        "fusion": PUBLISHED["word"]["difa-paper"],
-    },
-    "document": {
-        "mean": ((0.7972, 0.3632), (0.9332, 0.4316), (0.7583, 0.3348)),
-        "max": ((0.8946, 0.4841), (0.9706, 0.8796), (0.7064, 0.2976)),
-        "top-k mean": ((0.8705, 0.4557), (0.9726, 0.8157), (0.7689, 0.3539)),
-        "document score": PUBLISHED["document"]["difa-paper"],
-    },
-}
-"""The paper's ablation, by level and part."""
-
 Frame = Any
 """A data frame of pandas, which is an extra."""
 
 
 def figures_frame(records: Records, *settings: str) -> Frame:
-    """A row per figure: what it is of, its values, and the AUROC that its settings have on validation data.
-
-    Named settings get a column of their own.
+    """A row per figure, or per document of examples: what it is of, its values, and the AUROC that its settings have on
+    validation data. Named settings, or other entries of the record, get a column of their own.
     """
     import pandas
 
-    rows = [_row(record, figure, settings) for record in records for figure in record["figures"]]
+    rows = [_row(r, figure, settings) for r in records for figure in r.get("documents") or r.get("figures", ())]
     return pandas.DataFrame(rows or None, columns=None if rows else _COLUMNS).astype({"model_seed": "Int64"})
 
 
@@ -89,17 +49,34 @@ def _row(record: Record, figure: Record, settings: Sequence[str]) -> Record:
         row |= {key: value} if name == key else dict(zip((f"{name}_low", f"{name}_high"), value or (None, None), strict=True))
     row["pooling"] = figure.get("pooling") or ""
     judged = (v["auroc"] for v in record.get("validation", ()) if (v["level"], v["pooling"]) == (row["level"], figure["pooling"]))
-    costs = {key: value for key, value in record.items() if key.endswith(("_seconds", "_mib"))}
-    return row | {"validation": next(judged, None)} | costs | {key: record["settings"].get(key) for key in settings}
+    costs = {key: value for key, value in record.items() if key.endswith(("_seconds", "_mib", "_words"))}
+    return row | {"validation": next(judged, None)} | costs | {key: (record["settings"] | record).get(key) for key in settings}
 
 
-def published_frame(figures: Mapping[str, Sequence[Pair]]) -> Frame:
-    """Published pairs by label as rows of a frame, in italics."""
+def final_figures(frame: Frame) -> Frame:
+    """Figures of final word and document scores, of models that have the seed of their split and their usual settings."""
+    own = (frame.level == "word") | (frame.pooling == frame.method.map(own_rule))
+    return frame[frame.model_seed.isna() & (frame.settings == "") & (frame.part == "") & own]
+
+
+def costs_of(frame: Frame) -> Frame:
+    """A row per method: what it costs on a set and the AUROC of words and documents that it gives for it, means over seeds."""
+    costs = frame.groupby("method", sort=False)[
+        ["encode_seconds", "fit_seconds", "score_seconds", "peak_mib", "test_words"]
+    ].mean()
+    return costs.join(final_figures(frame).pivot_table("auroc", "method", "level"))
+
+
+def published(table: str, level: str) -> Frame:
+    """Figures of the paper as rows of a frame, in italics: those of all `methods`, or of the `parts` of its ablation.
+
+    Documents: the learned aggregation for DiFA; the paper does not say how the words of baselines were pooled.
+    """
     import pandas
 
-    rows = [(f"*{label}*", *row) for label, pairs in figures.items() for row in zip(SETS, pairs, strict=True)]
-    frame = pandas.DataFrame([(label, name, *pair) for label, name, pair in rows], columns=["label", "set", "auroc", "ap"])
-    return frame.assign(note="published, bert-base-uncased", method="published")
+    known = pandas.read_csv(Path(__file__).with_name("published.csv"))
+    known = known[(known.table == table) & (known.level == level)]
+    return known.assign(label="*" + known.label + "*", note="published, bert-base-uncased", method="published")
 
 
 def entry(figures: Frame) -> str:
@@ -153,7 +130,7 @@ def by_level(frame: Frame, sets: Sequence[str], beside: bool) -> list[str]:
     lines = []
     for level in LEVELS:
         shown = frame[frame.level == level]
-        shown = pandas.concat([shown, published_frame(PUBLISHED_PARTS[level])]) if beside else shown
+        shown = pandas.concat([shown, published("parts", level)]) if beside else shown
         lines += [f"**{level.capitalize()}s**", "", *by_set(shown, sets), ""]
     return lines
 
