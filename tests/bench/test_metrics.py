@@ -10,11 +10,11 @@ def test_figures_by_hand():
     scores = [np.array([0.1, 0.9, 0.5]), np.array([0.4, 0.2])]
     figures = judge_words(labels, scores, 0, 0)
     # Falling: 1, 0, 1, 0, 0. Of six pairs one is in the wrong order.
-    assert figures.auroc == pytest.approx(5 / 6)
-    assert figures.ap == pytest.approx((1 + 2 / 3) / 2)
-    assert figures.fpr95 == pytest.approx(1 / 3)
-    assert (figures.count, figures.anomalous) == (5, 2)
-    assert figures.auroc_interval is None
+    assert figures["auroc"] == pytest.approx(5 / 6)
+    assert figures["ap"] == pytest.approx((1 + 2 / 3) / 2)
+    assert figures["fpr95"] == pytest.approx(1 / 3)
+    assert (figures["count"], figures["anomalous"]) == (5, 2)
+    assert figures["auroc_interval"] is None
 
 
 def test_weighted_figures_agree_with_scikit_learn_and_with_repeated_documents(rng):
@@ -34,9 +34,9 @@ def test_false_alarms_at_95_percent_recall():
     labels = np.array([1] * 19 + [0] * 10 + [1])
     scores = -np.arange(30.0)  # nineteen of twenty hits come before the first alarm
     figures = judge_words([labels], [scores], 0, 0)
-    assert figures.fpr95 == 0
+    assert figures["fpr95"] == 0
     labels[0], labels[19] = 0, 1
-    assert judge_words([labels], [scores], 0, 0).fpr95 == pytest.approx(1 / 10)
+    assert judge_words([labels], [scores], 0, 0)["fpr95"] == pytest.approx(1 / 10)
 
 
 def test_intervals_hold_the_figure_and_shrink_with_more_documents(rng):
@@ -44,8 +44,8 @@ def test_intervals_hold_the_figure_and_shrink_with_more_documents(rng):
         labels = [np.array([0, 0, 1]) for _ in range(documents)]
         scores = [rng.normal(size=3) + np.array([0, 0, 1.5]) for _ in range(documents)]
         figures = judge_words(labels, scores, 100, 0)
-        assert figures.auroc_interval[0] < figures.auroc < figures.auroc_interval[1]
-        return figures.auroc_interval[1] - figures.auroc_interval[0]
+        assert figures["auroc_interval"][0] < figures["auroc"] < figures["auroc_interval"][1]
+        return figures["auroc_interval"][1] - figures["auroc_interval"][0]
 
     assert interval(400) < interval(40)
 
@@ -55,7 +55,7 @@ def test_draws_are_of_documents_not_words(rng):
     labels = [np.repeat([0, 1], 50) for _ in range(8)]
     shifts = rng.normal(size=8)
     scores = [np.repeat([0.0, shift], 50) for shift in shifts]
-    interval = judge_words(labels, scores, 200, 0).auroc_interval
+    interval = judge_words(labels, scores, 200, 0)["auroc_interval"]
     assert interval[1] - interval[0] > 0.2
 
 
@@ -71,4 +71,4 @@ def test_documents_and_pooling():
     assert pool_mean(words).tolist() == [2, NOTHING, 2]
     labels = [np.array([0, 1]), np.array([], dtype=int), np.array([0])]
     figures = judge_documents(labels, pool_max(words), 0, 0)
-    assert (figures.auroc, figures.count, figures.anomalous) == (1, 3, 1)
+    assert (figures["auroc"], figures["count"], figures["anomalous"]) == (1, 3, 1)

@@ -154,15 +154,13 @@ def _compute_ablation(trial: Trial, settings: Record) -> Record:
     words, documents = words | {"fusion": scores.words}, documents | {"document score": scores.documents["learned"]}
     kinds = made.kinds if made else ("",) * len(halves.test)
     figures: list[Record] = []
-    for kind in tables.unique(
-        ["", *sorted(kinds)]
-    ):  # with pseudo anomalies, every kind of them against the same normal documents
+    for kind in tables.unique(["", *sorted(kinds)]):  # every kind of pseudo anomalies against the same normal documents
         members = [index for index, each in enumerate(kinds) if not kind or each in ("", kind)]
-        labels, given = [halves.word_labels[index] for index in members], (trial.options.draws, trial.seed)
+        labels, draws, seed = [halves.word_labels[index] for index in members], trial.options.draws, trial.seed
         for part, by_document in words.items():
-            figures.append(judge_words(labels, [by_document[index] for index in members], *given).record("word", part, kind=kind))
+            figures.append(judge_words(labels, [by_document[index] for index in members], draws, seed, part=part, kind=kind))
         for part, pooled in documents.items():
-            figures.append(judge_documents(labels, pooled[members], *given).record("document", part, kind=kind))
+            figures.append(judge_documents(labels, pooled[members], draws, seed, part=part, kind=kind))
     return {"figures": figures}
 
 

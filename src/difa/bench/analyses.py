@@ -184,8 +184,8 @@ def _compute_contamination(trial: Trial, settings: Record) -> Record:
             scores = run_difa(name, halves, seed, options, encoder=reader)
         else:
             scores = score_baseline(name, {}, noisy, options.reader.encode(halves.test), seed)
-    judged = judge_documents(halves.word_labels, scores.documents[own_rule(name)], trial.options.draws, seed)
-    return {"figures": [judged.record("document", pooling=own_rule(name))]}
+    rule = own_rule(name)
+    return {"figures": [judge_documents(halves.word_labels, scores.documents[rule], options.draws, seed, pooling=rule)]}
 
 
 def add_noise(documents: Sequence[Encoded], share: float, seed: int) -> list[Encoded]:
@@ -230,8 +230,8 @@ def _compute_sparsity(trial: Trial, settings: Record) -> Record:
     for count in settings["counts"]:
         members = np.flatnonzero((count_of == 0) | (count_of == count))
         labels = [halves.word_labels[index] for index in members]
-        judged = judge_documents(labels, scores[members], trial.options.draws, trial.seed)
-        figures.append(judged.record("document", str(count), rule))
+        of = {"part": str(count), "pooling": rule}
+        figures.append(judge_documents(labels, scores[members], trial.options.draws, trial.seed, **of))
     return {"figures": figures}
 
 

@@ -20,8 +20,8 @@ from difa.bench.methods import LEARNERS, check_methods, label_of, run_difa
 from difa.bench.metrics import RATE, Record, Records, Scores, alarms_of, figures_of
 from difa.bench.plots import FAINT, colour_of, figure
 from difa.bench.run import Run, Study, Trial
-from difa.bench.tables import LEVELS, Frame, grouped, markdown, methods_of, pick, plural, seeds_of, short, unique
-from difa.document import Document, FloatArray
+from difa.bench.tables import LEVELS, Frame, grouped, markdown, methods_of, plural, seeds_of, short, unique
+from difa.document import Document
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Shares of anomalous documents in a feed."""
@@ -169,19 +169,17 @@ def averages(records: Records) -> Frame:
 
     rows = []
     for record in records:
-        part = record["settings"]["part"]
-        of = {"part": part, "value": record["settings"].get(_VARIED.get(part), 0.0), "set": record["set"], "form": record["form"]}
-        for variant in VARIANTS[part]:
-            figures = {level: pick(record, level, "learned" if level == "document" else None, variant) or {} for level in LEVELS}
-            counts = record["alarms"][variant]
-            rows.append(
-                of
-                | {"variant": variant}
-                | {f"{level} {metric}": figures[level].get(metric, np.nan) for level in LEVELS for metric in ("auroc", "ap")}
-                | {kind: counts[f"flagged_{kind}"] / counts[kind] if counts[kind] else np.nan for kind in _FLAGGED}
-            )
-    keys = ["part", "value", "variant"]
-    by_set = pandas.DataFrame(rows).groupby([*keys, "set", "form"], sort=False).mean().groupby(keys, sort=False)
+        settings = record["settings"]
+        of = {"part": settings["part"], "value": settings.get(_VARIED.get(settings["part"]), 0.0)}
+        final = [each for each in record["figures"] if each["pooling"] in (None, "learned")]
+        for variant, counts in record["alarms"].items():
+            row = of | {"variant": variant, "set": record["set"], "form": record["form"]}
+            row |= {kind: counts[f"flagged_{kind}"] / counts[kind] if counts[kind] else np.nan for kind in _FLAGGED}
+            own = [each for each in final if each["part"] == variant]
+            rows.append(row | {f"{each['level']} {metric}": each[metric] for each in own for metric in ("auroc", "ap")})
+    keys, values = ["part", "value", "variant"], [f"{level} {metric}" for level in LEVELS for metric in ("auroc", "ap")]
+    frame = pandas.DataFrame(rows, columns=[*keys, "set", "form", *_FLAGGED, *values])
+    by_set = frame.groupby([*keys, "set", "form"], sort=False).mean().groupby(keys, sort=False)
     return by_set.mean().assign(sets=by_set.size()).reset_index().sort_values(["value"], kind="stable")
 
 
@@ -236,25 +234,22 @@ def draw_feed(records: Records, path: Path) -> None:
     """The three questions side by side."""
     names = methods_of(records)
     titles = ("anomalies in the feed", "an earlier feed for later text", "reviewed documents")
-    flagged = {kind: (_FLAGGED[kind], style) for kind, style in (("anomalous", "-"), ("normal", _DASHED))}
     with figure(16, 4.6 * len(names), path) as drawn:
         for row, name in zip(drawn.subplots(len(names), 3, squeeze=False), names, strict=True):
             frame = averages([record for record in records if record["method"] == name])
             colours = _COLOURS | {"feed": colour_of(name)}
             shares, later, verdicts = (frame[frame.part == part] for part in VARIANTS)
-            _draw_lines(row[0], shares.assign(value=100 * shares.value), flagged, colours)
-            _finish_shares(row[0], (100 * shares.value).to_numpy(), shares.sets.to_numpy())
+            _draw_shares(row[0], shares.assign(value=100 * shares.value), colours)
             _draw_bars(row[1], later, colours)
             for column, line in (("document ap", ("documents", "-")), ("word ap", ("words", _DASHED))):
                 _draw_lines(row[2], verdicts, {column: line}, colours)
             row[2].set_xticks(unique(verdicts.value))
             row[2].set(xlabel="reviewed documents; figures of the others", ylabel="average precision")
-            for axes, title in zip(row, titles, strict=True):
+            for axes, title, columns in zip(row, titles, (2, 1, 2), strict=True):
                 axes.set_title(f"{label_of(name)}: {title}")
                 axes.grid(True, axis="y", zorder=0)
                 axes.set_axisbelow(True)
                 axes.set_ylim(0, None)
-                columns = 1 if axes is row[1] else 2
                 axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=8.5, frameon=False, ncols=columns)
 
 
@@ -266,11 +261,14 @@ def _draw_lines(axes: Any, frame: Frame, lines: Mapping[str, tuple[str, Any]], c
             axes.plot(points["value"], points[column], color=colours[variant], ls=style, marker="o", ms=4, label=label)
 
 
-def _finish_shares(axes: Any, shares: FloatArray, sets: FloatArray) -> None:
+def _draw_shares(axes: Any, frame: Frame, colours: Mapping[str, str]) -> None:
+    _draw_lines(
+        axes, frame, {kind: (_FLAGGED[kind], style) for kind, style in (("anomalous", "-"), ("normal", _DASHED))}, colours
+    )
     axes.axhline(RATE, color=FAINT, linewidth=0.8, linestyle=":")
     axes.set_xscale("symlog", linthresh=1)
-    counts = dict(zip(shares, sets, strict=True))
-    axes.set_xticks(list(counts), [f"{at:g}" + (f"\n({n})" if n < max(sets) else "") for at, n in counts.items()])
+    counts, most = dict(zip(frame.value, frame.sets, strict=True)), frame.sets.max()
+    axes.set_xticks(list(counts), [f"{at:g}" + (f"\n({n})" if n < most else "") for at, n in counts.items()])
     axes.minorticks_off()
     x = "anomalous documents in the feed, % (sets, where not all have so many)"
     axes.set(xlabel=x, ylabel=f"share flagged at {RATE:g}")

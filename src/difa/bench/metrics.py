@@ -8,7 +8,7 @@ are sorted once; a draw only changes how often each document counts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -58,32 +58,12 @@ class Scores:
         return replace(self, views={}, **kept)
 
 
-@dataclass(frozen=True)
-class Figures:
-    """How well scores tell two classes apart; intervals are (low, high), None where they were not asked for."""
-
-    auroc: float
-    ap: float
-    fpr95: float
-    count: int
-    anomalous: int
-    auroc_interval: tuple[float, float] | None = None
-    ap_interval: tuple[float, float] | None = None
-    fpr95_interval: tuple[float, float] | None = None
-
-    def record(self, level: str, part: str = "", pooling: str | None = None, **more: Any) -> Record:
-        """The figures with what they are of: words or documents, which part of a method, which pooling rule."""
-        return {"level": level, "part": part, "pooling": pooling, **more} | asdict(self)
-
-
 class Curve:
     """Scores of items, higher for more anomalous, sorted once to be weighed many times; each item is owned by a document."""
 
     def __init__(self, labels: IntArray, scores: FloatArray, owners: IntArray) -> None:
         order = np.argsort(-scores, kind="stable")
-        self._labels = labels[order].astype(np.float64)
-        self._owners = owners[order]
-        ordered = scores[order]
+        self._labels, self._owners, ordered = labels[order].astype(np.float64), owners[order], scores[order]
         self._ends = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)  # last item of each group of equal scores
 
     def figures(self, weights: FloatArray) -> FloatArray:
@@ -96,33 +76,46 @@ class Curve:
         recall, fallout = np.append(0.0, hits / hits[-1]), np.append(0.0, alarms / alarms[-1])
         flagged = hits + alarms
         precision = np.divide(hits, flagged, out=np.ones_like(hits), where=flagged > 0)
-        auroc = np.sum(np.diff(fallout) * (recall[1:] + recall[:-1]) / 2)
-        average_precision = np.sum(np.diff(recall) * precision)
         at = np.searchsorted(recall, RECALL - 1e-12)
-        return np.array([auroc, average_precision, fallout[at]])
+        return np.array(
+            [np.sum(np.diff(fallout) * (recall[1:] + recall[:-1]) / 2), np.sum(np.diff(recall) * precision), fallout[at]]
+        )
 
 
-def judge_words(labels: Sequence[IntArray], word_scores: Sequence[FloatArray], draws: int, seed: int) -> Figures:
-    """Figures over all words of all documents, with intervals if there are draws of the bootstrap; an array per document."""
+def judge_words(
+    labels: Sequence[IntArray], word_scores: Sequence[FloatArray], draws: int, seed: int, *, level: str = "word", **of: Any
+) -> Record:
+    """How well scores tell two classes apart, over all words of all documents, an array per document.
+
+    Intervals are (low, high), None without draws of the bootstrap. `of` says which part of a method and which pooling rule it is.
+    """
     flat_labels, flat_scores = np.concatenate(labels), np.concatenate(word_scores)
     count = len(labels)
-    owners = np.repeat(np.arange(count), [len(item) for item in labels])
-    level = measure("items", flat_labels.astype(np.float64), flat_scores)
-    curve = Curve(flat_labels, flat_scores, owners)
-    fpr95 = float(curve.figures(np.ones(count))[2])
-    ends = []
+    curve = Curve(flat_labels, flat_scores, np.repeat(np.arange(count), [len(item) for item in labels]))
+    found = measure("items", flat_labels.astype(np.float64), flat_scores)
+    ends = dict.fromkeys(("auroc_interval", "ap_interval", "fpr95_interval"))
     if draws:
         rng = np.random.default_rng(seed)
         weights = (np.bincount(rng.integers(count, size=count), minlength=count).astype(np.float64) for _ in range(draws))
-        low, high = np.nanpercentile([curve.figures(each) for each in weights], [2.5, 97.5], axis=0).tolist()
-        ends = list(zip(low, high, strict=True))
-    return Figures(level.auroc, level.average_precision, fpr95, level.count, level.anomalous, *ends)
+        limits = np.nanpercentile([curve.figures(each) for each in weights], [2.5, 97.5], axis=0)
+        ends = dict(zip(ends, map(tuple, limits.T.tolist()), strict=True))
+    figures = {"auroc": found.auroc, "ap": found.average_precision, "fpr95": float(curve.figures(np.ones(count))[2])}
+    return {
+        "level": level,
+        "part": "",
+        "pooling": None,
+        **of,
+        **figures,
+        "count": found.count,
+        "anomalous": found.anomalous,
+        **ends,
+    }
 
 
-def judge_documents(labels: Sequence[IntArray], document_scores: FloatArray, draws: int, seed: int) -> Figures:
+def judge_documents(labels: Sequence[IntArray], document_scores: FloatArray, draws: int, seed: int, **of: Any) -> Record:
     """Figures over documents; one is anomalous if any of its words is."""
     anomalous = [np.array([int(label.any())]) for label in labels]
-    return judge_words(anomalous, [np.array([score]) for score in document_scores], draws, seed)
+    return judge_words(anomalous, [np.array([score]) for score in document_scores], draws, seed, level="document", **of)
 
 
 def pool_max(word_scores: Sequence[FloatArray]) -> FloatArray:
@@ -137,11 +130,10 @@ def pool_mean(word_scores: Sequence[FloatArray]) -> FloatArray:
 
 def figures_of(scores: Scores, labels: Sequence[IntArray], draws: int, seed: int) -> list[Record]:
     """Figures of the words, of each view alone, and of the documents under each pooling rule."""
-    words = judge_words(labels, scores.words, draws, seed).record("word")
-    views = [judge_words(labels, evidence, 0, seed).record("word", view) for view, evidence in scores.views.items()]
-    for rule, pooled in scores.documents.items():
-        views.append(judge_documents(labels, pooled, draws, seed).record("document", pooling=rule))
-    return [words, *views]
+    words = judge_words(labels, scores.words, draws, seed)
+    views = [judge_words(labels, evidence, 0, seed, part=view) for view, evidence in scores.views.items()]
+    pooled = [judge_documents(labels, pooled, draws, seed, pooling=rule) for rule, pooled in scores.documents.items()]
+    return [words, *views, *pooled]
 
 
 def alarms_of(scores: Scores, documents: Sequence[Document]) -> Record | None:

@@ -86,22 +86,22 @@ def _compute(trial: Trial, settings: Record) -> Record:
     with quiet_rates():
         model = trial.options.difa(preset_of(trial.method), seed).fit(halves.training, feed=feed)
         if feed is not None:
-            normal = rates(model, model.score_unflagged(halves.normal))
-            return {"rates": normal, "drawn": count / len(feed), "taught": taught_by(model)}
+            found = rates(model, model.score_unflagged(halves.normal))
+            return {"rates": found, "drawn": count / len(feed), "taught": taught_by(model)}
         rng = np.random.default_rng(seed)
         normal, anomalous = draw(halves.normal, _MOST, rng), draw(halves.anomalous, _MOST, rng)
         results, odd = model.score_unflagged(normal), model.score_unflagged(anomalous)
-        found = {"rates": rates(model, results), "quarters": by_length(results), "found": rates(model, odd)}
+        shared = {"rates": rates(model, results), "quarters": by_length(results), "found": rates(model, odd)}
         if part != "whole":
-            return found
+            return shared
         rng = np.random.default_rng(seed)
         unlike = {"longer": join(normal, LONGER), "seen": draw(halves.training, _MOST, rng)}
         if others := [each.documents for each in trial.run.sets if each.digest == settings["other"]]:
             unlike["other"] = draw([document for document in others[0] if not is_anomalous(document)], _MOST, rng)
         changed = {kind: model.score_unflagged(documents) for kind, documents in unlike.items() if documents}
-        pairs = [list(zip(*kind, strict=True)) for kind in ((normal, results), (anomalous, odd))]
-        return found | {
-            "mixtures": [mixture(*pairs, share, rng) for share in (0.05, 0.2)],
+        usual, unusual = list(zip(normal, results, strict=True)), list(zip(anomalous, odd, strict=True))
+        return shared | {
+            "mixtures": [mixture(usual, unusual, share, rng) for share in (0.05, 0.2)],
             "unlike": {kind: rates(model, each) for kind, each in changed.items()},
             "monitor": detection(model, results, odd, changed.get("other", ()), rng),
         }
@@ -292,7 +292,7 @@ def _drawn(group: Frame) -> Mapping[str, str]:
     return {"anomalous in the feed": f"{low:.0f} %" if high - low < 0.5 else f"{low:.0f}–{high:.0f} %"}
 
 
-def _discoveries(group: Frame) -> Mapping[str, str]:
+def _false_and_found(group: Frame) -> Mapping[str, str]:
     said = {level: " / ".join(_mean(group[level].str[key]) for key in ("false", "found")) for level in LEVELS[::-1]}
     return {f"{level}s: false / found": text for level, text in said.items()}
 
@@ -362,7 +362,7 @@ def _of_fits(records: Records, whole: Records) -> list[list[str]]:
         _table(title.format("documents", " at 5 %, by length"), sets, of_set, _QUARTERS),
         _table(title.format("words", "") + lowest, sets, of_set, _WORDS, _errors),
         _table(copies, copied, {"label": "fitted on"}, *few_columns, _QUARTERS),
-        _table(false, _with_all(mixtures, "share"), {"set": "set", "anomalous": "anomalous"}, _discoveries),
+        _table(false, _with_all(mixtures, "share"), {"set": "set", "anomalous": "anomalous"}, _false_and_found),
         _table(small, few, {"label": "documents"}, *few_columns),
         _table(strange, unlike, {"label": "text"}, _at("document", {0.05: "documents"}), _at("word", {0.05: "words"})),
         _monitor(whole),
