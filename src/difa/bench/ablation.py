@@ -1,15 +1,10 @@
 """`difa bench ablation` and `difa bench layers`, and data to choose settings by without a look at real labels.
 
-Ablation says what each part of DiFA is worth. One fit gives each view alone, their fusion, each pooling rule against the learned
-aggregation, and plain means of the views with and without calibration. Each line of `VARIANTS` is a further fit with other
-settings. Judged by labels, or by pseudo anomalies of held-out normal documents, of kinds that nothing was taught.
-
-For pseudo anomalies the normal training half is cut in two: models are fitted on one part, anomalies are made from the other. The
-made documents carry vectors of their own, which an encoder that only looks them up hands to the detector.
-
-The paper selects models "based on validation performance" and says that anomaly labels serve evaluation alone; it does not
-describe its validation data. Here the settings of baselines and the layer of an encoder are judged by the paper's own pseudo
-anomalies. No test document and no label has a part in it.
+Ablation says what each part of DiFA is worth: one fit gives views, their fusion, pooling rules and plain means of the views, and
+each of `VARIANTS` is a further fit. Judged by labels, or by pseudo anomalies of held-out normal documents, of kinds that nothing
+was taught. The normal training half is then cut in two: models are fitted on one part, anomalies are made from the other, with
+vectors of their own. Settings of baselines and the layer of an encoder are judged by the paper's own pseudo anomalies (it selects
+models "based on validation performance" and does not describe its validation data). No test document and no label has a part.
 """
 
 from __future__ import annotations
@@ -207,12 +202,12 @@ def parts_markdown(records: Records) -> str:
     """The paper's ablation from the records of `difa bench table`: single views, fusion, and pooling rules, over seeds."""
     lines = [tables.ENTRIES, ""]
     ours = [record for record in records if record["method"] in DIFA and not record["settings"]]
-    named = [
-        record | {"split": _split_of(record)} for name in tables.methods_of(ours) for record in ours if record["method"] == name
-    ]
-    for (method, form, kind), group in tables.grouped(named, "method", "form", "split").items():
+    named = [record | {"split": _split_of(record)} for record in ours]
+    groups = tables.grouped(named, "method", "form", "split")
+    labels = {"": "**fusion**", "learned": "**document score**"} | POOLING
+    for (method, form, kind), group in sorted(groups.items(), key=lambda item: tables.methods_of(ours).index(item[0][0])):
         frame = tables.figures_frame(group)
-        frame["label"] = [_part_label(*of) for of in zip(frame.part, frame.pooling, strict=True)]
+        frame["label"] = (frame.part + " view alone").where(frame.part != "", frame.pooling.map(labels))
         frame = frame.sort_values("label", key=lambda names: names.str.startswith("**"), kind="stable")
         models = f", {tables.seeds_of(group, 'model_seed')}" if kind.startswith("models") else ""
         lines += [f"## {label_of(method)}, {form} form, {tables.seeds_of(group)}{models}", ""]
@@ -225,11 +220,6 @@ def _split_of(record: Record) -> str:
     if record.get("model_seed") is not None:
         return f"models {record['seed']}"
     return "published" if record["seed"] == tables.PUBLISHED_SEED else "others"
-
-
-def _part_label(part: str, pooling: str) -> str:
-    final = {"": "**fusion**", "learned": "**document score**"}
-    return f"{part} view alone" if part else final.get(pooling) or POOLING.get(pooling, pooling)
 
 
 def validation_cells(run: Run, dataset: DataSet, seed: int, names: Sequence[str]) -> list[Cell]:

@@ -1,20 +1,11 @@
 """The analyses of the paper: `difa bench efficiency`, `contamination`, `sparsity` and `examples`.
 
-Efficiency is accuracy against the time to fit, the time to score and memory. Each method runs in a process of its own, one after
-the other: the peak of a process's memory never falls, so in a fresh one it is that of this method alone. Nothing is cached:
-fitting and scoring include the encoding of their documents, where the method needs vectors. Loading libraries and the encoder is
-not counted.
-
-Contamination comes in two ways. `noise`, as in the paper: a share of the training word vectors gets Gaussian noise of the
-vectors' own spread. `anomalies`, closer to life: a share of the training documents are real anomalies that nobody noticed.
-These are taken from the test, always the same ones, so that all shares are judged on the same documents and fitted on the same
-number.
-
-For sparsity the number of anomalous words is controlled: half of the normal test documents get exactly k anomalous words, drawn
-from those that annotators marked in this set and put at random places; the other half stays as it is.
-
-Examples are scored documents with their words coloured: per set the example of the paper, where the test half has it, and a few
-anomalous documents drawn by chance: not the best ones. A line under a word is the annotator's mark.
+Efficiency: accuracy against time and memory. Each method runs in a fresh process, whose peak of memory is its own; nothing is
+cached, fitting and scoring include the encoding of their documents, and loading libraries and the encoder is not counted.
+Contamination: `noise`, as in the paper, on a share of the training word vectors, or real `anomalies` among training documents.
+These are taken from the test, always the same ones: all shares are judged on the same documents and fitted on the same number.
+Sparsity: half of the normal test documents get exactly k of the words that annotators marked in this set, at random places.
+Examples: per set the paper's own, where the test half has it, and anomalous documents drawn by chance: not the best ones.
 """
 
 from __future__ import annotations
@@ -138,7 +129,7 @@ def measure(name: str, halves: Split, seed: int, options: Options) -> tuple[Scor
         "score_seconds": scores.score_seconds + scores.encode_seconds[1],
         "peak_mib": peak_mib(),
     }
-    return scores, cost
+    return replace(scores, views={}), cost
 
 
 def peak_mib() -> float:

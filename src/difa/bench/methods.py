@@ -1,11 +1,9 @@
 """A method's name, documents to fit on, documents to score -> scores; and a fingerprint of all that decides them.
 
 All methods see the same word vectors: each document is encoded once and read from the run's cache. DiFA goes through its public
-door; its rows are therefore what `difa fit`, `difa score` and `difa evaluate` give. `difa-full`, `difa-fast` and `difa-paper` are
-its presets; `difa-full-feed` and `difa-fast-feed` have the test text, without its labels, as a feed. Peers are detectors of
-PyTextAD through its own interface: TokenCore and SIK score words, with PyTextAD's own embedder on the same encoder and layer
-(`word_pooling="max"`); CVDD, DATE and FATE are document-level systems, of which the first two give word scores as an extension.
-What cannot run has a reason.
+door; its rows are therefore what `difa fit`, `difa score` and `difa evaluate` give. Peers are detectors of PyTextAD through its
+own interface: TokenCore and SIK score words, with PyTextAD's own embedder on the same encoder and layer; CVDD, DATE and FATE are
+document-level systems, of which the first two give word scores as an extension.
 """
 
 from __future__ import annotations
@@ -44,6 +42,10 @@ DIFA = (*(f"difa-{preset}" for preset in get_args(Preset)), *FED)
 ALL_METHODS = (*METHODS, *DIFA)
 PEERS = {f"pytextad-{name.lower()}": f"{name} (PyTextAD)" for name in ("TokenCore", "SIK", "CVDD", "DATE", "FATE")}
 """Peers and how the tables call them."""
+NOT_RUN = {
+    "pytextad-fate": "needs labelled anomalies to train on (few-shot); its variant without them is not the published method"
+}
+"""Peers without scores, and why."""
 
 CORE = "*"
 """In a fingerprint: everything that DiFA's own scores depend on."""
@@ -228,14 +230,8 @@ def run_difa(
 ) -> Scores:
     """Scores of one of `DIFA`.
 
-    Args:
-        name: of the method.
-        halves: documents to fit on and to score.
-        seed: of the model.
-        options: encoder and changes to the settings.
-        encoder: what to read the training documents with, if not the run's own encoder.
-        feed: documents to learn from, whose labels it does not see; those to score for methods that have seen them.
-        verdicts: reviewed documents to learn from.
+    A given encoder reads the training documents instead of the run's own. The labels of a feed are not seen. Methods that have
+    seen the documents to score have these as feed.
     """
     model = options.difa(preset_of(name), seed)
     feed = halves.test if name in FED else feed
@@ -296,11 +292,9 @@ def quiet_rates() -> warnings.catch_warnings[None]:
     return warnings.catch_warnings(action="ignore", category=UserWarning)
 
 
-def run_peer(name: str, halves: Split, seed: int, options: Options) -> Scores | str:
-    """Scores of a peer, or the reason why there are none."""
+def run_peer(name: str, halves: Split, seed: int, options: Options) -> Scores:
+    """Scores of a peer."""
     pytextad = peer_library()
-    if name == "pytextad-fate":
-        return "needs labelled anomalies to train on (few-shot); its variant without them is not the published method"
     training, test = ([words_of(document) for document in half] for half in (halves.training, halves.test))
     with quiet_peers():
         if name == "pytextad-cvdd":

@@ -1,12 +1,9 @@
 """A results folder -> the tables and pictures of a Markdown page, a verdict on each claim of the paper among them.
 
-The page holds pairs of marks, `<!-- bench:table:clean -->` and `<!-- /bench -->`; what stands between them is replaced, the
-words around them stay. A mark such as `<!-- bench:last/table:clean -->` takes its records from the folder `last` of the results.
-Each table is followed by when it was measured and by which commands. Pictures are copied beside the page.
-
-Each claim is judged by a rule that stands beside it, on the paper's own preset, sets and split, from whatever records a results
-folder holds: a verdict cannot be older than its figures. The same rule is then asked on other splits, on other models of the same
-split and in the clean form, since one split of small sets proves little.
+The page holds pairs of marks, `<!-- bench:table:clean -->` and `<!-- /bench -->`; what stands between them is replaced. A mark
+such as `<!-- bench:last/table:clean -->` takes its records from the folder `last` of the results. A claim is judged by a rule on
+the paper's own preset, sets and split, from whatever records there are: a verdict cannot be older than its figures. The same rule
+is then asked on other splits, models and the clean form, since one split of small sets proves little.
 """
 
 from __future__ import annotations

@@ -2,20 +2,19 @@
 
 Baselines run with their library's default settings. With `grid` they also run with those that the TokenCore authors searched,
 and the table shows two choices among them: the best on validation data, and the best by test AUROC, which is the TokenCore
-authors' way. Published figures, in italics, stand beside the measured ones. With `model_seeds` each method is fitted with several
-seeds on the same split, to show how much of a figure is chance in the model. Then follow intervals, flags, times and peers that
-could not run.
+authors' way. Published figures, in italics, stand beside the measured ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 from difa.baselines import METHODS
 from difa.bench import tables
 from difa.bench.ablation import attach, validation_cells
 from difa.bench.data import SETS
-from difa.bench.methods import ALL_METHODS, DIFA, PEERS, check_methods, label_of, run_method, run_peer
+from difa.bench.methods import ALL_METHODS, DIFA, NOT_RUN, PEERS, check_methods, label_of, run_method, run_peer
 from difa.bench.metrics import Record, Records, alarms_of, figures_of
 from difa.bench.plots import draw_table
 from difa.bench.run import Run, Study, Trial
@@ -54,34 +53,27 @@ def run_table(
         with_peers: whether all peers run.
         model_seeds: seeds of the models; for none, a model has the seed of its split.
     """
-    meant = check_methods(methods or ALL_METHODS, (*ALL_METHODS, *PEERS))
-    names = [name for name in meant if name in ALL_METHODS]
-    peers = [name for name in PEERS if with_peers or name in meant]
+    chosen = check_methods(methods or ALL_METHODS, (*ALL_METHODS, *PEERS))
+    chosen += [name for name in PEERS if with_peers and name not in chosen]
     cells = []
-    for dataset in run.sets:
-        for seed in run.options.seeds:
-            for name in names:
-                for model_seed in model_seeds:
-                    cells += TABLE.cells(Trial(run, dataset, seed, name, model_seed), [{}])
-            for name in names if grid or not model_seeds else ():
-                searched = METHODS[name].grid if grid and name in METHODS else ()
-                cells += TABLE.cells(Trial(run, dataset, seed, name), [{}, *searched])
-            cells += validation_cells(run, dataset, seed, names) if grid else []
-            for name in peers:
-                cells += TABLE.cells(Trial(run, dataset, seed, name), [{}])
+    for dataset, seed in product(run.sets, run.options.seeds):
+        varied = [Trial(run, dataset, seed, name, model) for name in chosen if name in ALL_METHODS for model in model_seeds]
+        usual = [Trial(run, dataset, seed, name) for name in chosen if grid or not model_seeds or name in PEERS]
+        for trial in (*varied, *usual):
+            searched = METHODS[trial.method].grid if grid and trial.model_seed is None and trial.method in METHODS else ()
+            cells += TABLE.cells(trial, [{}, *searched])
+        cells += validation_cells(run, dataset, seed, chosen) if grid else []
     return TABLE.write(run, attach(run.execute(cells)))
 
 
 def _compute(trial: Trial, settings: Record) -> Record:
-    halves, name = trial.halves, trial.method
+    halves, name, options = trial.halves, trial.method, trial.options
     seed = trial.seed if trial.model_seed is None else trial.model_seed
-    selection = GRID if settings else DEFAULT
-    scores = (
-        run_peer(name, halves, seed, trial.options) if name in PEERS else run_method(name, settings, halves, seed, trial.options)
-    )
-    if isinstance(scores, str):
-        return {"selection": selection, "figures": [], "reason": scores}
-    record: Record = {"selection": selection, "figures": figures_of(scores, halves.word_labels, trial.options.draws, trial.seed)}
+    record: Record = {"selection": GRID if settings else DEFAULT}
+    if reason := NOT_RUN.get(name):
+        return record | {"figures": [], "reason": reason}
+    scores = run_peer(name, halves, seed, options) if name in PEERS else run_method(name, settings, halves, seed, options)
+    record["figures"] = figures_of(scores, halves.word_labels, options.draws, trial.seed)
     record |= {} if name in PEERS else {"alarms": alarms_of(scores, halves.test)}
     return record | {"fit_seconds": scores.fit_seconds, "score_seconds": scores.score_seconds}
 
@@ -177,18 +169,17 @@ def alarms(records: Records) -> str:
 
     rows = []
     for record in tables.of_split(records):
-        counts = record.get("alarms")
-        if not counts:
+        if not (counts := record.get("alarms")):
             continue
-        low, high = (binom.ppf(end, counts["normal"], counts["rate"]) / counts["normal"] for end in (0.025, 0.975))
+        ends = [binom.ppf(end, counts["normal"], counts["rate"]) / counts["normal"] for end in (0.025, 0.975)]
         words = counts["flagged_normal_words"] / counts["normal_words"] if counts.get("normal_words") else None
-        flagged = {
-            "normal documents flagged at 0.05": tables.short(counts["flagged_normal"] / counts["normal"]),
-            "expected (95 %)": f"{tables.short(low)}–{tables.short(high)}",
-            "their words flagged at 0.05": tables.short(words),
-            "anomalous documents flagged": tables.short(counts["flagged_anomalous"] / counts["anomalous"]),
-        }
-        rows.append({"method": label_of(record["method"])} | {key: record[key] for key in ("set", "form", "seed")} | flagged)
+        rows.append(
+            {"method": label_of(record["method"])}
+            | {key: record[key] for key in ("set", "form", "seed")}
+            | {"normal documents flagged at 0.05": tables.short(counts["flagged_normal"] / counts["normal"])}
+            | {"expected (95 %)": "–".join(map(tables.short, ends)), "their words flagged at 0.05": tables.short(words)}
+            | {"anomalous documents flagged": tables.short(counts["flagged_anomalous"] / counts["anomalous"])}
+        )
     return "\n".join(tables.markdown(rows))
 
 

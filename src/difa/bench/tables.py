@@ -1,12 +1,8 @@
 """Records -> frames of pandas -> Markdown tables: what the tables of all studies share, and published figures to stand beside.
 
 A frame has a row per figure. `pivot` turns it into a table whose entries are AUROC / average precision / false-alarm rate at
-95 % recall, over seeds.
-
-Published figures are from Tables I and II of the DiFA paper: bert-base-uncased, last layer, original form of the sets. Each pair
-is AUROC and average precision. They are never computed here and always marked. The paper says that models were selected by
-validation performance; it does not describe its validation data. (To choose a baseline's settings by test AUROC is the way of
-TokenCore's authors, not of this paper.)
+95 % recall, over seeds. Published figures (`published.csv`) are from Tables I and II of the DiFA paper: bert-base-uncased, last
+layer, original form of the sets. They are never computed here and always marked.
 """
 
 from __future__ import annotations
