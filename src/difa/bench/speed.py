@@ -89,19 +89,11 @@ def _compute(trial: Trial, settings: Record) -> Record:
         encoder = model.detector_.encoder
         subwords = sum(int(item.pieces.sum()) + 2 for item in encoder.encode(documents))
         varied = vary(documents, _MANY_TIMES * len(documents), trial.seed)
-        four_times = vary(documents, 4 * len(documents), trial.seed)
-        for name, each in (("once", four_times[: len(documents)]), ("four", four_times), ("one", four_times[:1])):
-            _write(folder / f"{name}.jsonl", each)
-        _write(folder / "repeated.jsonl", varied)
+        commands = _commands(folder, vary(documents, 4 * len(documents), trial.seed), varied, options)
 
         def score_file(fitted: DiFA, name: str, source: str) -> None:
             """Scoring as the command does it, from file to file through its pipeline, without its start-up."""
             score_inputs(fitted, Job(folder / name, [str(folder / source)], out=folder / f"{name}.jsonl"), Silent())
-
-        def command(source: str, name: str = "model") -> list[str]:
-            inputs = [str(folder / name), str(folder / f"{source}.jsonl"), "--out", str(folder / "scores.jsonl"), "--quiet"]
-            limit = ["--threads", str(options.threads)] if options.threads else []
-            return [sys.executable, "-m", "difa", "score", *inputs, *limit]
 
         clocked: dict[str, Workload | None] = {
             "end to end": lambda: score_file(model, "model", "once.jsonl"),
@@ -111,15 +103,6 @@ def _compute(trial: Trial, settings: Record) -> Record:
             "peer": peer(halves, documents, trial.options, trial.seed),
             "fast": lambda: score_file(fast, "fast", "repeated.jsonl"),
             "counting": partial(count_words, folder / "repeated.jsonl"),
-        }
-        commands = {
-            "command": command("once"),
-            "four times": command("four"),
-            "one line": command("one"),
-            "help": [sys.executable, "-m", "difa", "--help"],
-            **{part: [sys.executable, "-c", code, str(options.source.folder)] for part, code in _IMPORTS.items()},
-            "fast one line": command("one", "fast"),
-            "fast command": command("repeated", "fast"),
         }
         measured = _rounds(settings["rounds"], {part: work for part, work in clocked.items() if work}, commands)
         staged = [stage_seconds(model, documents, folder / "out.jsonl") for _ in range(settings["rounds"])]
@@ -135,7 +118,7 @@ def _compute(trial: Trial, settings: Record) -> Record:
         }
         if settings["many"]:
             _write(folder / "many.jsonl", vary(documents, settings["many"], trial.seed, _SHORT))
-            record["many"] = {"documents": settings["many"], **measure(command("many"))}
+            record["many"] = {"documents": settings["many"], **measure(_score(folder, "many", options))}
     return record
 
 
@@ -159,6 +142,28 @@ def _rounds(rounds: int, clocked: dict[str, Workload], commands: dict[str, list[
         "spread": {part: [min(values), max(values)] for part, values in seconds.items()},
         "peak_mib": {part: statistics.median(values) for part, values in peak.items()},
     }
+
+
+def _commands(folder: Path, documents: list[list[str]], varied: list[list[str]], options: Options) -> dict[str, list[str]]:
+    """What runs as processes of their own; the files that they and other parts score are written on the way."""
+    sources = {"once": documents[: len(documents) // 4], "four": documents, "one": documents[:1], "repeated": varied}
+    for name, each in sources.items():
+        _write(folder / f"{name}.jsonl", each)
+    return {
+        "command": _score(folder, "once", options),
+        "four times": _score(folder, "four", options),
+        "one line": _score(folder, "one", options),
+        "help": [sys.executable, "-m", "difa", "--help"],
+        **{part: [sys.executable, "-c", code, str(options.source.folder)] for part, code in _IMPORTS.items()},
+        "fast one line": _score(folder, "one", options, "fast"),
+        "fast command": _score(folder, "repeated", options, "fast"),
+    }
+
+
+def _score(folder: Path, source: str, options: Options, model: str = "model") -> list[str]:
+    limit = ["--threads", str(options.threads)] if options.threads else []
+    inputs = [str(folder / model), str(folder / f"{source}.jsonl"), "--out", str(folder / "scores.jsonl"), "--quiet"]
+    return [sys.executable, "-m", "difa", "score", *inputs, *limit]
 
 
 def _write(path: Path, documents: Sequence[Sequence[str]]) -> None:
