@@ -12,6 +12,7 @@ from difa.knowledge.letters import fold
 from difa.views.critic.counts import CorpusCounts
 from difa.views.stored_words import Mask, rare_words, readable, shared_runs, unpack
 from difa.words import from_text
+from tests.views import training
 
 SECRETS = ["jane.q.doe@example.org", "4111111111111111", "hunter2xyz", "kowalczykowska", "lk-9932-77"]
 LETTER = (
@@ -86,7 +87,7 @@ def test_a_masked_word_is_known_when_it_is_met_again(saved, texts):
 
 def test_without_masking_everything_is_kept_as_before(texts):
     encoded = [Encoded(tuple(word.text for word in from_text(text).words), None, None) for text in texts]
-    whole, masked = (CorpusCounts.of(encoded, 1000, 10_000, "en", least) for least in (1, 2))
+    whole, masked = (CorpusCounts.of(training(encoded, "en", least=least)) for least in (1, 2))
     assert whole.mask == Mask()
     assert whole.totals is None
     assert sum(whole.words.values()) == sum(masked.words.values())

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from difa import Config, DiFA
-from difa.config import LanguageConfig
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
 from difa.fitting.update import new_documents
@@ -19,6 +18,7 @@ from difa.views.neighbour import NeighbourView, crowded_rows
 from difa.views.stored_words import unpack
 from difa.views.tone import ToneView
 from difa.words import from_text, from_tokens
+from tests.views import training
 
 NEW = [
     "Is the Fjordvik kayak rack in stock?",
@@ -145,12 +145,11 @@ class TestViews:
 
     def test_counts(self, parts):
         first, rest = parts
-        extended = LanguageView.fit(first, LanguageConfig(), "en").extended(rest, 1)
-        whole = LanguageView.fit([*first, *rest], LanguageConfig(), "en")
-        for got, expected in zip(extended.raw(rest), whole.raw(rest), strict=True):
-            np.testing.assert_allclose(got, expected)
-        alone, both = (CorpusCounts.of(part, 100, 100, "en") for part in (first, [*first, *rest]))
-        counted = alone.extended(rest, 100, "en")
+        extended = LanguageView.fit(training(first, "en")).extended(training(rest, "en"), 0)
+        whole = LanguageView.fit(training([*first, *rest], "en"))
+        np.testing.assert_allclose(extended.raw(rest), whole.raw(rest))
+        alone, both = (CorpusCounts.of(training(part, "en")) for part in (first, [*first, *rest]))
+        counted = alone.extended(training(rest, "en"))
         assert (counted.words, counted.shapes) == (both.words, both.shapes)
         np.testing.assert_array_equal(counted.pairs, alone.pairs)
 
@@ -159,17 +158,18 @@ class TestViews:
         odd = Encoded(("the", "zxqvvb", "zxqvvb", "wpdlkrt"), np.zeros((4, 6), np.float32), np.ones(4, np.int64))
         rest = [odd, Encoded(("wpdlkrt",), np.zeros((1, 6), np.float32), np.ones(1, np.int64))]
         for least in (1, 2):
-            view = LanguageView.fit(first, LanguageConfig(), "en", least).extended(rest, least)
-            critic = Statistics(CorpusCounts.of(first, 100, 100, "en", least), "en").extended(rest, 100, least)
+            before, after = (training(part, "en", least=least) for part in (first, rest))
+            view, counts = LanguageView.fit(before).extended(after, 0), CorpusCounts.of(before).extended(after)
+            critic = Statistics(counts, "en")
             names = [
                 unpack(tensors[f"{p}bytes"], tensors[f"{p}lengths"])
-                for tensors, p in ((view.tensors(), ""), (critic.tensors(), "words."))
+                for tensors, p in ((view.tensors(), ""), (counts.tensors(), "words."))
             ]
             for readable in names:
                 assert "wpdlkrt" in readable
                 assert ("zxqvvb" in readable) == (least == 1)
             assert view.corpus_share("zxqvvb") == 2 / view.corpus_words
-            again = Statistics.restore(critic.tensors(), "en")
+            again = Statistics(CorpusCounts.restore(counts.tensors()), "en")
             np.testing.assert_array_equal(again.describe(rest), critic.describe(rest))
             new = critic.describe([odd])[:, STATISTICS.index("often seen here")]
             assert new[1] == np.log1p(2)
@@ -177,23 +177,22 @@ class TestViews:
     def test_a_vocabulary_keeps_within_its_bound(self, parts):
         first, _ = parts
         rest = [Encoded(("new", "newer", "new"), np.zeros((3, 6), np.float32), np.ones(3, np.int64))]
-        counted = CorpusCounts.of(first, 100, 100, "en", 2)
-        extended = counted.extended(rest, len(counted.words) + 1, "en", 2)
+        counted = CorpusCounts.of(training(first, "en", least=2))
+        bound = {"vocabulary": len(counted.words) + 1}
+        extended = counted.extended(training(rest, "en", least=2, critic=bound))
         assert list(extended.words) == [*counted.words, "new"]
         assert len(extended.totals) == len(extended.words) + 2
 
     def test_form(self, parts):
-        from difa.config import FormConfig
-
         first, rest = parts
-        extended = FormView.fit(first, FormConfig()).extended(rest, sum(map(len, first)))
-        whole = FormView.fit([*first, *rest], FormConfig())
+        extended = FormView.fit(training(first)).extended(training(rest), sum(map(len, first)))
+        whole = FormView.fit(training([*first, *rest]))
         # Where an entry does not exist it counts as the mean of its part, so the two differ a little there.
         np.testing.assert_allclose(extended.mean[:10], whole.mean[:10])
         np.testing.assert_allclose(extended.scale[:10], whole.scale[:10])
         strings = [Encoded(document.words, np.empty((len(document), 0)), document.pieces) for document in (*first, *rest)]
-        bare = FormView.fit(strings[:25], FormConfig()).extended(strings[25:], sum(map(len, first)))
-        np.testing.assert_allclose(bare.precision, FormView.fit(strings, FormConfig()).precision, rtol=1e-6, atol=1e-6)
+        bare = FormView.fit(training(strings[:25])).extended(training(strings[25:]), sum(map(len, first)))
+        np.testing.assert_allclose(bare.precision, FormView.fit(training(strings)).precision, rtol=1e-6, atol=1e-6)
 
     def test_tone(self, rng):
         directions = np.array([[1.0, -1.0], [0.0, 0.0]])
@@ -202,7 +201,7 @@ class TestViews:
             Encoded(("a",) * len(part), part, np.ones(len(part), dtype=np.int64)) for part in (vectors[:3000], vectors[3000:])
         ]
         quantiles = np.quantile(np.concatenate([vectors[:3000], -vectors[:3000]], axis=1), np.linspace(0, 1, 1001), axis=0)
-        extended = ToneView(directions, quantiles).extended(document[1:], 3000)
+        extended = ToneView(directions, quantiles).extended(training(document[1:]), 3000)
         expected = np.quantile(np.concatenate([vectors, -vectors], axis=1), np.linspace(0, 1, 1001), axis=0)
         np.testing.assert_allclose(extended.quantiles[10:-10], expected[10:-10], atol=0.05)
 
@@ -212,9 +211,9 @@ class TestViews:
         bank = np.array([[0.0], [0.1], [5.0], [10.0]], dtype=np.float32)
         view = NeighbourView(NeighbourConfig(bank=4), bank, ("a", "b", "c", "d"))
         document = Encoded(("x", "c"), np.array([[100.0], [5.0]], dtype=np.float32), np.ones(2, dtype=np.int64))
-        extended = view.extended([document], seen=6)  # 2 of 8 words have one of four places
+        extended = view.extended(training([document]), seen=6)  # 2 of 8 words have one of four places
         assert extended.words == ("b", "c", "d", "x")
-        assert extended.raw([document])[0].tolist() == [0.0, 0.0]
+        assert extended.raw([document]).tolist() == [0.0, 0.0]
 
     def test_those_that_leave_have_another_close_by(self):
         rows = np.array([[0.0], [0.1], [5.0], [5.05], [9.0]], dtype=np.float32)

@@ -293,8 +293,10 @@ def look(views: Sequence[View], documents: Sequence[Encoded], threads: int | Non
     if critic is not None:
         described = critic.statistics.describe(documents)
 
-    def seen_by(view: View) -> list[FloatArray]:
+    def seen_by(view: View) -> FloatArray:
         check_cancelled()
+        if not documents:
+            return np.empty(0)
         return critic.judge(documents, described) if critic is not None and view is critic else view.raw(documents)
 
     if (threads or core_count()) > 1 and sum(map(len, documents)) >= _ENOUGH_WORDS:
@@ -304,7 +306,7 @@ def look(views: Sequence[View], documents: Sequence[Encoded], threads: int | Non
             by_view = list(pool.map(lambda context, view: context.run(seen_by, view), contexts, views))
     else:
         by_view = [seen_by(view) for view in views]
-    return Looked(np.stack([np.concatenate([np.empty(0), *parts]) for parts in by_view], axis=-1), described)
+    return Looked(np.stack(by_view, axis=-1), described)
 
 
 def raw_evidence(views: Sequence[View], documents: Sequence[Encoded]) -> list[FloatArray]:

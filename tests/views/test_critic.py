@@ -1,10 +1,13 @@
 import numpy as np
 import pytest
 
+from difa.config import Config
 from difa.document import Encoded
+from difa.views import SavedView
 from difa.views.critic import CriticView, Networks, train
-from difa.views.critic.counts import DocumentCounts, shape_of
+from difa.views.critic.counts import CorpusCounts, shape_of
 from difa.views.critic.statistics import STATISTICS, Statistics, spelling_of
+from tests.views import training
 
 TEXTS = ["the parcel came on friday", "the parcel was late", "the brattice is on the left", "we like the parcel"]
 
@@ -14,9 +17,13 @@ def document(text):
     return Encoded(words, np.zeros((len(words), 2), np.float32), np.ones(len(words), int))
 
 
+def count(documents):
+    return Statistics(CorpusCounts.of(training(documents, "en")), "en")
+
+
 @pytest.fixture(scope="module")
 def statistics():
-    return Statistics.count([document(text) for text in TEXTS], 1000, 1000, "en")
+    return count([document(text) for text in TEXTS])
 
 
 def column(table, name):
@@ -33,9 +40,9 @@ def test_rarity_by_hand(statistics):
 
 def test_a_counted_document_is_described_as_if_it_were_new():
     documents = [document(text) for text in TEXTS]
-    whole = Statistics.count(documents, 1000, 1000, "en")
-    without = Statistics.count(documents[1:], 1000, 1000, "en")
-    seen, unseen = whole.describe(documents[:1], [DocumentCounts(documents[0])]), without.describe(documents[:1])
+    whole = count(documents)
+    without = count(documents[1:])
+    seen, unseen = whole.describe(documents[:1], documents[:1]), without.describe(documents[:1])
     exact = [at for at, name in enumerate(STATISTICS) if "the word" not in name]  # smoothing knows a different vocabulary
     assert seen[:, exact] == pytest.approx(unseen[:, exact])
     assert (np.abs(seen - unseen) < 0.5).all()
@@ -125,10 +132,10 @@ def test_several_networks_say_the_mean_and_are_saved_together(statistics):
     documents = [document("the parcle came"), document("xkcdq")]
     critic = CriticView(statistics, {"plain": Networks.join(networks)})
     logits = np.mean([network.logits(statistics.describe(documents)) for network in networks], axis=0)
-    assert np.concatenate(critic.raw(documents)) == pytest.approx(np.logaddexp(0, logits), abs=1e-8)
-    restored = CriticView.restore(critic.tensors(), "en")
+    assert critic.raw(documents) == pytest.approx(np.logaddexp(0, logits), abs=1e-8)
+    restored = CriticView.restore(SavedView(critic.tensors(), None, Config(), "en"))
     assert len(restored.networks["plain"]) == 3
-    assert [row.tolist() for row in restored.raw(documents)] == [row.tolist() for row in critic.raw(documents)]
+    assert restored.raw(documents).tolist() == critic.raw(documents).tolist()
 
 
 def test_weights_of_a_single_network_are_read_as_they_once_were_saved():

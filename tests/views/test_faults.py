@@ -9,6 +9,7 @@ from difa.report.sentences import word_sentence
 from difa.views.faults import FaultsView
 from difa.views.faults.kinds import KINDS, Text
 from difa.words import split_words
+from tests.views import training
 
 
 def read(text):
@@ -108,10 +109,10 @@ def test_no_rule_needs_a_language():
 
 def test_a_fault_counts_as_far_as_it_is_rare():
     plain, marked = [read("A plain text.")] * 90, [read("A <br> text.")] * 10
-    rare, common = FaultsView.fit([*plain, *marked[:1]], "en"), FaultsView.fit(marked, "en")
-    (raw,) = rare.raw([read("Another <br> text.")])
+    rare, common = FaultsView.fit(training([*plain, *marked[:1]], "en")), FaultsView.fit(training(marked, "en"))
+    raw = rare.raw([read("Another <br> text.")])
     assert raw.tolist() == pytest.approx([0, *[np.log(92 / 1.5)] * 3, 0, 0])
-    assert common.raw([read("Another <br> text.")])[0].max() < 0.1, "a corpus of HTML has no HTML fault"
+    assert common.raw([read("Another <br> text.")]).max() < 0.1, "a corpus of HTML has no HTML fault"
     assert common.name_faults(["<", "br", ">"]) == {}
     assert rare.name_faults(["A", "<", "br", ">"]) == dict.fromkeys([1, 2, 3], ("HTML", 1))
     reasons = rare.explain(read("The authorâ€™s <br>"))
@@ -125,24 +126,26 @@ def test_misspellings_are_those_of_the_corpus_language():
 
 def test_a_string_of_several_normal_documents_is_a_term():
     texts = ["The stacktrace is short.", "A stacktrace is here.", "The textfile is new.", *["It is plain."] * 47]
-    view = FaultsView.fit([read(text) for text in texts], "en")
+    view = FaultsView.fit(training([read(text) for text in texts], "en"))
     assert view.terms == {"stacktrace"}
     assert view.is_term("Stacktraces")
     assert not view.is_term("textfile")
     assert view.name_faults(["My", "stacktrace", "and", "textfile", "."]) == {3: ("unusual compound", 3)}
     assert dict(zip(KINDS, view.counts, strict=False))["unusual compound"] == 1, "the document of a term has no fault"
-    assert FaultsView.fit([read(text) for text in texts], "en", min_documents=3).terms == frozenset()
-    later = view.extended([read("One textfile here."), read("Another textfile there.")])
+    assert FaultsView.fit(training([read(text) for text in texts], "en", least=3)).terms == frozenset()
+    later = view.extended(training([read("One textfile here."), read("Another textfile there.")]), 0)
     assert later.terms == {"stacktrace", "textfile"}
 
 
 def test_the_plural_of_a_term_is_a_term():
-    view = FaultsView.fit([read("The textfile is short."), read("A list and a textfile."), read("Lists are here.")], "en")
+    view = FaultsView.fit(
+        training([read("The textfile is short."), read("A list and a textfile."), read("Lists are here.")], "en")
+    )
     assert view.name_faults(["Textfiles", "and", "textfile"]) == {}
 
 
 def test_faults_within_a_passage_of_another_language_keep_their_names():
-    view = FaultsView.fit([read("It is plain.")] * 50, "en")
+    view = FaultsView.fit(training([read("It is plain.")] * 50, "en"))
     words = read("Die Ergebnisse werden anschließend in {{datei}} einer Datei gespeichert und <br> dort gelesen.").words
     named = view.name_faults(words)
     assert {words[at] for at, (kind, _) in named.items() if kind == "placeholder"} == {"{{", "datei", "}}"}
@@ -152,12 +155,12 @@ def test_faults_within_a_passage_of_another_language_keep_their_names():
 
 
 def test_words_with_ignored_ones_between_them_are_no_neighbours():
-    view = FaultsView.fit([read("It is plain.")] * 50, "en")
+    view = FaultsView.fit(training([read("It is plain.")] * 50, "en"))
     words = ["The", "name", "of", "of", "a", "slipp", "ed", "."]
     doubled, torn = ("doubled word", 2), ("torn word", 5)
     assert view.name_faults(words) == {2: doubled, 3: doubled, 5: torn, 6: torn}
     assert view.name_faults(words, frozenset({3, 6})) == {}
-    assert not view.raw([Encoded(tuple(words), np.zeros((8, 0)), np.ones(8, dtype=np.int64), frozenset({3, 6}))])[0].any()
+    assert not view.raw([Encoded(tuple(words), np.zeros((8, 0)), np.ones(8, dtype=np.int64), frozenset({3, 6}))]).any()
 
 
 @pytest.mark.parametrize("preset", ["fast", "full"])

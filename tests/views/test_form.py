@@ -7,6 +7,7 @@ from difa.config import FormConfig
 from difa.document import Encoded
 from difa.views import form
 from difa.views.form import CHANGES, CONTEXT, SURFACE, FormView, describe, describe_context, describe_surface
+from tests.views import training
 
 
 def surface(word):
@@ -65,13 +66,13 @@ def encoded(words, rng):
 
 def test_mahalanobis_by_hand(rng):
     documents = [encoded(["one", "Two2", "three,", "f", "!", "sixsix"], rng) for _ in range(5)]
-    view = FormView.fit(documents, FormConfig(shrinkage=1e-9, min_scale=1e-9))
+    view = FormView.fit(training(documents, form=FormConfig(shrinkage=1e-9, min_scale=1e-9)))
     rows = describe(documents, FormConfig())
     mean = np.nanmean(rows, axis=0)
     centred = np.where(np.isnan(rows), 0, rows - mean)
     covariance = centred.T @ centred / len(rows)
     expected = np.sqrt(np.einsum("ti,ij,tj->t", centred, np.linalg.pinv(covariance), centred))
-    assert np.concatenate(view.raw(documents)) == pytest.approx(expected, rel=1e-3)
+    assert view.raw(documents) == pytest.approx(expected, rel=1e-3)
 
 
 def test_changes_leave_no_entry_that_the_others_imply(rng):
@@ -87,8 +88,8 @@ def test_changes_leave_no_entry_that_the_others_imply(rng):
 
 def test_constant_and_collinear_entries_do_not_break_it(rng):
     # Lower-case words of one length: most surface entries are constant, others copies of each other.
-    view = FormView.fit([encoded(["abcd", "bcda", "cdab"], rng) for _ in range(10)], FormConfig())
-    scores = view.raw([encoded(["abcd", "ABCD9!!", "zzzzzzzzzz"], rng)])[0]
+    view = FormView.fit(training([encoded(["abcd", "bcda", "cdab"], rng) for _ in range(10)]))
+    scores = view.raw([encoded(["abcd", "ABCD9!!", "zzzzzzzzzz"], rng)])
     assert np.isfinite(scores).all()
     assert scores[1] > scores[0]
     assert scores[2] > scores[0]
@@ -98,9 +99,9 @@ def test_odd_words_stand_out_and_are_explained(encoder, corpus):
     from difa.words import from_text
 
     normal = encoder.encode([from_text(text) for text in corpus[:200]])
-    view = FormView.fit(normal, FormConfig())
+    view = FormView.fit(training(normal))
     odd = encoder.encode([from_text("Where is my xkcdqwrtplk order")])[0]
-    scores = view.raw([odd])[0]
+    scores = view.raw([odd])
     assert int(scores.argmax()) == 3
     reasons = view.explain(odd)[3]
     assert "longest run of consonants" in reasons[0].text
@@ -116,14 +117,13 @@ def test_long_documents_are_looked_at_in_blocks(monkeypatch, rng):
         assert np.array_equal(describe_context([vectors], 2), whole, equal_nan=True)
 
 
-@pytest.mark.parametrize("group", [1, 6, 20, 4096])
-def test_context_ends_with_the_document(monkeypatch, rng, group):
-    monkeypatch.setattr(form, "_GROUP", group)
+@pytest.mark.parametrize("block", [1, 6, 20, 4096])
+def test_context_ends_with_the_document(monkeypatch, rng, block):
+    monkeypatch.setattr(form, "_BLOCK", block)
     documents = [rng.normal(size=(length, 24)).astype(np.float32) for length in (0, 5, 1, 2, 0, 3, 17, 1)]
     alone = [describe_context([vectors], 3) for vectors in documents]
     assert np.array_equal(describe_context(documents, 3), np.concatenate(alone), equal_nan=True)
     assert np.isnan(alone[2]).all()
-    assert describe_context([], 2).shape == (0, len(CONTEXT))
 
 
 def test_context_from_dot_products_is_context_from_vectors(rng):

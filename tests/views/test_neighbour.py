@@ -4,6 +4,7 @@ import pytest
 from difa.config import NeighbourConfig
 from difa.document import Encoded
 from difa.views.neighbour import NeighbourView, choose_rows
+from tests.views import training
 
 
 def document(words, vectors):
@@ -11,25 +12,25 @@ def document(words, vectors):
 
 
 def test_distances_by_hand():
-    view = NeighbourView.fit([document(["a", "b"], [[0, 0], [3, 4]])], NeighbourConfig(), seed=0)
-    raw = view.raw([document(["x", "y"], [[3, 4], [0, 2]])])[0]
+    view = NeighbourView.fit(training([document(["a", "b"], [[0, 0], [3, 4]])]))
+    raw = view.raw([document(["x", "y"], [[3, 4], [0, 2]])])
     assert raw.tolist() == pytest.approx([0.0, 2.0])
     assert "'b'" in view.explain(document(["x"], [[3, 3]]))[0][0].text
 
 
 def test_the_bank_does_not_keep_the_order_of_the_documents(rng):
     words = ["please", "refund", "the", "wrong", "card", "with", "the", "one", "ending", "in", "zero", "nine"]
-    view = NeighbourView.fit([document(words, rng.normal(size=(len(words), 3)))], NeighbourConfig(), seed=0)
+    view = NeighbourView.fit(training([document(words, rng.normal(size=(len(words), 3)))]))
     assert list(view.words) == sorted(words)
-    assert view.raw([document(words, view.bank)])[0] == pytest.approx(np.zeros(len(words)))
+    assert view.raw([document(words, view.bank)]) == pytest.approx(np.zeros(len(words)))
 
 
 def test_bit_for_bit_the_same_alone_or_in_company(rng):
     vectors = rng.normal(size=(300, 64)).astype(np.float32)
-    view = NeighbourView.fit([document(["w"] * 300, vectors)], NeighbourConfig(bank=100), seed=0)
+    view = NeighbourView.fit(training([document(["w"] * 300, vectors)], neighbour=NeighbourConfig(bank=100)))
     others = rng.normal(size=(201, 64)).astype(np.float32)
-    together = view.raw([document(["w"] * 201, others)])[0]
-    assert all(view.raw([document(["w"], others[t : t + 1])])[0][0] == together[t] for t in range(201))
+    together = view.raw([document(["w"] * 201, others)])
+    assert all(view.raw([document(["w"], others[t : t + 1])])[0] == together[t] for t in range(201))
 
 
 def test_the_bank_is_bounded_and_shared_between_frequent_and_rare_words(rng):

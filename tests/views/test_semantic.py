@@ -41,9 +41,9 @@ def test_exported_graph_agrees_with_the_network(documents, network):
     vectors = torch.from_numpy(document.vectors)[None]
     with torch.no_grad():
         reconstruction, discrepancy = network(vectors, torch.ones(1, len(document), dtype=torch.int64))
-    assert view.raw([document])[0] == pytest.approx((reconstruction + discrepancy)[0].numpy(), rel=1e-4)
+    assert view.raw([document]) == pytest.approx((reconstruction + discrepancy)[0].numpy(), rel=1e-4)
     alone = SemanticConfig(**(CONFIG.__dict__ | {"student_weight": 0.0}))
-    assert SemanticView(view.graph(), alone).raw([document])[0] == pytest.approx(reconstruction[0].numpy(), rel=1e-4)
+    assert SemanticView(view.graph(), alone).raw([document]) == pytest.approx(reconstruction[0].numpy(), rel=1e-4)
 
 
 def test_training_reconstructs_and_imitates(documents, network):
@@ -141,7 +141,7 @@ def test_padding_is_not_attended_to(network):
 def test_documents_longer_than_the_window_are_scored_whole(network):
     view = SemanticView(to_graph(network, CONFIG), CONFIG)
     vectors = np.random.default_rng(1).normal(size=(500, 16)).astype(np.float32)
-    scores = view.raw([Encoded(("w",) * 500, vectors, np.ones(500, int))])[0]
+    scores = view.raw([Encoded(("w",) * 500, vectors, np.ones(500, int))])
     assert scores.shape == (500,)
     assert (scores > 0).all()
 

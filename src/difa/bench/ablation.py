@@ -34,7 +34,7 @@ from difa.bench.methods import (
 from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_documents, judge_words, pool_max
 from difa.bench.run import Cell, Run, Study, Trial, write_text
 from difa.config import ERROR_KINDS, FULL_VIEWS, Config, PerturbConfig
-from difa.document import Document, FloatArray
+from difa.document import Document, FloatArray, split_by
 from difa.errors import ConfigError
 from difa.estimator import DiFA
 from difa.knowledge.wordlist import find_language
@@ -165,7 +165,7 @@ def _parts(model: DiFA, scores: Scores, halves: Split) -> tuple[dict[str, list[F
     encoded = fitted.encoder.encode(halves.test)
     for view, reference in zip(fitted.views, fitted.references, strict=True):  # what there is without tail probabilities
         mean, spread = float(reference.values.mean()), float(reference.values.std()) or 1.0
-        standardised.append([(raw - mean) / spread for raw in view.raw(encoded)])
+        standardised.append(split_by(map(len, encoded), (view.raw(encoded) - mean) / spread))
     by_view = {"calibrated": scores.views.values(), "not calibrated": standardised}
     means = {
         f"{name}, plain mean of views": [np.mean(views, axis=0) for views in zip(*each, strict=True)]

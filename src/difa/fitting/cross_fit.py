@@ -20,7 +20,7 @@ from difa.calibrate import TailReference, tail_evidence
 from difa.detector import Looked, look, raw_evidence
 from difa.document import Encoded, FloatArray, IntArray, split_by
 from difa.runtime.parallel import core_count
-from difa.views import TrainingData, View, fit_view, prepare_views, view_kind
+from difa.views import TrainingData, View, fit_view, view_kind
 
 T = TypeVar("T")
 _REPORT_SECONDS = 0.3
@@ -97,7 +97,9 @@ def _fit_side_by_side(
         return views
 
     report("learn normal text", 0.0)
-    prepare_views(whole)
+    for name in names:
+        if prepare := view_kind(name).prepare:
+            prepare(whole)
     sets = [*parts, whole]
     shares = [0.0] * len(sets)
     with ThreadPoolExecutor(min(len(sets), whole.config.encoder.threads or core_count())) as pool:

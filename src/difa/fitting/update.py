@@ -19,7 +19,7 @@ from difa.corpus.allow import AllowList
 from difa.detector import Detector, Updates, linter_scores
 from difa.document import Document, Encoded, FloatArray
 from difa.errors import ConfigError
-from difa.views import AddedDocuments, extend_view, view_kind
+from difa.views import TrainingData, extend_view, view_kind
 
 
 def update(detector: Detector, documents: Sequence[Document], most: int, when: str, rng: np.random.Generator) -> Detector:
@@ -37,11 +37,10 @@ def update(detector: Detector, documents: Sequence[Document], most: int, when: s
     words = sum(map(len, encoded))
     ranked = _rank_among(detector, encoded, most, rng)
     seen = detector.training_words + detector.updates.words
+    data = TrainingData(encoded, [], detector.language, detector.config, detector.seed, detector.encoder)
     return replace(
         ranked,
-        views=tuple(
-            extend_view(view, AddedDocuments(encoded, seen, detector.config, detector.language)) for view in detector.views
-        ),
+        views=tuple(extend_view(view, data, seen) for view in detector.views),
         updates=Updates(
             detector.updates.times + 1,
             detector.updates.documents + len(documents),

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, Protocol
 
+import numpy as np
+
 from difa.config import NO_ENCODER, VIEW_NAMES, Config
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.encoders import Encoder
@@ -38,13 +40,13 @@ class Wording:
 
 
 class View(Protocol):
-    """A fitted view."""
+    """A fitted view; one that inherits from this class has its defaults."""
 
     @property
     def name(self) -> str: ...
 
-    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
-        """Raw evidence per document: (T,), non-negative, the same alone or in any batch."""
+    def raw(self, documents: Sequence[Encoded]) -> FloatArray:
+        """Raw evidence of the words of documents, at least one, in a row: (T,), non-negative, the same alone or in any batch."""
         ...
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
@@ -52,12 +54,12 @@ class View(Protocol):
         ...
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
-        """What it learned, as arrays."""
-        ...
+        """What it learned, as arrays: unless it says otherwise, its fields that are arrays."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
 
     def graph(self) -> bytes | None:
         """What it learned, as an ONNX graph, if it has one."""
-        ...
+        return None
 
 
 @dataclass(frozen=True)
@@ -85,16 +87,6 @@ class TrainingData:
 
 
 @dataclass(frozen=True)
-class AddedDocuments:
-    """Normal documents that a fitted view learns later, and how many words it has learned from before."""
-
-    documents: Sequence[Encoded]
-    seen: int
-    config: Config
-    language: str | None
-
-
-@dataclass(frozen=True)
 class SavedView:
     """What a view is restored from: what its `tensors` and `graph` gave, and what the model knows beside that."""
 
@@ -111,8 +103,8 @@ class ViewKind:
 
     fit: Callable[[TrainingData], View]
     restore: Callable[[SavedView], View]
-    extend: Callable[[Any, AddedDocuments], View] | None = None
-    """The view with further documents; None where it would have to be trained anew."""
+    extend: Callable[[Any, TrainingData, int], View] | None = None
+    """The view with further documents, beside the number of words it has learned from; None where it is trained as a whole."""
     join: Callable[[TrainingData, Sequence[Any]], View] | None = None
     """The view of all documents from views that were fitted on parts of them; None where it is fitted like those."""
     knowledge: tuple[str, ...] = ()
@@ -153,27 +145,30 @@ def check_views(config: Config) -> Config:
     return config
 
 
-def prepare_views(data: TrainingData) -> None:
-    """Run set-up that is not thread-safe before views are fitted in parallel."""
-    for name in data.config.views.names:
-        prepare = view_kind(name).prepare
-        if prepare:
-            prepare(data)
-
-
 def fit_view(name: str, data: TrainingData) -> View:
     """Fit a view."""
     return view_kind(name).fit(data)
 
 
-def extend_view(view: View, added: AddedDocuments) -> View:
+def extend_view(view: View, data: TrainingData, seen: int) -> View:
     """The view with what further documents add to its counts; what was trained stays as it is."""
     extend = view_kind(view.name).extend
     if extend is None:
         raise ConfigError(f"the view {view.name} is trained as a whole and cannot take further documents: fit anew")
-    return extend(view, added)
+    return extend(view, data, seen)
 
 
 def restore_view(name: str, saved: SavedView) -> View:
     """A view from what it saved."""
     return view_kind(name).restore(saved)
+
+
+def all_vectors(documents: Sequence[Encoded]) -> FloatArray:
+    """The vectors of all words of at least one document, one behind the other: (T, d); those of a single one are not copied."""
+    vectors = [document.vectors for document in documents]
+    return vectors[0] if len(vectors) == 1 else np.concatenate(vectors)
+
+
+def silence(document: Encoded) -> list[list[Reason]]:
+    """The reasons of a view that does not speak the corpus' language."""
+    return [[Reason(SILENT, {}, 0.0)] for _ in document.words]

@@ -3,27 +3,26 @@
 A 16-number descriptor per word, 10 surface statistics of the string and 6 statistics of its vector among two neighbours
 on each side, and its Mahalanobis distance to normal words: s_form = sqrt((d−μ)ᵀ Σ⁻¹ (d−μ)). Without vectors the ten remain.
 
-The six follow from dot products of vectors that stand close together: lengths, angles, gaps, and sums of neighbours. These
-are taken once, in double precision and a block of words at a time; the rest is arithmetic on one number per word, over many
-documents at once. A neighbour counts only within the word's own document, so a batch changes nothing, bit for bit.
+The six follow from dot products of vectors that stand close together: lengths, angles, gaps, and sums of neighbours. These are
+taken once, in double precision, in blocks of words of many documents; the rest is arithmetic on one number per word. A neighbour
+counts only within the word's own document, so a batch changes nothing, bit for bit.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difa.config import FormConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
+from difa.document import BoolArray, Encoded, FloatArray, Reason, ReasonKind
 from difa.knowledge.letters import plain_address
 from difa.knowledge.word_cache import WordCache, distinct_words
-from difa.views import ViewKind, Wording
+from difa.views import TrainingData, View, ViewKind, Wording
 
 CONTEXT = (
     "similarity to its context",
@@ -34,8 +33,7 @@ CONTEXT = (
     "spread of similarity to its neighbours",
 )
 _TINY = 1e-9
-_GROUP = 4096  # words of documents that are looked at together
-_BLOCK = 512  # vectors in double precision at a time: they stay in the processor's cache
+_BLOCK = 1024  # words at a time, with vectors in double precision: they stay in the processor's cache
 
 
 def describe_context(documents: Sequence[FloatArray], window: int) -> FloatArray:
@@ -43,109 +41,76 @@ def describe_context(documents: Sequence[FloatArray], window: int) -> FloatArray
 
     NaN where a statistic does not exist: all of them for a word alone, the agreement of both sides for the first and the last.
     """
-    groups = [_Neighbourhood(group, window).statistics() for group in _groups(documents)]
-    return np.concatenate([np.empty((0, len(CONTEXT))), *groups])
+    lengths = np.array([len(vectors) for vectors in documents], dtype=np.int64)
+    window = max(1, min(window, lengths.max(initial=0) - 1))
+    # The words stand in a row of vectors, with as many zeros between documents as a word has neighbours on each side.
+    place = np.arange(lengths.sum()) + window * np.repeat(np.arange(1, len(lengths) + 1), lengths)
+    table = np.empty((len(place), len(CONTEXT)))
+    vectors = documents[0] if len(documents) == 1 else np.concatenate(documents)
+    for start in range(0, len(place), _BLOCK):
+        words = slice(start, start + _BLOCK)
+        low, high = place[start] - window, place[words][-1] + window
+        near = slice(*np.searchsorted(place, (low, high + 1)).tolist())
+        row = np.zeros((high - low + 1, vectors.shape[1]))
+        row[place[near] - low] = vectors[near]
+        is_word = np.zeros(len(row), dtype=bool)
+        is_word[place[near] - low] = True
+        table[words] = _describe_row(row, is_word, window)[place[words] - low - window]
+    return table
 
 
-def _groups(documents: Sequence[FloatArray]) -> Iterator[list[FloatArray]]:
-    """Documents in order, some `_GROUP` words together; a longer one is by itself."""
-    group: list[FloatArray] = []
-    words = 0
-    for vectors in documents:
-        if group and words + len(vectors) > _GROUP:
-            yield group
-            group, words = [], 0
-        if len(vectors):
-            group.append(vectors)
-            words += len(vectors)
-    if group:
-        yield group
+def _describe_row(row: FloatArray, is_word: BoolArray, window: int) -> FloatArray:
+    """The six statistics of what stands in a row, but for `window` places at each of its ends: (places, 6)."""
+    dots: list[FloatArray] = [np.einsum("td,td->t", row[: len(row) - apart], row[apart:]) for apart in range(2 * window + 1)]
+    count = len(row) - 2 * window
+    left, right = range(-window, 0), range(1, window + 1)
+    around = [*left, *right]
+    has = {o: is_word[window + o : window + o + count] for o in around}
+
+    def product(one: int, other: int) -> FloatArray:
+        """Dot products of the vectors `one` and `other` places from each; 0 where one of them is missing: (places,)."""
+        first = window + min(one, other)
+        return dots[abs(one - other)][first : first + count]
+
+    def product_of_sums(some: Sequence[int], others: Sequence[int]) -> FloatArray:
+        return _total([product(one, other) for one in some for other in others])
+
+    square = product(0, 0)
+    norm = np.maximum(np.sqrt(square), _TINY)
+    neighbours = np.maximum(_total([has[o] for o in around]), 1.0)
+    norms = [np.maximum(np.sqrt(product(o, o)), _TINY) for o in around]
+    cosines = [product(0, o) / (norm * its_norm) for o, its_norm in zip(around, norms, strict=True)]  # 0 without a neighbour
+    gaps = [np.sqrt(np.maximum(square + product(o, o) - 2 * product(0, o), 0.0)) for o in around]
+
+    def mean(values: Sequence[FloatArray]) -> FloatArray:
+        """That of neighbours, left ones first, that there are."""
+        return _total([np.where(has[o], value, 0.0) for o, value in zip(around, values, strict=True)]) / neighbours
+
+    middle = mean(cosines)
+    across = product_of_sums(left, right)
+    of_left, of_right = product_of_sums(left, left), product_of_sums(right, right)
+    columns = np.stack(
+        [
+            _cosine(product_of_sums([0], around), square, of_left + 2 * across + of_right),
+            mean(gaps),
+            np.log(norm / np.maximum(mean(norms), _TINY)),
+            _cosine(across, of_left, of_right),
+            np.max([np.where(has[o], cosine, -np.inf) for o, cosine in zip(around, cosines, strict=True)], axis=0),
+            np.sqrt(mean([(cosine - middle) ** 2 for cosine in cosines])),
+        ],
+        axis=1,
+    )
+    columns[~(has[-1] & has[1]), 3] = np.nan
+    columns[~(has[-1] | has[1])] = np.nan
+    return columns
 
 
-class _Neighbourhood:
-    """Some documents with words, one behind the other, and the dot products of what stands close together in them."""
-
-    def __init__(self, documents: Sequence[FloatArray], window: int) -> None:
-        lengths = np.array([len(vectors) for vectors in documents])
-        reach = min(window, int(lengths.max()) - 1)
-        self.left, self.right = range(-reach, 0), range(1, reach + 1)
-        first = np.repeat(np.cumsum(lengths) - lengths, lengths)
-        last = first + np.repeat(lengths, lengths) - 1
-        position = np.arange(len(first))
-        # For each distance: whether there is a word so far away in the same document, (T,).
-        self.has: dict[int, NDArray[np.bool_]] = {
-            o: (first <= position + o) & (position + o <= last) for o in range(-reach, reach + 1)
-        }
-        self._dots = _dots(documents[0] if len(documents) == 1 else np.concatenate(documents), 2 * reach)
-
-    def product(self, one: int, other: int) -> FloatArray:
-        """Dot products of the vectors `one` and `other` positions from each word; 0 where one of them is missing: (T,)."""
-        near, far = min(one, other), max(one, other)
-        return np.where(self.has[near] & self.has[far], np.roll(self._dots[far - near], -near), 0.0)
-
-    def product_of_sums(self, some: Sequence[int], others: Sequence[int]) -> FloatArray:
-        """Dot products of the sums of two sets of vectors: (T,)."""
-        return self._total([self.product(one, other) for one in some for other in others])
-
-    def statistics(self) -> FloatArray:
-        """The six statistics of each word: (T, 6)."""
-        around = [*self.left, *self.right]
-        square = self._dots[0]
-        norm = np.maximum(np.sqrt(square), _TINY)
-        count = np.maximum(self._total([self.has[o] for o in around]), 1.0)
-        cosines, gaps, norms = [], [], []
-        for o in around:
-            dot, its_square = self.product(0, o), self.product(o, o)
-            norms.append(np.maximum(np.sqrt(its_square), _TINY))
-            cosines.append(dot / (norm * norms[-1]))  # 0 where there is no neighbour
-            gaps.append(np.sqrt(np.maximum(square + its_square - 2 * dot, 0.0)))
-        mean = self._total(cosines) / count
-        spread = self._of_present([(cosine - mean) ** 2 for cosine in cosines]) / count
-        nearest = np.full(len(square), -np.inf)
-        for o, cosine in zip(around, cosines, strict=True):
-            nearest = np.where(self.has[o], np.maximum(nearest, cosine), nearest)
-        left, right = self.product_of_sums(self.left, self.left), self.product_of_sums(self.right, self.right)
-        across = self.product_of_sums(self.left, self.right)
-        columns = np.stack(
-            [
-                _cosine(self.product_of_sums([0], around), square, left + 2 * across + right),
-                self._of_present(gaps) / count,
-                np.log(norm / np.maximum(self._of_present(norms) / count, _TINY)),
-                _cosine(across, left, right),
-                nearest,
-                np.sqrt(spread),
-            ],
-            axis=1,
-        )
-        has_left, has_right = self._there(-1), self._there(1)
-        columns[~(has_left & has_right), 3] = np.nan
-        columns[~(has_left | has_right)] = np.nan
-        return columns
-
-    def _there(self, offset: int) -> NDArray[np.bool_]:
-        return self.has.get(offset, np.zeros(len(self.has[0]), dtype=bool))
-
-    def _of_present(self, values: Sequence[FloatArray]) -> FloatArray:
-        """The sum over neighbours, left ones first, of those that exist: (T,)."""
-        around = [*self.left, *self.right]
-        return self._total([np.where(self.has[o], value, 0.0) for o, value in zip(around, values, strict=True)])
-
-    def _total(self, values: Sequence[FloatArray | NDArray[np.bool_]]) -> FloatArray:
-        total: FloatArray = np.zeros(len(self.has[0]))
-        for value in values:
-            total = total + value
-        return total
-
-
-def _dots(vectors: FloatArray, reach: int) -> FloatArray:
-    """Dot products of each vector with itself and with those behind it, across documents too: (reach + 1, T)."""
-    dots = np.zeros((reach + 1, len(vectors)))
-    for start in range(0, len(vectors), _BLOCK):
-        block = vectors[start : start + _BLOCK + reach].astype(np.float64)
-        for step in range(min(reach + 1, len(block))):
-            count = min(_BLOCK, len(block) - step)
-            dots[step, start : start + count] = np.einsum("td,td->t", block[:count], block[step : step + count])
-    return dots
+def _total(values: Sequence[FloatArray | BoolArray]) -> FloatArray:
+    """The sum, in their order, which decides on the last bit."""
+    total: FloatArray = np.zeros(len(values[0]))
+    for value in values:
+        total = total + value
+    return total
 
 
 def _cosine(dot: FloatArray, square: FloatArray, other_square: FloatArray) -> FloatArray:
@@ -194,7 +159,7 @@ _VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüý�
 
 
 @dataclass(frozen=True)
-class FormView:
+class FormView(View):
     """Gaussian reference of normal descriptors: mean, scale per entry, and inverse correlation."""
 
     config: FormConfig
@@ -205,9 +170,10 @@ class FormView:
     name = "form"
 
     @classmethod
-    def fit(cls, documents: Sequence[Encoded], config: FormConfig) -> FormView:
+    def fit(cls, data: TrainingData) -> FormView:
         """Mean and covariance of the normal words' descriptors."""
-        descriptors = describe(documents, config)
+        config = data.config.form
+        descriptors = describe(data.documents, config)
         mean = np.zeros(descriptors.shape[1])
         present = ~np.isnan(descriptors)
         known = present.any(axis=0)
@@ -218,10 +184,10 @@ class FormView:
         correlation = standard.T @ standard / len(standard)
         return cls(config, mean, scale, _invert(correlation, config.shrinkage))
 
-    def extended(self, documents: Sequence[Encoded], seen: int) -> FormView:
+    def extended(self, data: TrainingData, seen: int) -> FormView:
         """The same with further words, beside the `seen` ones that it is made of."""
-        more = FormView.fit(documents, self.config)
-        share = np.array([seen, sum(map(len, documents))]) / (seen + sum(map(len, documents)))
+        more, added = FormView.fit(data), sum(map(len, data.documents))
+        share = np.array([seen, added]) / (seen + added)
         mean = share @ np.stack([self.mean, more.mean])
         spread = sum(
             (part * (view._covariance() + np.outer(view.mean - mean, view.mean - mean)))
@@ -235,16 +201,12 @@ class FormView:
         correlation = (np.linalg.inv(self.precision) - shrinkage * np.eye(len(self.mean))) / (1 - shrinkage)
         return np.asarray(correlation * np.outer(self.scale, self.scale))
 
-    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+    def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """Mahalanobis distances."""
-        if not documents:
-            return []
         if _have_vectors(documents):
-            raw = self._distances(describe(documents, self.config))
-        else:  # a word's form is the same everywhere
-            words = distinct_words(documents)
-            raw = self._distances(_describe_surfaces(_SURFACES.of(words.words), self.config))[words.numbers]
-        return split_by(map(len, documents), raw)
+            return self._distances(describe(documents, self.config))
+        words = distinct_words(documents)  # a word's form is the same everywhere
+        return self._distances(_describe_surfaces(_SURFACES.of(words.words), self.config))[words.numbers]
 
     def _distances(self, descriptors: FloatArray) -> FloatArray:
         standard = self._standardise(descriptors)
@@ -266,12 +228,6 @@ class FormView:
             ]
             for t in range(len(document))
         ]
-
-    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
-        return {"mean": self.mean, "scale": self.scale, "precision": self.precision}
-
-    def graph(self) -> bytes | None:
-        return None
 
     def _standardise(self, descriptors: FloatArray) -> FloatArray:
         # An entry that does not exist (no left neighbour, say) is not evidence: it stands at the mean.
@@ -343,13 +299,13 @@ def _kind_of_character(character: str) -> tuple[bool, bool, bool, bool]:
 _SURFACES = WordCache(lambda word: (*describe_surface(word), bool(plain_address(word))), len(SURFACE) + 2)
 
 
-def _longest(flags: object) -> int:
-    return max((len(list(run)) for flag, run in groupby(flags) if flag), default=0)  # type: ignore[call-overload]
+def _longest(flags: Iterable[bool]) -> int:
+    return max((len(list(run)) for flag, run in groupby(flags) if flag), default=0)
 
 
 VIEW = ViewKind(
-    fit=lambda data: FormView.fit(data.documents, data.config.form),
-    restore=lambda saved: FormView(config=saved.config.form, **saved.tensors),
-    extend=lambda view, added: view.extended(added.documents, added.seen),
+    FormView.fit,
+    lambda saved: FormView(saved.config.form, **saved.tensors),
+    FormView.extended,
     wording=Wording("words of unusual form", "has an unusual form", "its words have unusual forms"),
 )

@@ -13,18 +13,29 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from difa.config import LanguageConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.knowledge.letters import Letters, fold, plain_address
 from difa.knowledge.spelling import FLOOR
 from difa.knowledge.word_cache import WordCache, distinct_words
-from difa.knowledge.wordlist import word_list
-from difa.views import ViewKind, Wording
-from difa.views.stored_words import Mask, most_frequent, pack, rare_words, readable, shared_runs, unpack_values
+from difa.knowledge.wordlist import WordList, word_list
+from difa.views import SavedView, TrainingData, View, ViewKind, Wording
+from difa.views.stored_words import (
+    Mask,
+    count_words,
+    most_frequent,
+    pack_values,
+    rare_words,
+    readable,
+    shared_runs,
+    unpack_values,
+)
 
 CORPUS_SHARE = 0.9
 """How much the corpus counts in the frequency of a word; the language has the rest."""
@@ -47,75 +58,52 @@ _ENDING = ReasonKind("ending", "unusual spelling: it ends in {letters!r}", "is s
 _PIECES = ReasonKind("pieces", "falls into {pieces} pieces")
 
 
-class LanguageView:
+@dataclass(frozen=True)
+class LanguageView(View):
     """The words of normal text with their counts, the letters they are made of, and the language's own list."""
+
+    config: LanguageConfig
+    counts: Mapping[str, int]
+    """By the names that the mask gives them."""
+    language: str | None
+    mask: Mask = field(default_factory=Mask)
+    runs: Mapping[str, int] = field(default_factory=dict)
+    """Runs of letters in words whose names cannot be read."""
 
     name = "language"
 
-    def __init__(
-        self,
-        config: LanguageConfig,
-        words: Sequence[str],
-        counts: IntArray,
-        language: str | None,
-        mask: Mask | None = None,
-        runs: Mapping[str, int] | None = None,
-    ) -> None:
-        """Take counts over.
-
-        Args:
-            config: settings.
-            words: by the names that the mask gives them.
-            counts: of the words: (words,).
-            language: the corpus' language.
-            mask: names of words.
-            runs: runs of letters in words whose names cannot be read.
-        """
-        self.config, self._mask, self._runs = config, mask or Mask(), runs or {}
-        self._known = word_list(language)
-        self._counts: dict[str, int] = dict(zip(words, counts.tolist(), strict=True))
-        self._total = sum(self._counts.values())
-        self._letters = Letters(readable(words), config.order, self._runs)
-        self._surprises = WordCache(lambda word: (self.surprise(word), not plain_address(word)), 2)
-
     @classmethod
-    def fit(
-        cls, documents: Sequence[Encoded], config: LanguageConfig, language: str | None, min_documents: int = 1
-    ) -> LanguageView:
-        """Count the words; of a very large vocabulary the most frequent are kept, readable if `min_documents` have them."""
-        counted = Counter(fold(word) for document in documents for word in document.words)
-        rare = rare_words(documents, min_documents, language)
+    def fit(cls, data: TrainingData) -> LanguageView:
+        """Count the words; of a very large vocabulary the most frequent are kept."""
+        config, least = data.config.language, data.config.privacy.least_documents
+        counted, rare = count_words(data.documents), rare_words(data.documents, least, data.language)
         mask = Mask.of(counted) if rare else Mask()
         kept = mask.apply(most_frequent(counted, config.vocabulary), rare)
-        runs = shared_runs(documents, rare, config.order, min_documents)
-        return cls(config, list(kept), np.array(list(kept.values()), dtype=np.int64), language, mask, runs)
+        return cls(config, kept, data.language, mask, shared_runs(data.documents, rare, config.order, least))
 
-    def extended(self, documents: Sequence[Encoded], min_documents: int) -> LanguageView:
-        """The same with the words of further documents; new ones are readable if `min_documents` of these have them."""
-        counted = Counter(fold(word) for document in documents for word in document.words)
-        rare = rare_words(documents, min_documents, self._known.language)
-        mask = self._mask if self._mask.key or not rare else Mask.of(counted)
-        kept = most_frequent(mask.add(self._counts, counted, rare), self.config.vocabulary)
+    def extended(self, data: TrainingData, seen: int) -> LanguageView:
+        """The same with the words of further documents; new ones are readable if enough of these have them."""
+        least = data.config.privacy.least_documents
+        counted, rare = count_words(data.documents), rare_words(data.documents, least, self.language)
+        mask = self.mask if self.mask.key or not rare else Mask.of(counted)
+        kept = most_frequent(mask.add(self.counts, counted, rare), self.config.vocabulary)
         new = {word for word in rare if not self._count(word)}
-        runs = Counter(self._runs) + Counter(shared_runs(documents, new, self.config.order, min_documents))
-        counts = np.array(list(kept.values()), dtype=np.int64)
-        return LanguageView(self.config, list(kept), counts, self._known.language, mask, dict(sorted(runs.items())))
+        runs = Counter(self.runs) + Counter(shared_runs(data.documents, new, self.config.order, least))
+        return replace(self, counts=kept, mask=mask, runs=dict(sorted(runs.items())))
 
     @classmethod
-    def restore(cls, config: LanguageConfig, tensors: Mapping[str, FloatArray], language: str | None) -> LanguageView:
-        counts = unpack_values(tensors)
+    def restore(cls, saved: SavedView) -> LanguageView:
+        config, tensors = saved.config.language, saved.tensors
         runs = unpack_values(tensors, prefix="runs.") if "runs.bytes" in tensors else {}
         if any(not 1 <= len(run) <= config.order for run in runs):
             raise ValueError(f"expected runs of 1 to {config.order} letters")
-        return cls(config, list(counts), np.array(list(counts.values())), language, Mask.restore(tensors), runs)
+        return cls(config, unpack_values(tensors), saved.language, Mask.restore(tensors), runs)
 
-    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+    def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """Rarity, strange spelling, and pieces beyond the first."""
-        if not documents:
-            return []
         surprises, breaks = self._surprises.of_each(distinct_words(documents)).T
         extra = (np.concatenate([document.pieces for document in documents]) - 1) * breaks  # the pieces of an address say nothing
-        return split_by(map(len, documents), surprises + self.config.piece_weight * extra)
+        return np.asarray(surprises + self.config.piece_weight * extra)
 
     def surprise(self, word: str) -> float:
         """Rarity and strange spelling of a word."""
@@ -126,33 +114,39 @@ class LanguageView:
         return [self._reasons(word, int(pieces)) for word, pieces in zip(document.words, document.pieces, strict=True)]
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
-        counts = np.array(list(self._counts.values()), dtype=np.int64)
-        runs = {f"runs.{name}": value for name, value in pack(list(self._runs)).items()} if self._runs else {}
-        if runs:
-            runs["runs.counts"] = np.array(list(self._runs.values()), dtype=np.int64)
-        return {**pack(list(self._counts)), "counts": counts, **runs, **self._mask.tensors()}
+        runs = pack_values(self.runs, prefix="runs.") if self.runs else {}
+        return {**pack_values(self.counts), **runs, **self.mask.tensors()}
 
-    def graph(self) -> bytes | None:
-        return None
+    @cached_property
+    def corpus_words(self) -> int:
+        """Words of normal text that were counted."""
+        return sum(self.counts.values())
+
+    @cached_property
+    def _known(self) -> WordList:
+        return word_list(self.language)
+
+    @cached_property
+    def _letters(self) -> Letters:
+        return Letters(readable(self.counts), self.config.order, self.runs)
+
+    @cached_property
+    def _surprises(self) -> WordCache:
+        return WordCache(lambda word: (self.surprise(word), not plain_address(word)), 2)
 
     def share(self, word: str) -> float:
         """How much of running text the word makes up, here and in the language."""
-        here = float(self._count(fold(word)) / self._total)
+        here = self.corpus_share(word)
         if not self._known:
-            return float(max(here, 0.5 / self._total))
-        return float(CORPUS_SHARE * here + (1 - CORPUS_SHARE) * max(self._known.frequency(word), FLOOR))
-
-    @property
-    def corpus_words(self) -> int:
-        """Words of normal text that were counted."""
-        return int(self._total)
+            return max(here, 0.5 / self.corpus_words)
+        return CORPUS_SHARE * here + (1 - CORPUS_SHARE) * max(self._known.frequency(word), FLOOR)
 
     def corpus_share(self, word: str) -> float:
         """How much of the normal text alone the word makes up; 0 if it does not stand in it."""
-        return float(self._count(fold(word)) / self._total)
+        return self._count(fold(word)) / self.corpus_words
 
     def _count(self, folded: str) -> int:
-        return self._counts.get(self._mask.name(folded, self._counts), 0)
+        return self.counts.get(self.mask.name(folded, self.counts), 0)
 
     def _rarity(self, word: str) -> float:
         return max(0.0, -math.log(self.share(word)))
@@ -167,7 +161,7 @@ class LanguageView:
         extra = self.config.piece_weight * (pieces - 1)
         total = max(self.surprise(word) + extra, 1e-12)
         frequency = self._known.frequency(word) if self._known else None
-        values: dict[str, Any] = {"total": self._total}
+        values: dict[str, Any] = {"total": self.corpus_words}
         if address:
             kind, values = _ADDRESS, {"count": count, **values, "what": "a mail address" if "@" in address else "a web address"}
         elif count:
@@ -193,9 +187,9 @@ def _commonness(frequency: float) -> str:
 
 
 VIEW = ViewKind(
-    fit=lambda data: LanguageView.fit(data.documents, data.config.language, data.language, data.config.privacy.least_documents),
-    restore=lambda saved: LanguageView.restore(saved.config.language, saved.tensors, saved.language),
-    extend=lambda view, added: view.extended(added.documents, added.config.privacy.least_documents),
+    LanguageView.fit,
+    LanguageView.restore,
+    LanguageView.extended,
     knowledge=("words",),
     wording=Wording("rare and unknown words", "is rare", "its words are rare"),
 )

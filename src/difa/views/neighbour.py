@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from difa.config import Config, NeighbourConfig
-from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words, split_by
+from difa.config import NeighbourConfig
+from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words
 from difa.knowledge.letters import fold
 from difa.runtime.graphs import GraphRunner
-from difa.views import AddedDocuments, TrainingData, ViewKind, Wording
+from difa.views import SavedView, TrainingData, View, ViewKind, Wording, all_vectors
 from difa.views.stored_words import pack, rare_words, unpack
 
 # c = a @ b as an ONNX graph: there the product keeps to our threads, which NumPy's does not.
@@ -165,7 +165,7 @@ _NEAREST_RARE = ReasonKind(
 
 
 @dataclass(frozen=True)
-class NeighbourView:
+class NeighbourView(View):
     """A bank of normal word vectors (N, d), and the word of each."""
 
     config: NeighbourConfig
@@ -176,81 +176,59 @@ class NeighbourView:
     name = "neighbour"
 
     @classmethod
-    def fit(
-        cls,
-        documents: Sequence[Encoded],
-        config: NeighbourConfig,
-        seed: int,
-        threads: int | None = None,
-        *,
-        rare: Collection[str] | None = None,
-    ) -> NeighbourView:
-        """Choose the bank; words that are rare, as counts know them, go without their names, and numbers without digits."""
-        words = all_words(documents)
-        vectors = np.concatenate([document.vectors for document in documents]).astype(np.float32)
-        chosen = choose_rows(words, config.bank, np.random.default_rng(seed)).tolist()
-        return cls._sorted(config, vectors[chosen], _shown([words[index] for index in chosen], rare), threads)
+    def fit(cls, data: TrainingData) -> NeighbourView:
+        """Choose the bank."""
+        config = data.config.neighbour
+        chosen = choose_rows(all_words(data.documents), config.bank, np.random.default_rng(data.seed))
+        return cls._of(config, data.config.encoder.threads, all_vectors(data.documents)[chosen], _names(data, chosen))
 
-    def extended(self, documents: Sequence[Encoded], seen: int, rare: Collection[str] | None = None) -> NeighbourView:
+    def extended(self, data: TrainingData, seen: int) -> NeighbourView:
         """The same with vectors of further documents, beside the `seen` words that it was chosen from.
 
         The farthest from the bank come in, on free rows or on as large a share of all rows as they are of all words. Those
         that leave have another vector close by.
         """
-        words = all_words(documents)
-        vectors = np.concatenate([document.vectors for document in documents]).astype(np.float32)
+        vectors = all_vectors(data.documents)
         squares, _ = self._index.find(vectors)
-        share = math.ceil(self.config.bank * len(words) / (seen + len(words)))
+        share = math.ceil(self.config.bank * len(vectors) / (seen + len(vectors)))
         room = max(share, self.config.bank - len(self.bank))
         chosen = [index for index in np.argsort(-squares, kind="stable")[:room].tolist() if squares[index] > 0]
         leave = set(crowded_rows(self.bank, len(self.bank) + len(chosen) - self.config.bank))
         stay = [index for index in range(len(self.bank)) if index not in leave]
-        together = [*(self.words[index] for index in stay), *_shown([words[index] for index in chosen], rare)]
-        return self._sorted(self.config, np.concatenate([self.bank[stay], vectors[chosen]]), together, self.threads)
+        names = [*(self.words[index] for index in stay), *_names(data, chosen)]
+        return self._of(self.config, self.threads, np.concatenate([self.bank[stay], vectors[chosen]]), names)
 
     @classmethod
-    def _sorted(cls, config: NeighbourConfig, vectors: FloatArray, words: Sequence[str], threads: int | None) -> NeighbourView:
+    def _of(cls, config: NeighbourConfig, threads: int | None, vectors: FloatArray, words: Sequence[str]) -> NeighbourView:
         # In alphabetical order: that of the documents would let runs of their words be read from a saved model.
+        vectors = vectors.astype(np.float32, copy=False)
         order = sorted(range(len(words)), key=lambda index: (words[index], vectors[index].tobytes()))
         return cls(config, np.ascontiguousarray(vectors[order]), tuple(words[index] for index in order), threads)
 
-    @classmethod
-    def restore(cls, config: NeighbourConfig, tensors: Mapping[str, FloatArray], threads: int | None = None) -> NeighbourView:
-        return cls(config, tensors["bank"], tuple(unpack(tensors["bytes"], tensors["lengths"])), threads)
-
-    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+    def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """Euclidean distance to the nearest vector of the bank."""
-        if not documents:
-            return []
-        alone = len(documents) == 1  # perhaps a long one, which need not be copied
-        squares, _ = self._index.find(
-            documents[0].vectors if alone else np.concatenate([document.vectors for document in documents])
-        )
-        return split_by(map(len, documents), np.sqrt(squares))
+        return np.sqrt(self._index.find(all_vectors(documents))[0])
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """Which normal word is nearest."""
         squares, nearest = self._index.find(document.vectors)
-        return [
-            [_reason(self.words[index], square**0.5)] for square, index in zip(squares.tolist(), nearest.tolist(), strict=True)
-        ]
+        return [[_reason(self.words[at], square**0.5)] for square, at in zip(squares.tolist(), nearest.tolist(), strict=True)]
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
         return {**pack(self.words), "bank": self.bank}
-
-    def graph(self) -> bytes | None:
-        return None
 
     @cached_property
     def _index(self) -> NearestSearch:
         return NearestSearch(self.bank, self.threads)
 
 
-def _shown(words: Sequence[str], rare: Collection[str] | None) -> list[str]:
-    """Words as the bank may name them: rare ones not at all, numbers without digits."""
-    if rare is None:
-        return list(words)
-    return ["" if fold(word) in rare else "".join("0" if c.isdigit() else c for c in word) for word in words]
+def _names(data: TrainingData, chosen: Iterable[int]) -> list[str]:
+    """Words at some positions as the bank may name them: rare ones not at all, numbers without digits."""
+    words, least = all_words(data.documents), data.config.privacy.least_documents
+    if least <= 1:
+        return [words[index] for index in chosen]
+    rare = rare_words(data.documents, least, data.language)
+    return ["" if fold(words[at]) in rare else "".join("0" if c.isdigit() else c for c in words[at]) for at in chosen]
 
 
 def _reason(nearest: str, distance: float) -> Reason:
@@ -291,25 +269,15 @@ def crowded_rows(bank: FloatArray, count: int) -> list[int]:
     return [*leave, *(index for index in order if index not in leave)][:count]
 
 
-def _fit(data: TrainingData) -> NeighbourView:
-    config = data.config
-    rare = _rare(data.documents, config, data.language)
-    return NeighbourView.fit(data.documents, config.neighbour, data.seed, config.encoder.threads, rare=rare)
-
-
-def _extend(view: NeighbourView, added: AddedDocuments) -> NeighbourView:
-    return view.extended(added.documents, added.seen, _rare(added.documents, added.config, added.language))
-
-
-def _rare(documents: Sequence[Encoded], config: Config, language: str | None) -> Collection[str] | None:
-    min_documents = config.privacy.least_documents
-    return rare_words(documents, min_documents, language) if min_documents > 1 else None
+def _restore(saved: SavedView) -> NeighbourView:
+    words = tuple(unpack(saved.tensors["bytes"], saved.tensors["lengths"]))
+    return NeighbourView(saved.config.neighbour, saved.tensors["bank"], words, saved.threads)
 
 
 VIEW = ViewKind(
-    fit=_fit,
-    restore=lambda saved: NeighbourView.restore(saved.config.neighbour, saved.tensors, saved.threads),
-    extend=_extend,
+    NeighbourView.fit,
+    _restore,
+    NeighbourView.extended,
     needs_vectors=True,
     wording=Wording("words used in unusual ways", _UNLIKE, "it uses words in other ways", IMPLIED),
 )

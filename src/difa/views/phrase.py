@@ -7,15 +7,15 @@ a corpus in another language, has no evidence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
+from difa.document import Encoded, FloatArray, Reason, ReasonKind
 from difa.knowledge import ENGLISH
 from difa.knowledge.trigrams import trigrams
-from difa.views import SILENT, ViewKind, Wording
+from difa.views import View, ViewKind, Wording, silence
 
 _LOWEST = -30.0  # gains below this are all the same: raw evidence starts here
 _UNKNOWN = ReasonKind("unknown", "unknown to the trigrams")
@@ -30,35 +30,26 @@ _BEFORE = ReasonKind("unusual before", "unusual before {word!r} in English", "is
 
 
 @dataclass(frozen=True)
-class PhraseView:
+class PhraseView(View):
     """Nothing is learned; it speaks English or is silent."""
 
     language: str | None
 
     name = "phrase"
 
-    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+    def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """The gain when the word is left out, from the lowest possible on."""
         if self.language != ENGLISH:
-            return [np.zeros(len(document)) for document in documents]
-        if not documents:
-            return []
+            return np.zeros(sum(map(len, documents)))
         numbers = trigrams().describe([document.words for document in documents])
-        raw = np.where(numbers[:, 3] == 0, numbers[:, 2] - _LOWEST, 0.0).clip(0.0)
-        return split_by(map(len, documents), raw)
+        return np.where(numbers[:, 3] == 0, numbers[:, 2] - _LOWEST, 0.0).clip(0.0)
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """What the neighbours say."""
         if self.language != ENGLISH:
-            return [[Reason(SILENT, {}, 0.0)] for _ in document.words]
+            return silence(document)
         numbers = trigrams().describe([document.words])
         return [[_reason(document.words, at, *row)] for at, row in enumerate(numbers.tolist())]
-
-    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
-        return {}
-
-    def graph(self) -> bytes | None:
-        return None
 
 
 def _reason(words: Sequence[str], at: int, left: float, right: float, gain: float, unknown: float) -> Reason:
@@ -76,9 +67,9 @@ def _reason(words: Sequence[str], at: int, left: float, right: float, gain: floa
 
 
 VIEW = ViewKind(
-    fit=lambda data: PhraseView(data.language),
-    restore=lambda saved: PhraseView(saved.language),
-    extend=lambda view, added: view,
+    lambda data: PhraseView(data.language),
+    lambda saved: PhraseView(saved.language),
+    lambda view, data, seen: view,
     knowledge=("trigrams",),
     english_only=True,
     wording=Wording(

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from difa.document import Encoded, FloatArray, IntArray
+from difa.document import Encoded, FloatArray, IntArray, all_words
 from difa.knowledge.letters import fold, runs_of
 from difa.knowledge.wordlist import word_list
 
@@ -99,6 +99,14 @@ def shared_runs(documents: Sequence[Encoded], rare: Collection[str], order: int,
     return {run: counts[run] for run in sorted(counts) if shared[run] >= min_documents}
 
 
+def count_words(documents: Sequence[Encoded], name: Callable[[str], str] = fold) -> Counter[str]:
+    """How often each word occurs, by the name under which it is counted."""
+    counts: Counter[str] = Counter()
+    for word, count in Counter(all_words(documents)).items():
+        counts[name(word)] += count
+    return counts
+
+
 def most_frequent(counts: Mapping[K, int], most: int) -> dict[K, int]:
     """The most frequent entries, in an order that does not depend on that of the documents."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most])
@@ -109,12 +117,12 @@ def document_counts(documents: Sequence[Encoded], parts: Callable[[Encoded], Ite
     return Counter(part for document in documents for part in set(parts(document)))
 
 
-def pack(strings: Sequence[str]) -> dict[str, IntArray]:
+def pack(strings: Iterable[str], prefix: str = "") -> dict[str, IntArray]:
     """All strings as one array of UTF-8 bytes, and the length of each."""
     encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
     return {
-        "bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
-        "lengths": np.array([len(item) for item in encoded], dtype=np.int64),
+        f"{prefix}bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+        f"{prefix}lengths": np.array([len(item) for item in encoded], dtype=np.int64),
     }
 
 
@@ -124,6 +132,14 @@ def unpack(content: FloatArray | IntArray, lengths: FloatArray | IntArray) -> li
         raise ValueError(f"expected strings of {len(content)} bytes together, got other lengths")
     whole, ends = content.astype(np.uint8).tobytes(), [0, *np.cumsum(lengths).tolist()]
     return [whole[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(ends)]
+
+
+def pack_values(numbers: Mapping[str, float], values: str = "counts", prefix: str = "") -> dict[str, FloatArray | IntArray]:
+    """Strings, each with its number, as arrays."""
+    return {
+        **pack(numbers, prefix),
+        f"{prefix}{values}": np.array([*numbers.values()], np.int64 if values == "counts" else float),
+    }
 
 
 def unpack_values(tensors: Mapping[str, FloatArray], values: str = "counts", prefix: str = "") -> dict[str, Any]:

@@ -14,19 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
+from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words
 from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
 from difa.knowledge.letters import plain_address
-from difa.knowledge.tone import SPACED, hidden_insult, rated_words, spaced_insults, valences
+from difa.knowledge.tone import hidden_insult, rated_words, spaced_insults, valences
 from difa.knowledge.word_cache import WordCache, distinct_words
 from difa.knowledge.wordlist import plain, word_list
 from difa.storage.atomic import kept
-from difa.views import SILENT, AddedDocuments, SavedView, TrainingData, View, ViewKind, Wording
-from difa.views.stored_words import pack, unpack_values
+from difa.views import SavedView, TrainingData, View, ViewKind, Wording, silence
+from difa.views.stored_words import pack_values, unpack_values
 from difa.words import from_tokens
 
 UNITS = (0.99, 0.999)
@@ -46,7 +48,7 @@ _SOUNDS = ReasonKind("sounds", "sounds more {side} than {share:.1%} of normal wo
 
 
 @dataclass(frozen=True)
-class ToneView:
+class ToneView(View):
     """Directions of complaint and praise (d + 1, 2), and the quantiles of normal words along them (1001, 2)."""
 
     directions: FloatArray
@@ -55,17 +57,17 @@ class ToneView:
     name = "tone"
 
     @classmethod
-    def fit(cls, documents: Sequence[Encoded], encoder: Encoder, language: str | None) -> ToneView:
+    def fit(cls, data: TrainingData) -> ToneView:
         """Measure normal words along both directions."""
-        directions = learn_directions(encoder) if language == ENGLISH else np.zeros((encoder.spec.dimension + 1, 2))
-        values = np.concatenate([_measure(document, directions) for document in documents])
-        return cls(directions, np.quantile(values, _QUANTILES, axis=0))
+        encoder = data.encoder
+        directions = learn_directions(encoder) if data.language == ENGLISH else np.zeros((encoder.spec.dimension + 1, 2))
+        return cls(directions, np.quantile(_measure(data.documents, directions), _QUANTILES, axis=0))
 
-    def extended(self, documents: Sequence[Encoded], seen: int) -> ToneView:
+    def extended(self, data: TrainingData, seen: int) -> ToneView:
         """The same directions, measured with further words beside the `seen` ones."""
-        more = np.concatenate([_measure(document, self.directions) for document in documents])
+        more = _measure(data.documents, self.directions)
         weights = np.concatenate([np.full(len(self.quantiles), seen / len(self.quantiles)), np.ones(len(more))])
-        sides = [np.concatenate([self.quantiles[:, side], more[:, side]]) for side in range(2)]
+        sides = np.concatenate([self.quantiles, more]).T
         return ToneView(self.directions, np.stack([_weighted_quantiles(values, weights) for values in sides], axis=1))
 
     @property
@@ -73,35 +75,25 @@ class ToneView:
         """Whether it does not speak the corpus' language."""
         return not self.directions.any()
 
-    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+    def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """The stronger of both, from the middle of normal text on."""
-        if not documents:
-            return []
-        units = self._units(np.concatenate([_measure(document, self.directions) for document in documents]))
-        return split_by(map(len, documents), np.maximum(units.max(axis=1), 0.0).round(9))
+        if self.is_silent:
+            return np.zeros(sum(map(len, documents)))
+        units = self._units(_measure(documents, self.directions))
+        return np.asarray(np.maximum(units.max(axis=1), 0.0).round(9))
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """Which way the word leans, and how many normal words do so as much."""
         if self.is_silent:
-            return [[Reason(SILENT, {}, 0.0)] for _ in document.words]
-        values = _measure(document, self.directions)
-        units = self._units(values)
+            return silence(document)
+        values = _measure([document], self.directions)
         reasons = []
-        for value, unit in zip(values, units, strict=True):
-            side = int(np.argmax(unit))
+        for value, side in zip(values, self._units(values).argmax(axis=1).tolist(), strict=True):
             share = float(np.mean(self.quantiles[:, side] < value[side]))
             reasons.append([Reason(_SOUNDS, {"side": ("negative", "positive")[side], "share": share}, 1.0)])
         return reasons
 
-    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
-        return {"directions": self.directions, "quantiles": self.quantiles}
-
-    def graph(self) -> bytes | None:
-        return None
-
     def _units(self, values: FloatArray) -> FloatArray:
-        if self.is_silent:
-            return np.zeros((len(values), 2))
         middle = self.quantiles[len(_QUANTILES) // 2]
         reach = np.array([np.interp(unit, _QUANTILES, self.quantiles[:, side]) for side, unit in enumerate(UNITS)])
         return np.asarray((values - middle) / np.maximum(reach - middle, 1e-9))
@@ -139,14 +131,23 @@ def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
     return np.concatenate([weights, (middle - mean @ weights)[None]])
 
 
-def _measure(document: Encoded, directions: FloatArray) -> FloatArray:
+def _measure(documents: Sequence[Encoded], directions: FloatArray) -> FloatArray:
     """Words along both directions, a hidden insult at least as the lexicon rates it: (T, 2)."""
-    values = np.asarray(document.vectors.astype(np.float64) @ directions[:-1] + directions[-1])
-    values[[at for at, word in enumerate(document.words) if plain_address(word)]] = 0.0  # of which vectors know nothing
-    hidden = {at: complaint for at, word in enumerate(document.words) if (complaint := hidden_insult(word))}
-    for at, complaint in (hidden | spaced_insults(document.words)).items():
+    # Document by document: how large a product is decides on its last bits.
+    values = np.concatenate([item.vectors.astype(np.float64) @ directions[:-1] + directions[-1] for item in documents])
+    words = all_words(documents)
+    values[[at for at, word in enumerate(words) if plain_address(word)]] = 0.0  # of which vectors know nothing
+    hidden = {at: complaint for at, complaint in enumerate(map(hidden_insult, words)) if complaint}
+    for at, complaint in (hidden | _spaced(documents)).items():
         values[at, 0] = max(values[at, 0], complaint)
     return values
+
+
+def _spaced(documents: Sequence[Encoded]) -> dict[int, float]:
+    """The complaint of insults that are written with spaces, by the positions of their letters among all words."""
+    starts = accumulate(map(len, documents), initial=0)
+    found = zip(starts, (spaced_insults(document.words) for document in documents), strict=False)
+    return {start + at: complaint for start, insults in found for at, complaint in insults.items()}
 
 
 def _weighted_quantiles(values: FloatArray, weights: FloatArray) -> FloatArray:
@@ -157,22 +158,22 @@ def _weighted_quantiles(values: FloatArray, weights: FloatArray) -> FloatArray:
     return np.interp(_QUANTILES, reach, values[order])
 
 
-class LexiconView:
+@dataclass(frozen=True)
+class LexiconView(View):
     """Words with their valences, and what is one unit of complaint and of praise: (2,)."""
+
+    valence: Mapping[str, float]
+    units: FloatArray
 
     name = "tone"
 
-    def __init__(self, valence: Mapping[str, float], units: FloatArray) -> None:
-        self._valence, self._units = valence, units
-        self._rows = WordCache(self._sides, 2)
-
     @classmethod
-    def fit(cls, documents: Sequence[Encoded], language: str | None) -> LexiconView:
+    def fit(cls, data: TrainingData) -> LexiconView:
         """Measure normal words."""
-        view = cls(_valences() if language == ENGLISH else {}, np.ones(2))
-        sides = view._rows.of_each(distinct_words(documents))
+        view = cls(_valences() if data.language == ENGLISH else {}, np.ones(2))
+        sides = view._rows.of_each(distinct_words(data.documents))
         units = [np.quantile(sides[:, side], unit) for side, unit in enumerate(UNITS)]
-        return cls(view._valence, np.maximum(units, _MIN_UNIT))
+        return cls(view.valence, np.maximum(units, _MIN_UNIT))
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray]) -> LexiconView:
@@ -181,41 +182,36 @@ class LexiconView:
             raise ValueError(f"expected two positive units, got {units.tolist()!r:.40}")
         return cls(unpack_values(tensors, "valences"), units)
 
-    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+    def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """The stronger of complaint and praise."""
-        if not documents:
-            return []
         words = distinct_words(documents)
-        raw = split_by(map(len, documents), (self._rows.of(words.words) / self._units).max(axis=1)[words.numbers])
-        is_single = np.array([len(word) == 1 for word in words.words], dtype=bool)[words.numbers]
-        if not self._valence or not is_single.any():
-            return raw
-        for at, count in enumerate(map(np.count_nonzero, split_by(map(len, documents), is_single))):
-            for place, complaint in spaced_insults(documents[at].words).items() if count >= SPACED else ():
-                raw[at][place] = max(raw[at][place], complaint / self._units[0])
-        return raw
+        raw = (self._rows.of(words.words) / self.units).max(axis=1)[words.numbers]
+        for place, complaint in _spaced(documents).items() if self.valence else ():
+            raw[place] = max(raw[place], complaint / self.units[0])
+        return np.asarray(raw)
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """Which way the word leans."""
-        if not self._valence:
-            return [[Reason(SILENT, {}, 0.0)] for _ in document.words]
+        if not self.valence:
+            return silence(document)
         spaced = spaced_insults(document.words)
         return [[_lexicon_reason(*self._sides(word), spaced.get(at, 0.0))] for at, word in enumerate(document.words)]
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
-        return {**pack(list(self._valence)), "valences": np.array(list(self._valence.values())), "units": self._units}
+        return {**pack_values(self.valence, "valences"), "units": self.units}
 
-    def graph(self) -> bytes | None:
-        return None
+    @cached_property
+    def _rows(self) -> WordCache:
+        return WordCache(self._sides, 2)
 
     def _sides(self, word: str) -> tuple[float, float]:
         """Complaint and praise, 0 to 8 and 0 to 4."""
         folded = plain(word)
-        valence = self._valence.get(folded)
+        valence = self.valence.get(folded)
         if valence is None:
             stems = (folded.removesuffix(ending) for ending in _ENDINGS if folded.endswith(ending))
-            valence = next((self._valence[stem] for stem in stems if len(stem) >= _STEM and stem in self._valence), 0.0)
-        hidden = hidden_insult(word) if self._valence else 0.0
+            valence = next((self.valence[stem] for stem in stems if len(stem) >= _STEM and stem in self.valence), 0.0)
+        hidden = hidden_insult(word) if self.valence else 0.0
         return max(-valence, hidden), max(valence, 0.0)
 
 
@@ -233,9 +229,7 @@ def _lexicon_reason(complaint: float, praise: float, spaced: float) -> Reason:
 
 
 def _fit(data: TrainingData) -> View:
-    if not data.encoder.spec.dimension:
-        return LexiconView.fit(data.documents, data.language)
-    return ToneView.fit(data.documents, data.encoder, data.language)
+    return ToneView.fit(data) if data.encoder.spec.dimension else LexiconView.fit(data)
 
 
 def _restore(saved: SavedView) -> View:
@@ -247,9 +241,9 @@ def _prepare(data: TrainingData) -> None:
         learn_directions(data.encoder)
 
 
-def _extend(view: View, added: AddedDocuments) -> View:
+def _extend(view: View, data: TrainingData, seen: int) -> View:
     # Of the lexicon nothing is the corpus' own but its units, which stay.
-    return view.extended(added.documents, added.seen) if isinstance(view, ToneView) else view
+    return view.extended(data, seen) if isinstance(view, ToneView) else view
 
 
 VIEW = ViewKind(

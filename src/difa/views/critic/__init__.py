@@ -19,11 +19,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from difa.config import CriticConfig
-from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, ReasonKind, split_by
-from difa.perturb import Pseudo
-from difa.views import TrainingData, ViewKind, Wording
-from difa.views.critic.counts import DocumentCounts
+from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, ReasonKind
+from difa.views import SavedView, TrainingData, View, ViewKind, Wording, all_vectors
+from difa.views.critic.counts import CorpusCounts
 from difa.views.critic.statistics import STATISTICS, Statistics
 
 _BATCH = 512
@@ -216,7 +214,7 @@ _NO_REASON = Reason(ReasonKind("no error", "looks like no error"), {}, 0.0)
 
 
 @dataclass(frozen=True)
-class CriticView:
+class CriticView(View):
     """Counts of normal text, and the networks that read them, one or more of each kind."""
 
     statistics: Statistics
@@ -225,35 +223,21 @@ class CriticView:
     name = "critic"
 
     @classmethod
-    def fit(
-        cls,
-        documents: Sequence[Encoded],
-        pseudos: Sequence[Pseudo],
-        config: CriticConfig,
-        language: str | None,
-        seed: int,
-        min_documents: int = 1,
-    ) -> CriticView:
-        """Teach the networks on normal documents and on errors made in them; `source` of an error is a document's position.
-
-        What fewer than `min_documents` have cannot be read from what is saved.
-        """
-        rng = np.random.default_rng(seed)
-        statistics = Statistics.count(documents, config.vocabulary, config.pairs, language, min_documents)
-        shown = _draw_documents([len(document) for document in documents], config.words, rng)
-        normal = [documents[index] for index in shown]
-        wanted = {*shown, *(pseudo.source for pseudo in pseudos)}
-        own = {index: DocumentCounts(documents[index]) for index in wanted}
+    def fit(cls, data: TrainingData) -> CriticView:
+        """Teach the networks on normal documents and on errors made in them."""
+        config = data.config.critic
+        statistics = Statistics(CorpusCounts.of(data), data.language)
+        shown = _draw_documents([len(document) for document in data.documents], config.words, np.random.default_rng(data.seed))
+        documents = [*(data.documents[index] for index in shown), *(pseudo.document for pseudo in data.pseudos)]
         plain = statistics.describe(
-            [*normal, *(pseudo.document for pseudo in pseudos)],
-            [own[index] for index in (*shown, *(pseudo.source for pseudo in pseudos))],
+            documents, [data.documents[index] for index in (*shown, *(pseudo.source for pseudo in data.pseudos))]
         )
-        vectors = np.concatenate([*(d.vectors for d in normal), *(pseudo.document.vectors for pseudo in pseudos)])
-        words = sum(map(len, normal))
-        labels = np.concatenate([np.zeros(words), *(pseudo.labels for pseudo in pseudos)])
+        words = sum(map(len, documents[: len(shown)]))
+        labels = np.concatenate([np.zeros(words), *(pseudo.labels for pseudo in data.pseudos)])
         plain_scale = plain[:words].std(axis=0) + 1e-6
-        teach = partial(train, labels=labels, normal=words, rate=config.rate, seed=seed)
+        teach = partial(train, labels=labels, normal=words, rate=config.rate, seed=data.seed)
         networks = {"plain": teach(plain, scale=plain_scale, hidden=config.plain_hidden, epochs=config.plain_epochs)}
+        vectors = all_vectors(documents)
         if vectors.shape[1]:
             vector_scale = np.full(vectors.shape[1], max(float(vectors[:words].std()), 1e-6))
             networks["vector"] = teach(
@@ -268,33 +252,32 @@ class CriticView:
     def join(cls, data: TrainingData, parts: Sequence[CriticView]) -> CriticView:
         """The networks of critics that were taught by parts of the documents, beside counts of all documents."""
         networks = {kind: Networks.join([part.networks[kind] for part in parts]) for kind in parts[0].networks}
-        config, min_documents = data.config.critic, data.config.privacy.least_documents
-        return cls(Statistics.count(data.documents, config.vocabulary, config.pairs, data.language, min_documents), networks)
+        return cls(Statistics(CorpusCounts.of(data), data.language), networks)
 
-    def extended(self, documents: Sequence[Encoded], config: CriticConfig, min_documents: int = 1) -> CriticView:
+    def extended(self, data: TrainingData, seen: int) -> CriticView:
         """The same networks, beside counts that know further documents."""
-        return CriticView(self.statistics.extended(documents, config.vocabulary, min_documents), self.networks)
+        return CriticView(Statistics(self.statistics.corpus.extended(data), data.language), self.networks)
 
     @classmethod
-    def restore(cls, tensors: Mapping[str, FloatArray], language: str | None) -> CriticView:
+    def restore(cls, saved: SavedView) -> CriticView:
         networks = {}
         for kind in _NETWORKS:
             prefix = f"{kind}."
-            if weights := {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}:
+            if weights := {k.removeprefix(prefix): v for k, v in saved.tensors.items() if k.startswith(prefix)}:
                 networks[kind] = Networks.restore(weights)
-        return cls(Statistics.restore(tensors, language), networks)
+        return cls(Statistics(CorpusCounts.restore(saved.tensors), saved.language), networks)
 
-    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+    def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """The softplus of the networks' mean logit."""
-        return self.judge(documents, self.statistics.describe(documents)) if documents else []
+        return self.judge(documents, self.statistics.describe(documents))
 
-    def judge(self, documents: Sequence[Encoded], plain: FloatArray) -> list[FloatArray]:
+    def judge(self, documents: Sequence[Encoded], plain: FloatArray) -> FloatArray:
         """The same from the plain statistics of all words, where they are known already: (T, 25)."""
         logits = self.networks["plain"].logits(plain)
         if "vector" in self.networks:
-            vectors = np.concatenate([document.vectors for document in documents])
-            logits = (logits + self.networks["vector"].logits(np.concatenate([plain, vectors], axis=1))) / 2
-        return split_by(map(len, documents), np.logaddexp(0.0, logits).round(9))
+            inputs = np.concatenate([plain, all_vectors(documents)], axis=1)
+            logits = (logits + self.networks["vector"].logits(inputs)) / 2
+        return np.logaddexp(0.0, logits).round(9)
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """What the word may have been, and which statistics speak against it."""
@@ -314,15 +297,9 @@ class CriticView:
         return rows
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
-        of_networks = {
-            f"{kind}.{field.name}": getattr(networks, field.name)
-            for kind, networks in self.networks.items()
-            for field in fields(networks)
-        }
-        return {**self.statistics.tensors(), **of_networks}
-
-    def graph(self) -> bytes | None:
-        return None
+        names = [(kind, field.name) for kind in self.networks for field in fields(Networks)]
+        weights = {f"{kind}.{name}": getattr(self.networks[kind], name) for kind, name in names}
+        return {**self.statistics.corpus.tensors(), **weights}
 
     def _reason(self, statistic: int, word: str, share: float) -> Reason:
         name = STATISTICS[statistic]
@@ -345,17 +322,11 @@ def _draw_documents(lengths: Sequence[int], most: int, rng: np.random.Generator)
     return sorted(chosen)
 
 
-def _fit(data: TrainingData) -> CriticView:
-    config, language = data.config, data.language
-    min_documents = config.privacy.least_documents
-    return CriticView.fit(data.documents, data.pseudos, config.critic, language, data.seed, min_documents)
-
-
 VIEW = ViewKind(
-    fit=_fit,
-    restore=lambda saved: CriticView.restore(saved.tensors, saved.language),
-    join=CriticView.join,
-    extend=lambda view, added: view.extended(added.documents, added.config.critic, added.config.privacy.least_documents),
+    CriticView.fit,
+    CriticView.restore,
+    CriticView.extended,
+    CriticView.join,
     knowledge=("words", "trigrams"),
     learnt_from=("valence",),
     needs_errors=True,

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import groupby, islice, pairwise
+from itertools import chain, groupby, islice, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from difa.document import Encoded, FloatArray, IntArray
+from difa.document import BoolArray, Encoded, FloatArray, IntArray
 from difa.knowledge.letters import fold
-from difa.views.stored_words import Mask, most_frequent, pack, rare_words, unpack_values
+from difa.views import TrainingData
+from difa.views.stored_words import Mask, count_words, document_counts, most_frequent, pack_values, rare_words, unpack_values
 
 EDGE = "\x00"
 """Stands before the first word of a document and behind its last."""
@@ -30,33 +30,46 @@ def shape_of(word: str) -> str:
     return "".join(kind for kind, _ in groupby(kinds))
 
 
+def pairs_of(document: Encoded) -> list[tuple[str, str]]:
+    """Neighbours, by the names under which words are counted."""
+    return list(pairwise([EDGE, *map(fold, document.words), EDGE]))
+
+
 class DocumentCounts:
     """Counts of one document, to be taken off those of the corpus that it is part of."""
 
     def __init__(self, document: Encoded) -> None:
-        folded = [fold(word) for word in document.words]
-        self.words = Counter(folded)
-        self.pairs = Counter(pairwise([EDGE, *folded, EDGE]))
-        self.shapes = Counter(map(shape_of, document.words))
-        self.total = len(folded)
+        pairs = pairs_of(document)
+        self._pairs, self._total = Counter(pairs), len(document)
+        self._words = Counter(left for left, _ in pairs)  # with one edge, as a neighbour has
+        self._shapes = Counter(map(shape_of, document.words))
 
-    def of(self, document: Encoded) -> tuple[list[int], ...]:
-        """The fields of `OwnCounts` for each word of a document: this one, or a copy of it with errors."""
-        folded = [EDGE, *(fold(word) for word in document.words), EDGE]
-        words, pairs = [1 if word == EDGE else self.words[word] for word in folded], [self.pairs[p] for p in pairwise(folded)]
-        shapes, total = [self.shapes[shape_of(word)] for word in document.words], [self.total] * len(document)
-        own = [self.words[word] for word in folded[1:-1]]
-        return own, shapes, total, pairs[:-1], pairs[1:], words[:-2], words[2:]
+    def of(self, document: Encoded) -> IntArray:
+        """The counts in `OwnCounts` for each word of a document, this one or a copy of it with errors: (7, T)."""
+        pairs = pairs_of(document)
+        beside = [self._pairs[pair] for pair in pairs]
+        words = [self._words[left] for left, _ in pairs]
+        shapes = [self._shapes[shape_of(word)] for word in document.words]
+        rows = (
+            words[1:],
+            shapes,
+            [self._total] * len(document),
+            beside[:-1],
+            beside[1:],
+            words[:-1],
+            [*words[2:], 1][: len(document)],
+        )
+        return np.array(rows, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class OwnCounts:
     """How often each word, its shape and its neighbours stand in its own document: (T,), or 0 for all."""
 
-    is_first: NDArray[np.bool_]
-    is_apart: NDArray[np.bool_]
+    is_first: BoolArray
+    is_apart: BoolArray
     """Whether a word is no neighbour of the one before: it is the first, or ignored ones stand between them."""
-    is_last: NDArray[np.bool_]
+    is_last: BoolArray
     words: IntArray
     shapes: IntArray
     total: IntArray
@@ -66,8 +79,8 @@ class OwnCounts:
     right_words: IntArray
 
     @classmethod
-    def of(cls, documents: Sequence[Encoded], own: Sequence[DocumentCounts] | None) -> OwnCounts:
-        """Those of all documents; zeros where `own` is not given: the documents are new."""
+    def of(cls, documents: Sequence[Encoded], counted: Sequence[Encoded]) -> OwnCounts:
+        """Those of all documents from the counted ones that they are made of; zeros where there are none: they are new."""
         lengths = np.array([len(document) for document in documents], dtype=np.int64)
         ends = np.cumsum(lengths)
         is_first, is_last = np.zeros((2, int(lengths.sum())), dtype=bool)
@@ -75,13 +88,13 @@ class OwnCounts:
         is_last[ends[lengths > 0] - 1] = True
         is_apart = is_first.copy()
         is_apart[[start + at for start, item in zip(ends - lengths, documents, strict=True) for at in item.gaps]] = True
-        if own is None:
-            return cls(is_first, is_apart, is_last, *[np.zeros(1, np.int64)] * 7)
-        rows: list[list[int]] = [[] for _ in range(7)]
-        for document, counted in zip(documents, own, strict=True):
-            for row, values in zip(rows, counted.of(document), strict=True):
-                row += values
-        return cls(is_first, is_apart, is_last, *(np.array(row, dtype=np.int64) for row in rows))
+        rows = np.zeros((7, 1), np.int64)
+        if counted:
+            once = {id(document): document for document in counted}
+            own = {key: DocumentCounts(document) for key, document in once.items()}
+            pairs = zip(documents, counted, strict=True)
+            rows = np.concatenate([own[id(source)].of(document) for document, source in pairs], axis=1)
+        return cls(is_first, is_apart, is_last, *rows)
 
 
 @dataclass(frozen=True)
@@ -98,88 +111,64 @@ class CorpusCounts:
     mask: Mask = field(default_factory=Mask)
 
     @classmethod
-    def of(
-        cls, documents: Sequence[Encoded], vocabulary: int, most_pairs: int, language: str | None, min_documents: int = 1
-    ) -> CorpusCounts:
+    def of(cls, data: TrainingData) -> CorpusCounts:
         """Count normal documents; of very many words or pairs the most frequent are kept.
 
-        Words and shapes that fewer than `min_documents` have are kept under names that cannot be read, and pairs not at all:
-        runs of words could be followed through them. How many neighbours a word has stays as it was counted.
+        Words and shapes that few documents have are kept under names that cannot be read, and pairs not at all: runs of words
+        could be followed through them. How many neighbours a word has stays as it was counted.
         """
-        words: Counter[str] = Counter()
-        pairs: Counter[tuple[str, str]] = Counter()
-        shapes: Counter[str] = Counter()
-        with_pair: Counter[tuple[str, str]] = Counter()  # documents that have it
-        with_shape: Counter[str] = Counter()
-        for document in documents:
-            own = DocumentCounts(document)
-            for total, counts in ((words, own.words), (pairs, own.pairs), (shapes, own.shapes)):
-                total.update(counts)  # type: ignore[arg-type]
-            with_pair.update(own.pairs.keys())
-            with_shape.update(own.shapes.keys())
-        mask = Mask.of(words) if min_documents > 1 else Mask()
-        rare = rare_words(documents, min_documents, language)
-        kept = most_frequent(words, vocabulary)
-        named = mask.apply(kept, rare)
+        documents, config, least = data.documents, data.config.critic, data.config.privacy.least_documents
+        words, shapes = count_words(documents), count_words(documents, shape_of)
+        pairs = list(map(pairs_of, documents))
+        documents_with = Counter(chain.from_iterable(map(set, pairs)))
+        mask = Mask.of(words) if least > 1 else Mask()
+        kept = most_frequent(words, config.vocabulary)
+        named = mask.apply(kept, rare_words(documents, least, data.language))
         number = {EDGE: 0} | {name: at for at, name in enumerate(named, 1)}
         number |= {word: number[mask.name(word, named)] for word in kept}
-        known = {
-            pair: count for pair, count in most_frequent(pairs, most_pairs).items() if pair[0] in number and pair[1] in number
-        }
-        told = {pair: count for pair, count in known.items() if with_pair[pair] >= min_documents}
-        totals = count_neighbours(number_pairs(known, number), len(named) + 2) if min_documents > 1 else None
-        few = {shape for shape, count in with_shape.items() if count < min_documents}
-        return cls(named, mask.apply(dict(sorted(shapes.items())), few), number_pairs(told, number), totals, mask)
+        counted = most_frequent(Counter(chain.from_iterable(pairs)), config.pairs)
+        known = {pair: count for pair, count in counted.items() if number.keys() >= set(pair)}
+        told = {pair: count for pair, count in known.items() if documents_with[pair] >= least}
+        totals = count_neighbours(number_pairs(known, number), len(named) + 2) if least > 1 else None
+        shown = mask.apply(dict(sorted(shapes.items())), _rare_shapes(documents, least))
+        return cls(named, shown, number_pairs(told, number), totals, mask)
 
-    def extended(
-        self, documents: Sequence[Encoded], vocabulary: int, language: str | None, min_documents: int = 1
-    ) -> CorpusCounts:
+    def extended(self, data: TrainingData) -> CorpusCounts:
         """The same with the words and shapes of further documents; new words come behind the others while there is room.
 
         Pairs stay: the networks were never shown a pair that the word's own document alone has, and take it for an error.
         """
-        words: Counter[str] = Counter()
-        shapes: Counter[str] = Counter()
-        with_shape: Counter[str] = Counter()
-        for own in map(DocumentCounts, documents):
-            words.update(own.words)
-            shapes.update(own.shapes)
-            with_shape.update(own.shapes.keys())
-        mask = self.mask if self.mask.key or min_documents <= 1 else Mask.of(words)
-        named = mask.add(self.words, words, rare_words(documents, min_documents, language))
-        named = dict(islice(named.items(), max(vocabulary, len(self.words))))
-        few = {shape for shape, count in with_shape.items() if count < min_documents}
+        documents, least = data.documents, data.config.privacy.least_documents
+        words, shapes = count_words(documents), count_words(documents, shape_of)
+        mask = self.mask if self.mask.key or least <= 1 else Mask.of(words)
+        named = mask.add(self.words, words, rare_words(documents, least, data.language))
+        named = dict(islice(named.items(), max(data.config.critic.vocabulary, len(self.words))))
         totals = self.totals
         if totals is not None:  # the last row is that of all other words
             new = np.zeros((len(named) - len(self.words), totals.shape[1]), dtype=totals.dtype)
             totals = np.concatenate([totals[:-1], new, totals[-1:]])
-        return CorpusCounts(named, mask.add(self.shapes, shapes, few), self.pairs, totals, mask)
+        return CorpusCounts(named, mask.add(self.shapes, shapes, _rare_shapes(documents, least)), self.pairs, totals, mask)
 
     def tensors(self) -> dict[str, FloatArray | IntArray]:
         """The counts as arrays."""
-        return {
-            **{f"words.{name}": value for name, value in pack(list(self.words)).items()},
-            "words.counts": np.array(list(self.words.values()), dtype=np.int64),
-            "pairs": self.pairs,
-            **({} if self.totals is None else {"totals": self.totals}),
-            **{f"shapes.{name}": value for name, value in pack(list(self.shapes)).items()},
-            "shapes.counts": np.array(list(self.shapes.values()), dtype=np.int64),
-            **self.mask.tensors(),
-        }
+        totals = {} if self.totals is None else {"totals": self.totals}
+        words, shapes = pack_values(self.words, prefix="words."), pack_values(self.shapes, prefix="shapes.")
+        return {**words, **shapes, "pairs": self.pairs, **totals, **self.mask.tensors()}
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray]) -> CorpusCounts:
-        return cls(
-            unpack_values(tensors, prefix="words."),
-            unpack_values(tensors, prefix="shapes."),
-            tensors["pairs"].astype(np.int64),
-            tensors["totals"].astype(np.int64) if "totals" in tensors else None,
-            Mask.restore(tensors),
-        )
+        words, shapes = unpack_values(tensors, prefix="words."), unpack_values(tensors, prefix="shapes.")
+        totals = tensors["totals"].astype(np.int64) if "totals" in tensors else None
+        return cls(words, shapes, tensors["pairs"].astype(np.int64), totals, Mask.restore(tensors))
+
+
+def _rare_shapes(documents: Sequence[Encoded], least: int) -> set[str]:
+    counts = document_counts(documents, lambda document: map(shape_of, document.words))
+    return {shape for shape, count in counts.items() if count < least}
 
 
 class Pairs:
-    """CorpusCounts pairs of neighbours."""
+    """Counted pairs of neighbours."""
 
     def __init__(self, counted: IntArray, size: int, totals: IntArray | None = None) -> None:
         """Take them over.

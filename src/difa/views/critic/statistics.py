@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgpack
 import numpy as np
 
-from difa.document import BoolArray, Encoded, FloatArray, IntArray
+from difa.document import BoolArray, Encoded, FloatArray
 from difa.knowledge import ENGLISH, version_of
 from difa.knowledge.letters import Letters, count_runs, fold
 from difa.knowledge.spelling import (
@@ -36,7 +36,7 @@ from difa.knowledge.trigrams import FEATURES, trigrams
 from difa.knowledge.word_cache import DistinctWords, WordCache, distinct_words
 from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
 from difa.storage.atomic import kept
-from difa.views.critic.counts import EDGE, CorpusCounts, DocumentCounts, OwnCounts, Pairs, nats_beside, shape_of
+from difa.views.critic.counts import EDGE, CorpusCounts, OwnCounts, Pairs, nats_beside, shape_of
 from difa.views.language import CORPUS_SHARE
 from difa.views.stored_words import readable
 
@@ -154,24 +154,12 @@ class Statistics:
         self._meant = WordCache(self._describe_meant, 2)
         self._suggestions = lru_cache(_MEMO)(self._find_suggestions)
 
-    @classmethod
-    def count(
-        cls, documents: Sequence[Encoded], vocabulary: int, most_pairs: int, language: str | None, min_documents: int = 1
-    ) -> Statistics:
-        """Count normal documents, as `CorpusCounts.of` does."""
-        return cls(CorpusCounts.of(documents, vocabulary, most_pairs, language, min_documents), language)
-
-    def extended(self, documents: Sequence[Encoded], vocabulary: int, min_documents: int = 1) -> Statistics:
-        """The same with further documents, as `CorpusCounts.extended` counts them."""
-        language = self._known.language
-        return Statistics(self.corpus.extended(documents, vocabulary, language, min_documents), language)
-
-    def describe(self, documents: Sequence[Encoded], counted: Sequence[DocumentCounts] | None = None) -> FloatArray:
+    def describe(self, documents: Sequence[Encoded], counted: Sequence[Encoded] = ()) -> FloatArray:
         """The numbers of STATISTICS for each word of all documents: (all words, 25).
 
         Args:
             documents: the documents.
-            counted: for each of them, its own counts, if it is one of those that were counted.
+            counted: for each of them, if they are not new, the counted document that it is, or is a copy of with errors.
         """
         words = distinct_words(documents)
         rows = np.concatenate([self._of_word.of(words.words), self._strings.of(words.words)], axis=1)
@@ -187,14 +175,6 @@ class Statistics:
         is_end = np.array([word in _ENDS for word in words.words], dtype=bool)[words.numbers]
         cases[own.is_first | np.roll(is_end, 1), CASES.index("capital")] = 0.0
         return np.concatenate([np.stack(columns, axis=1), phrases, cases, pieces[:, None]], axis=1)
-
-    def tensors(self) -> dict[str, FloatArray | IntArray]:
-        """The counts as arrays."""
-        return self.corpus.tensors()
-
-    @classmethod
-    def restore(cls, tensors: Mapping[str, FloatArray], language: str | None) -> Statistics:
-        return cls(CorpusCounts.restore(tensors), language)
 
     def slip_of(self, word: str) -> str | None:
         """The word one slip away that it may have been meant to be."""

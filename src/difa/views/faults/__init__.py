@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import plain
-from difa.views import AddedDocuments, SavedView, TrainingData, ViewKind, Wording
+from difa.views import SavedView, TrainingData, View, ViewKind, Wording
 from difa.views.faults.kinds import GATES, IN_PIECES, KINDS, LEAST_TELLING, OF_STRINGS, PASSAGES, Found, Text
 from difa.views.stored_words import pack, unpack
 
@@ -44,7 +44,7 @@ class _Words:
 
 
 @dataclass(frozen=True)
-class FaultsView:
+class FaultsView(View):
     """Normal documents with a fault of each kind, in their order, and behind them all normal documents: (kinds + 1,)."""
 
     language: str | None
@@ -57,36 +57,45 @@ class FaultsView:
     name = "faults"
 
     @classmethod
-    def fit(cls, documents: Sequence[Encoded], language: str | None, min_documents: int = 1) -> FaultsView:
-        """Count the documents that have faults; strings that fewer than `min_documents` have are not kept."""
-        none = np.zeros(len(KINDS) + 1, dtype=np.int64)
-        return cls(language, none, least=max(min_documents, _LEAST)).extended(documents)
+    def fit(cls, data: TrainingData) -> FaultsView:
+        """Count the documents that have faults."""
+        none, least = np.zeros(len(KINDS) + 1, dtype=np.int64), max(data.config.privacy.least_documents, _LEAST)
+        return cls(data.language, none, least=least).extended(data, 0)
 
-    def extended(self, documents: Sequence[Encoded]) -> FaultsView:
+    def extended(self, data: TrainingData, seen: int) -> FaultsView:
         """The same with further documents."""
-        found = list(self._find(documents))
+        documents, found = data.documents, list(self._find(data.documents))
+        pairs = list(zip(documents, found, strict=True))
         strings = [
             {_string(document.words, fault) for kind in _OF_STRINGS for fault in of_document.get(kind, ())}
-            for document, of_document in zip(documents, found, strict=True)
+            for document, of_document in pairs
         ]
         having = Counter(chain.from_iterable(strings))
         terms = self.terms | {string for string, count in having.items() if count >= self.least}
         counts = self.counts.copy()
         counts[-1] += len(documents)
-        for document, of_document in zip(documents, found, strict=True):
+        for document, of_document in pairs:
             counts[list(_without(of_document, document.words, terms))] += 1
         return replace(self, counts=counts, terms=terms)
 
-    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+    @classmethod
+    def restore(cls, saved: SavedView) -> FaultsView:
+        counts = saved.tensors["counts"]
+        if counts.shape != (len(KINDS) + 1,) or (counts < 0).any() or (counts[:-1] > counts[-1]).any():
+            raise ValueError(f"expected counts of {len(KINDS)} kinds of faults and of all documents")
+        terms = frozenset(unpack(saved.tensors["bytes"], saved.tensors["lengths"]))
+        return cls(saved.language, counts.astype(np.int64), terms, max(int(saved.tensors["least"].item()), _LEAST))
+
+    def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """The rarity of the rarest fault that a word belongs to, 0 without one."""
         rarity = np.clip(-np.log(self._shares()), 0.0, _RAREST).tolist()
-        raw: list[FloatArray] = []
-        for document, found in zip(documents, self._find(documents), strict=True):
-            values = np.zeros(len(document))
+        raw = np.zeros(sum(map(len, documents)))
+        starts = accumulate(map(len, documents), initial=0)
+        for start, found in zip(starts, self._find(documents), strict=False):
             for kind, faults in found.items():
                 for fault in faults:
-                    values[fault.first : fault.end] = np.maximum(values[fault.first : fault.end], rarity[kind])
-            raw.append(values)
+                    words = slice(start + fault.first, start + fault.end)
+                    raw[words] = np.maximum(raw[words], rarity[kind])
         return raw
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
@@ -114,9 +123,6 @@ class FaultsView:
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
         return {"counts": self.counts, "least": np.array([self.least]), **pack(sorted(self.terms))}
-
-    def graph(self) -> bytes | None:
-        return None
 
     def _shares(self) -> FloatArray:
         return np.asarray((self.counts[:-1] + 0.5) / (self.counts[-1] + 1.0))
@@ -181,26 +187,10 @@ def _gates(language: str | None) -> WordCache:
     return WordCache(lambda word: [gate is not None and gate(word, language) for gate in gates], len(gates))
 
 
-def _restore(saved: SavedView) -> FaultsView:
-    counts = saved.tensors["counts"]
-    if counts.shape != (len(KINDS) + 1,) or (counts < 0).any() or (counts[:-1] > counts[-1]).any():
-        raise ValueError(f"expected counts of {len(KINDS)} kinds of faults and of all documents")
-    terms = frozenset(unpack(saved.tensors["bytes"], saved.tensors["lengths"]))
-    return FaultsView(saved.language, counts.astype(np.int64), terms, max(int(saved.tensors["least"].item()), _LEAST))
-
-
-def _extend(view: FaultsView, added: AddedDocuments) -> FaultsView:
-    return view.extended(added.documents)
-
-
-def _fit(data: TrainingData) -> FaultsView:
-    return FaultsView.fit(data.documents, data.language, data.config.privacy.least_documents)
-
-
 VIEW = ViewKind(
-    _fit,
-    _restore,
-    _extend,
+    FaultsView.fit,
+    FaultsView.restore,
+    FaultsView.extended,
     knowledge=("words", "trigrams"),
     wording=Wording("faults such as broken encodings, HTML or placeholders", "belongs to a fault", "it has a fault", 1),
 )

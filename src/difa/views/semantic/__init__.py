@@ -7,12 +7,15 @@ trained network on ONNX Runtime.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
 from difa.config import SemanticConfig
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
+from difa.document import Encoded, FloatArray, Reason, ReasonKind
 from difa.errors import MissingExtraError
 from difa.runtime.graphs import GraphRunner
 from difa.runtime.windows import batch_by_length, padded_length, plan_windows
@@ -25,61 +28,56 @@ _KINDS = (
 )
 
 
-class SemanticView:
+@dataclass(frozen=True)
+class SemanticView(View):
     """A trained network, given as an ONNX graph."""
+
+    network: bytes
+    config: SemanticConfig
+    threads: int | None = None
 
     name = "semantic"
 
-    def __init__(self, graph: bytes, config: SemanticConfig, threads: int | None = None) -> None:
-        self.config = config
-        self._graph = graph
-        self._runner = GraphRunner(graph, threads)
+    @cached_property
+    def _runner(self) -> GraphRunner:
+        return GraphRunner(self.network, self.threads)
 
-    def raw(self, documents: Sequence[Encoded]) -> list[FloatArray]:
+    def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """s_sem per word."""
-        return [terms[0] + self.config.student_weight * terms[1] for terms in self._terms(documents)]
+        reconstruction, discrepancy = self._terms(documents)
+        return np.asarray(reconstruction + self.config.student_weight * discrepancy)
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """How much each of the two terms contributes."""
-        reconstruction, discrepancy = self._terms([document])[0]
-        discrepancy = self.config.student_weight * discrepancy
-        total = np.maximum(reconstruction + discrepancy, 1e-12)
-        return [
-            sorted(
-                (Reason(kind, {}, float(part / total[t])) for kind, part in zip(_KINDS, parts, strict=True)),
-                key=lambda reason: -reason.weight,
-            )
-            for t, parts in enumerate(zip(reconstruction, discrepancy, strict=True))
-        ]
+        terms = self._terms([document]) * np.array([[1.0], [self.config.student_weight]])
+        shares = (terms / np.maximum(terms.sum(axis=0), 1e-12)).T.tolist()
+        both = ([Reason(kind, {}, share) for kind, share in zip(_KINDS, pair, strict=True)] for pair in shares)
+        return [sorted(reasons, key=lambda reason: -reason.weight) for reasons in both]
 
-    def tensors(self) -> Mapping[str, FloatArray | IntArray]:
-        return {}
+    def graph(self) -> bytes:
+        return self.network
 
-    def graph(self) -> bytes | None:
-        return self._graph
-
-    def _terms(self, documents: Sequence[Encoded]) -> list[FloatArray]:
-        """Reconstruction error and discrepancy per document: (2, T)."""
-        terms: list[FloatArray] = [np.zeros((2, len(document))) for document in documents]
-        longest = self.config.window
-        pieces = [(index, window) for index, item in enumerate(documents) for window in plan_windows(len(item), longest)]
+    def _terms(self, documents: Sequence[Encoded]) -> FloatArray:
+        """Reconstruction error and discrepancy: (2, T)."""
+        longest, starts = self.config.window, list(accumulate(map(len, documents), initial=0))
+        terms = np.zeros((2, starts.pop()))
+        pieces = [(at, window) for at, document in enumerate(documents) for window in plan_windows(len(document), longest)]
         batches = batch_by_length([padded_length(window.end - window.start, longest) for _, window in pieces], _BATCH_WORDS)
 
         def run(batch: tuple[int, list[int]]) -> list[FloatArray]:
             length, members = batch
             vectors = np.zeros((len(members), length, documents[0].vectors.shape[1]), np.float32)
             mask = np.zeros((len(members), length), np.int64)
-            for row, (index, window) in enumerate(pieces[at] for at in members):
+            for row, (at, window) in enumerate(pieces[member] for member in members):
                 count = window.end - window.start
-                vectors[row, :count] = documents[index].vectors[window.start : window.end]
+                vectors[row, :count] = documents[at].vectors[window.start : window.end]
                 mask[row, :count] = 1
             return self._runner.run(vectors=vectors, mask=mask)
 
         for (_, members), outputs in zip(batches, self._runner.each(run, batches), strict=True):
-            for row, (index, window) in enumerate(pieces[at] for at in members):
-                kept = slice(window.keep_start, window.keep_end)
+            for row, (at, window) in enumerate(pieces[member] for member in members):
                 read = slice(window.keep_start - window.start, window.keep_end - window.start)
-                terms[index][0, kept], terms[index][1, kept] = outputs[0][row, read], outputs[1][row, read]
+                terms[:, starts[at] + window.keep_start : starts[at] + window.keep_end] = [term[row, read] for term in outputs]
         return terms
 
 
@@ -100,8 +98,8 @@ def _fit(data: TrainingData) -> View:
 
 
 VIEW = ViewKind(
-    fit=_fit,
-    restore=lambda saved: SemanticView(saved.graph or b"", saved.config.semantic, saved.threads),
+    _fit,
+    lambda saved: SemanticView(saved.graph or b"", saved.config.semantic, saved.threads),
     needs_vectors=True,
     prepare=_prepare,
     wording=Wording("words that do not fit their surroundings", "does not fit its surroundings", rank=70),
