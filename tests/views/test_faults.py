@@ -20,7 +20,7 @@ def read(text):
 def faults_of(text, language="en"):
     """The faults of a text: kind, words, and what was meant."""
     words = [word.text for word in split_words(text)]
-    found = {kind: list(find(Text(words, language))) for kind, (find, _) in KINDS.items()}
+    found = {name: list(kind.find(Text(words, language))) for name, kind in KINDS.items()}
     return [(kind, " ".join(words[f.first : f.end]), f.meant) for kind, items in found.items() for f in items]
 
 

@@ -184,7 +184,7 @@ def as_github(findings: Sequence[Finding]) -> str:
 
 def as_sarif(findings: Sequence[Finding]) -> str:
     """SARIF 2.1.0, which code hosts and editors read."""
-    rules = {kind: f"A word that {phrase}." for kind, (_, phrase) in KINDS.items()}
+    rules = {name: f"A word that {kind.said}." for name, kind in KINDS.items()}
     rules[UNUSUAL_WORD] = "A word that is unlike those of the normal text."
     numbers = {kind: number for number, kind in enumerate(rules)}
     driver = {

@@ -21,7 +21,7 @@ from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.knowledge.word_cache import WordCache
 from difa.knowledge.wordlist import plain
 from difa.views import SavedView, TrainingData, View, ViewKind, Wording
-from difa.views.faults.kinds import GATES, IN_PIECES, KINDS, LEAST_TELLING, OF_STRINGS, PASSAGES, Found, Text
+from difa.views.faults.kinds import KINDS, Found, Text
 from difa.views.stored_words import pack, unpack
 
 _RAREST = math.log(1000)  # a kind that one document in a thousand has counts like one that none has
@@ -29,18 +29,10 @@ _LEAST = 2  # documents that make a string a term
 _NO_FAULT = ReasonKind("no fault", "no fault that has a name")
 _RANKS = {"no end": 60}  # in a sentence: what else is odd about the last word comes first
 FAULT_REASONS = {
-    kind: ReasonKind(kind, f"{kind}{{meant}}, as in {{share:.1%}} of normal texts", f"{said}{{meant}}", _RANKS.get(kind, 1))
-    for kind, (_, said) in KINDS.items()
+    name: ReasonKind(name, f"{name}{{meant}}, as in {{share:.1%}} of normal texts", f"{kind.said}{{meant}}", _RANKS.get(name, 1))
+    for name, kind in KINDS.items()
 }
 """What is said of a word that belongs to a fault, by its kind."""
-
-
-@dataclass(frozen=True)
-class _Words:
-    """A document's words without their vectors."""
-
-    words: Sequence[str]
-    gaps: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -64,18 +56,18 @@ class FaultsView(View):
 
     def extended(self, data: TrainingData, seen: int) -> FaultsView:
         """The same with further documents."""
-        documents, found = data.documents, list(self._find(data.documents))
-        pairs = list(zip(documents, found, strict=True))
-        strings = [
-            {_string(document.words, fault) for kind in _OF_STRINGS for fault in of_document.get(kind, ())}
-            for document, of_document in pairs
-        ]
-        having = Counter(chain.from_iterable(strings))
+        texts = self._texts(data.documents)
+        found = list(zip(texts, self._find(texts), strict=True))
+        having = Counter(
+            string
+            for text, of_text in found
+            for string in {_string(text, fault) for kind in of_text if KINDS[kind].of_strings for fault in of_text[kind]}
+        )
         terms = self.terms | {string for string, count in having.items() if count >= self.least}
         counts = self.counts.copy()
-        counts[-1] += len(documents)
-        for document, of_document in pairs:
-            counts[list(_without(of_document, document.words, terms))] += 1
+        counts[-1] += len(texts)
+        for text, of_text in found:
+            counts[[_NAMES.index(kind) for kind in _without(of_text, text, terms)]] += 1
         return replace(self, counts=counts, terms=terms)
 
     @classmethod
@@ -88,10 +80,10 @@ class FaultsView(View):
 
     def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """The rarity of the rarest fault that a word belongs to, 0 without one."""
-        rarity = np.clip(-np.log(self._shares()), 0.0, _RAREST).tolist()
+        rarity = dict(zip(_NAMES, np.clip(-np.log([*self._shares().values()]), 0.0, _RAREST).tolist(), strict=True))
         raw = np.zeros(sum(map(len, documents)))
         starts = accumulate(map(len, documents), initial=0)
-        for start, found in zip(starts, self._find(documents), strict=False):
+        for start, found in zip(starts, self._find(self._texts(documents)), strict=False):
             for kind, faults in found.items():
                 for fault in faults:
                     words = slice(start + fault.first, start + fault.end)
@@ -101,11 +93,11 @@ class FaultsView(View):
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """The faults that a word belongs to, the most telling first; of a fault in pieces `span` is where it begins and ends."""
         reasons: list[list[Reason]] = [[] for _ in document.words]
-        for share, kind, faults in self._most_telling_first(document.words, document.gaps):
+        for share, kind, faults in self._most_telling_first(*self._texts([document])):
             for fault in faults:
                 meant = f": probably '{fault.meant}'" if fault.meant else ""
                 values: dict[str, Any] = {"meant": meant, "share": share}
-                if kind in IN_PIECES:  # of a doubled word one is enough
+                if KINDS[kind].in_pieces:  # of a doubled word one is enough
                     values["span"] = fault.first, fault.first + 1 if kind == "doubled word" else fault.end
                 for at in range(fault.first, fault.end):
                     weight = 0.0 if reasons[at] else 1.0
@@ -115,7 +107,7 @@ class FaultsView(View):
     def name_faults(self, words: Sequence[str], gaps: frozenset[int] = frozenset()) -> dict[int, tuple[str, int]]:
         """The kind of the most telling fault of a word and where that begins, by position; only of kinds that are rare."""
         named: dict[int, tuple[str, int]] = {}
-        for share, kind, faults in self._most_telling_first(words, gaps):
+        for share, kind, faults in self._most_telling_first(Text(words, self.language, gaps)):
             for fault in faults if share <= _NAMED else ():
                 for at in range(fault.first, fault.end):
                     named.setdefault(at, (kind, fault.first))
@@ -124,36 +116,38 @@ class FaultsView(View):
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
         return {"counts": self.counts, "least": np.array([self.least]), **pack(sorted(self.terms))}
 
-    def _shares(self) -> FloatArray:
-        return np.asarray((self.counts[:-1] + 0.5) / (self.counts[-1] + 1.0))
+    def _texts(self, documents: Sequence[Encoded]) -> list[Text]:
+        return [Text(document.words, self.language, document.gaps) for document in documents]
+
+    def _shares(self) -> dict[str, float]:
+        """How many normal documents have a fault of each kind."""
+        return dict(zip(_NAMES, ((self.counts[:-1] + 0.5) / (self.counts[-1] + 1.0)).tolist(), strict=True))
 
     def is_term(self, word: str) -> bool:
         """Whether it looks like a fault, but several normal documents have it."""
         return _is_term(plain(word), self.terms)
 
-    def _most_telling_first(self, words: Sequence[str], gaps: frozenset[int]) -> Iterator[tuple[float, str, list[Found]]]:
+    def _most_telling_first(self, text: Text) -> Iterator[tuple[float, str, list[Found]]]:
         """The faults of a document by kind, each with the share of normal documents that have such, rarest first among equals."""
-        shares, names = self._shares().tolist(), list(KINDS)
-        (found,) = self._find([_Words(words, gaps)])
-        for kind in sorted(found, key=lambda kind: (_tier(names[kind]), shares[kind], names[kind])):
-            yield shares[kind], names[kind], found[kind]
+        shares, (found,) = self._shares(), self._find([text])
+        for kind in sorted(found, key=lambda kind: (KINDS[kind].tier, shares[kind], kind)):
+            yield shares[kind], kind, found[kind]
 
-    def _find(self, documents: Sequence[Encoded | _Words]) -> Iterator[dict[int, list[Found]]]:
-        """The faults of each document, by the position of their kind; only rules that can find something are asked."""
-        rows = _gates(self.language).of(chain.from_iterable(document.words for document in documents))
+    def _find(self, texts: Sequence[Text]) -> Iterator[dict[str, list[Found]]]:
+        """The faults of each document, by their kind; only rules that can find something are asked."""
+        rows = _gates(self.language).of(chain.from_iterable(text.words for text in texts))
         sums = np.concatenate([np.zeros((1, len(KINDS))), np.cumsum(rows, axis=0)])
-        ends = np.cumsum([0, *(len(document.words) for document in documents)])
+        ends = np.cumsum([0, *(len(text.words) for text in texts)])
         fulfilled = np.diff(sums[ends], axis=0) >= _NEEDED  # (documents, kinds)
-        for document, kinds in zip(documents, fulfilled, strict=True):
-            text = Text(document.words, self.language, document.gaps)
-            found = {kind: list(_RULES[kind](text)) for kind in np.flatnonzero(kinds).tolist()}
-            yield _without(found, document.words, self.terms)
+        for text, kinds in zip(texts, fulfilled, strict=True):
+            names = [_NAMES[at] for at in np.flatnonzero(kinds).tolist()]
+            yield _without({kind: list(KINDS[kind].find(text)) for kind in names}, text, self.terms)
 
 
-def _without(found: Mapping[int, list[Found]], words: Sequence[str], terms: Collection[str]) -> dict[int, list[Found]]:
+def _without(found: Mapping[str, list[Found]], text: Text, terms: Collection[str]) -> dict[str, list[Found]]:
     """Faults without strings that are terms; only kinds that there are."""
     kept = {
-        kind: [fault for fault in faults if kind not in _OF_STRINGS or not _is_term(_string(words, fault), terms)]
+        kind: [fault for fault in faults if not (KINDS[kind].of_strings and _is_term(_string(text, fault), terms))]
         for kind, faults in found.items()
     }
     return {kind: faults for kind, faults in kept.items() if faults}
@@ -165,25 +159,20 @@ def _is_term(string: str, terms: Collection[str]) -> bool:
     return any(form in terms for form in forms)
 
 
-def _tier(kind: str) -> int:
-    return 2 if kind in LEAST_TELLING else 1 if kind in PASSAGES else 0
-
-
-def _string(words: Sequence[str], fault: Found) -> str:
-    return plain(words[fault.first])
+def _string(text: Text, fault: Found) -> str:
+    return plain(text.words[fault.first])
 
 
 _NAMED = 0.05
 """Share of normal documents up to which a kind is named as a fault."""
-_RULES = [rule for rule, _ in KINDS.values()]
-_OF_STRINGS = frozenset(at for at, kind in enumerate(KINDS) if kind in OF_STRINGS)
-_NEEDED = np.array([GATES[kind][1] if kind in GATES else 0 for kind in KINDS])
+_NAMES = list(KINDS)
+_NEEDED = np.array([kind.least if kind.gate else 0 for kind in KINDS.values()])
 
 
 @lru_cache(maxsize=4)
 def _gates(language: str | None) -> WordCache:
     """Which of the kinds a word may be part of."""
-    gates = [GATES[kind][0] if kind in GATES else None for kind in KINDS]
+    gates = [kind.gate for kind in KINDS.values()]
     return WordCache(lambda word: [gate is not None and gate(word, language) for gate in gates], len(gates))
 
 

@@ -1,8 +1,8 @@
 """The kinds of faults that have a name, each found by a plain rule or a library.
 
 A rule reads the words of a document and gives the faults that it finds: runs of words, and what was meant where that is clear.
-Whether a fault is news is not decided here: the view asks how many normal documents have one of its kind. To add a kind, write
-a function and add a line to `KINDS`.
+Many rules look at words one by one, at the last one, or for a pattern. Whether a fault is news is not decided here: the view asks
+how many normal documents have one of its kind. To add a kind, write a function and add a line to `KINDS`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import accumulate, groupby
 from operator import eq
+from typing import Any
 
 from difa.knowledge.spelling import EVERYDAY, is_abbreviation, is_comparable, is_written_apart, likely_slip, two_words
 from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
@@ -30,11 +32,13 @@ class Found:
     meant: str | None = None
 
 
+@dataclass(frozen=True)
 class Text:
-    """The words of a document as rules read them."""
+    """The words of a document as rules read them; behind the word before a gap some were left out."""
 
-    def __init__(self, words: Sequence[str], language: str | None, gaps: frozenset[int] = frozenset()) -> None:
-        self.words, self.language, self.gaps = words, language, gaps
+    words: Sequence[str]
+    language: str | None
+    gaps: frozenset[int] = frozenset()
 
     @cached_property
     def known(self) -> WordList:
@@ -48,16 +52,7 @@ class Text:
 
     @cached_property
     def _starts(self) -> list[int]:
-        starts, at = [], 0
-        for word in self.words:
-            starts.append(at)
-            at += len(word) + 1
-        return starts
-
-    def is_ordinary(self, word: str) -> bool:
-        """Whether it is an ordinary word, as far as its letters tell, and no abbreviation."""
-        share = self.known.exact(plain(word))
-        return share >= (_ORDINARY if len(word) > 3 else EVERYDAY) and not is_abbreviation(plain(word))
+        return list(accumulate((len(word) + 1 for word in self.words), initial=0))[:-1]
 
     def matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], Found]]:
         """Where a pattern matches the joined words."""
@@ -65,22 +60,54 @@ class Text:
             first = bisect_right(self._starts, match.start()) - 1
             yield match, Found(first, bisect_right(self._starts, max(match.start(), match.end() - 1)))
 
-    def runs(self, belongs: Callable[[str], bool], least: int, *, over_marks: bool = True) -> Iterator[Found]:
+    def runs(self, belongs: Callable[[str], bool], least: int) -> Iterator[Found]:
         """Runs of words that belong, of at least so many; marks between them do not end a run."""
-        first, count, last = 0, 0, 0
-        for at, word in enumerate([*self.words, ""]):
-            if at < len(self.words) and belongs(word):
-                first, count, last = (first if count else at), count + 1, at
-            elif at == len(self.words) or not over_marks or any(map(str.isalnum, word)):
-                if count >= least:
-                    yield Found(first, last + 1)
-                count = 0
+        kept = [at for at, word in enumerate(self.words) if belongs(word) or any(map(str.isalnum, word))]
+        for is_run, places in groupby(kept, key=lambda at: belongs(self.words[at])):
+            run = list(places)
+            if is_run and len(run) >= least:
+                yield Found(run[0], run[-1] + 1)
+
+
+Rule = Callable[[Text], Iterator[Found]]
+Gate = Callable[[str, str | None], bool]
+"""Whether a word in a language may be part of a fault."""
+OfWord = Callable[[str, str | None], str | None]
+"""Looks at a word in a language: what was meant, "" if that is not clear, None if the word is no fault."""
+
+
+def _each(meant_by: OfWord) -> Rule:
+    """A rule that looks at words one by one."""
+
+    def find(text: Text) -> Iterator[Found]:
+        for at, word in enumerate(text.words):
+            if (meant := meant_by(word, text.language)) is not None:
+                yield Found(at, at + 1, meant or None)
+
+    return find
+
+
+def _last(is_odd: Callable[[str], bool]) -> Rule:
+    """A rule that looks at the last word of a text of at least three."""
+
+    def find(text: Text) -> Iterator[Found]:
+        if len(text.words) >= 3 and is_odd(text.words[-1]):
+            yield Found(len(text.words) - 1, len(text.words))
+
+    return find
+
+
+def _pattern(pattern: re.Pattern[str]) -> Rule:
+    """A rule that looks for a pattern in the joined words."""
+    return lambda text: (found for _, found in text.matches(pattern))
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
 def _broken_encoding(text: Text) -> Iterator[Found]:
     """Text that was read in another encoding than it was written in, as ftfy tells it; or U+FFFD, which stands for lost bytes."""
-    if text.joined.isascii():
-        return
     import ftfy
     from ftfy.badness import is_bad
 
@@ -103,12 +130,12 @@ def _is_odd_mark(word: str) -> bool:
     return len(word) <= 2 and not word.isascii() and not word.isalnum()
 
 
-_TAGS = """
+_TAGS = _set("""
     a abbr article aside b blockquote body br button center code dd del div dl dt em font footer form h1 h2 h3
     h4 h5 h6 head header hr html i iframe img input ins label li link main meta nav ol option p pre s script
     section select small span strong style sub sup table tbody td textarea th thead title tr tt u ul video
-"""
-_TAG = re.compile(rf"< ?/? ?(?:{'|'.join(_TAGS.split())})(?: [^<>]{{0,200}}=[^<>]{{0,200}})? ?/? ?>", re.IGNORECASE)
+""")
+_TAG = re.compile(rf"< ?/? ?(?:{'|'.join(sorted(_TAGS))})(?: [^<>]{{0,200}}=[^<>]{{0,200}})? ?/? ?>", re.IGNORECASE)
 _ENTITY = re.compile(r"& ?(#(?: ?\d){2,6}|# ?x ?[0-9a-f]{2,6}|[a-z]{2,8}) ?;", re.IGNORECASE)
 _MARKDOWN = re.compile(  # __init__ is a name, __two words__ are not
     r"\*\* ?\w[^*]{0,80}? ?\*\*|(?<!\w)__ ?\w+ \w[^_]{0,80}? ?__(?!\w)|\[ ?[^\[\]]{1,80} ?\] ?\( ?https?://|```|^#{1,6} "
@@ -117,45 +144,28 @@ _MARKDOWN = re.compile(  # __init__ is a name, __two words__ are not
 
 def _html(text: Text) -> Iterator[Found]:
     """Tags and entities of HTML."""
-    if "<" in text.joined:
-        yield from (found for _, found in text.matches(_TAG))
-    if "&" in text.joined:
-        for match, found in text.matches(_ENTITY):
-            entity = f"&{match[1].replace(' ', '')};"
-            if (meant := html.unescape(entity)) != entity:
-                yield Found(found.first, found.end, meant if meant.strip() else None)
+    yield from (found for _, found in text.matches(_TAG))
+    for match, found in text.matches(_ENTITY):
+        entity = f"&{match[1].replace(' ', '')};"
+        if (meant := html.unescape(entity)) != entity:
+            yield Found(found.first, found.end, meant if meant.strip() else None)
 
 
-def _markdown(text: Text) -> Iterator[Found]:
-    """Signs of Markdown."""
-    if any(sign in text.joined for sign in ("**", "__", "](", "] (", "```", "#")):
-        yield from (found for _, found in text.matches(_MARKDOWN))
-
-
+_TO_DO = "TODO|FIXME|TBD|XXX|CHANGEME|PLACEHOLDER"
 _PLACEHOLDER = re.compile(
     r"\{\{ ?[^{}]{0,60}? ?\}\}|\$ ?\{ ?[\w. ]{1,40}\}|\{ ?[A-Za-z_]\w{0,30} ?\}|\{ ?\d? ?\}|%% ?\w{1,30} ?%%"
     r"|(?<![\w%])% ?(?:\( ?\w{1,30} ?\) ?)?[sdifr](?!\w)"
     r"|\[ ?(?:[A-Z]{2,20}(?:[ _-]{1,3}[A-Z]{2,20}){1,4}|(?i:insert|your|name|date|company|enter)[\w _'-]{0,40}) ?\]"
     r"|< ?(?:INSERT|YOUR|ENTER|NAME)[\w _-]{0,40} ?>"
-    r"|(?<!\w)(?:TODO|FIXME|TBD|XXX|CHANGEME|PLACEHOLDER)(?!\w)"
+    rf"|(?<!\w)(?:{_TO_DO})(?!\w)"
 )
-
-
-def _placeholder(text: Text) -> Iterator[Found]:
-    """Places of a template that nobody filled in."""
-    if any(sign in text.joined for sign in "{%[<") or _SHOUTED.search(text.joined):
-        yield from (found for _, found in text.matches(_PLACEHOLDER))
-
-
-_SHOUTED = re.compile(r"TODO|FIXME|TBD|XXX|CHANGEME|PLACEHOLDER")
-_LOREM_LIST = """
+_LOREM = _set("""
     lorem ipsum dolor sit amet consectetur consectetuer adipiscing adipisicing elit sed eiusmod tempor
     incididunt labore dolore magna aliqua enim minim veniam quis nostrud exercitation ullamco laboris nisi
     aliquip commodo consequat duis aute irure reprehenderit voluptate velit esse cillum fugiat nulla pariatur
     excepteur sint occaecat cupidatat proident sunt culpa officia deserunt mollit anim laborum vestibulum
     curabitur pellentesque vivamus suspendisse ultricies
-"""
-_LOREM = frozenset(_LOREM_LIST.split())
+""")
 
 
 def _filler(text: Text) -> Iterator[Found]:
@@ -166,34 +176,22 @@ def _filler(text: Text) -> Iterator[Found]:
             yield Found(places[0], places[-1] + 1)
 
 
-_ENDS = frozenset(".!?…:;。！？)]}\"'”’»*-–—|>")
-_OPEN_WORDS_LIST = """
+_OPEN_WORDS = _set("""
     the a an and or but of to in on at by for with from into as that which who whose because if when while
     than is are was were be been has have had will would can could should may might must do does did not this
     these those its their our your my his her und oder aber der die das den dem des ein eine einen mit von zu
     im am für auf als dass weil wenn ist sind war nicht le la les un une des du de et ou mais à pour avec que
     qui dans sur est sont el los las una y o pero con por para en es son
-"""
-_OPEN_WORDS = frozenset(_OPEN_WORDS_LIST.split())
+""")
 
 
-def _no_end(text: Text) -> Iterator[Found]:
-    """A text whose last word is not followed by a mark that ends a sentence."""
-    if len(text.words) >= 3 and text.words[-1][-1:] not in _ENDS and text.words[-1].isalnum():
-        yield Found(len(text.words) - 1, len(text.words))
+def _is_open(word: str) -> bool:
+    """Whether something must follow it."""
+    return word.lower() in _OPEN_WORDS or word in {",", "(", "[", "“", "&"}
 
 
-def _cut_off(text: Text) -> Iterator[Found]:
-    """A text that ends with a word or a mark after which something must follow."""
-    if len(text.words) >= 3 and (text.words[-1].lower() in _OPEN_WORDS or text.words[-1] in {",", "(", "[", "“", "&"}):
-        yield Found(len(text.words) - 1, len(text.words))
-
-
-_REPEATED_LIST = """
-    that had is was her you very really no so blah ha bye die der das sie nous vous
-"""
 _JOINT = re.compile("['’-]")
-_MAY_STAND_TWICE = frozenset(_REPEATED_LIST.split())
+_MAY_STAND_TWICE = _set("that had is was her you very really no so blah ha bye die der das sie nous vous")
 _ARTICLE_TWICE = re.compile(r"a a [^\W\d_]{2,}")
 
 
@@ -214,48 +212,32 @@ _COMMON = 2e-6  # share of running text of a word that was torn apart
 _TORN = 1e-7  # share that one part of a torn word has at most
 
 
-def _glued_words(text: Text) -> Iterator[Found]:
-    """An unknown word that is two common ones, one of them among the commonest of all, without the space between them."""
-    return _two_in_one(text, is_everyday=True)
+def _two_words(word: str, language: str | None, *, is_everyday: bool) -> str | None:
+    """Of an unknown word that is two common ones without the space between them, these; one is among the commonest of all.
 
-
-def _compound(text: Text) -> Iterator[Found]:
-    """An unknown word that is two common ones, neither of which is among the commonest, but which often stand in a row."""
-    return _two_in_one(text, is_everyday=False)
-
-
-def _two_in_one(text: Text, *, is_everyday: bool) -> Iterator[Found]:
-    for at, word in enumerate(text.words) if text.known else ():
-        if (pair := _glued_parts(word, text.language, is_everyday=is_everyday)) is not None:
-            yield Found(at, at + 1, " ".join(pair))
-
-
-def _glued_parts(word: str, language: str | None, *, is_everyday: bool) -> tuple[str, str] | None:
-    pair = two_words(plain(word), language) if len(word) >= 6 and word[1:].islower() and word.isalpha() else None
+    Or else neither is, but they often stand in a row.
+    """
+    pair = two_words(plain(word), language) if language and len(word) >= 6 and word[1:].islower() and word.isalpha() else None
     if pair is None or (max(map(word_list(language).exact, pair)) >= EVERYDAY) != is_everyday:
         return None
-    return pair if is_written_apart(pair, language) else None  # "meshgrid" is a term
+    return " ".join(pair) if is_written_apart(pair, language) else None  # "meshgrid" is a term
+
+
+def _slip(word: str, language: str | None) -> str | None:
+    """Of a word that no list has, one slip away from a common one, that one."""
+    if not language or len(word) < 5 or not word.isalpha() or not word[1:].islower():
+        return None
+    folded = plain(word)
+    return None if word_list(language).exact(folded) > 0 or two_words(folded, language) else likely_slip(folded, language)
 
 
 def _misspelling(text: Text) -> Iterator[Found]:
-    """A word that no list has, one slip away from a common one; a capital within the text may begin a name."""
-    for at, word in enumerate(text.words) if text.known else ():
-        if (meant := _slip_of(word, text.language)) and (at == 0 or word.islower()):
-            yield Found(at, at + 1, meant)
-
-
-def _slip_of(word: str, language: str | None) -> str | None:
-    if len(word) < 5 or not word.isalpha() or not word[1:].islower():
-        return None
-    folded = plain(word)
-    is_known = word_list(language).exact(folded) > 0 or two_words(folded, language)
-    return None if is_known else likely_slip(folded, language)
+    """Slips; a capital within the text may begin a name."""
+    yield from (found for found in _each(_slip)(text) if found.first == 0 or text.words[found.first].islower())
 
 
 def _torn_word(text: Text) -> Iterator[Found]:
     """Two neighbours, at least one of them unknown, that are a common word together."""
-    if not text.known:
-        return
     folded, known = plain_words(text.words), text.known.exact
     rare = [at for at, word in enumerate(folded) if word.isalpha() and known(word) <= _TORN]
     for at in sorted({end for part in rare for end in (part, part + 1) if 0 < end < len(folded)} - text.gaps):
@@ -268,8 +250,10 @@ def _torn_word(text: Text) -> Iterator[Found]:
 
 def _capitals(text: Text) -> Iterator[Found]:
     """Four words or more in a row in capitals; three, if they are ordinary words and the only ones of a text that are."""
-    shouted = list(filter(_is_shouted, text.words))
-    is_loud = len(shouted) == _SHOUTED_WORDS and len(text.words) > 3 * len(shouted) and all(map(text.is_ordinary, shouted))
+    shouted = [plain(word) for word in text.words if _is_shouted(word)]
+    is_loud = len(shouted) == _SHOUTED_WORDS and len(text.words) > 3 * len(shouted)
+    for word in shouted if is_loud else ():
+        is_loud &= text.known.exact(word) >= (_ORDINARY if len(word) > 3 else EVERYDAY) and not is_abbreviation(word)
     yield from text.runs(_is_shouted, _SHOUTED_WORDS + (not is_loud))
 
 
@@ -287,23 +271,16 @@ _HIDDEN = re.compile(
 _JOINERS = {"\u200c", "\u200d"}  # letters of some scripts and parts of emoji are joined by these
 
 
-def _hidden_character(text: Text) -> Iterator[Found]:
-    """Characters that nobody sees."""
-    if text.joined.isascii() and text.joined.isprintable():
-        return
-    for at, word in enumerate(text.words):
-        hidden = set(_HIDDEN.findall(word))
-        if hidden - _JOINERS or (hidden and any(c.isascii() and c.isalpha() for c in word)):
-            yield Found(at, at + 1, _HIDDEN.sub("", word) or None)
+def _without_hidden(word: str, language: str | None) -> str | None:
+    """A word with characters that nobody sees, without them."""
+    hidden = set(_HIDDEN.findall(word))
+    is_fault = hidden - _JOINERS or (hidden and any(c.isascii() and c.isalpha() for c in word))
+    return _HIDDEN.sub("", word) if is_fault else None
 
 
-def _look_alike(text: Text) -> Iterator[Found]:
+def _look_alike(word: str, language: str | None) -> str | None:
     """Letters of two alphabets in one word, such as a Cyrillic letter in a Latin one."""
-    if text.joined.isascii():
-        return
-    for at, word in enumerate(text.words):
-        if not word.isascii() and len({script for c in word if (script := _script(c))}) > 1:
-            yield Found(at, at + 1)
+    return "" if not word.isascii() and len({script for c in word if (script := _script(c))}) > 1 else None
 
 
 def _script(character: str) -> str:
@@ -320,47 +297,39 @@ _LEAST_FOREIGN = 3  # common words of one other language that make a passage
 
 def _other_language(text: Text) -> Iterator[Found]:
     """Words in a row of which many are common words of one other language, and rare in the corpus' own."""
-    if not text.known:
-        return
     places = [at for at, word in enumerate(text.words) if word.isalpha()]
-    rare = [text.known.exact(plain(text.words[at])) < _SEEN_HERE for at in places]
     size = min(_PASSAGE, len(places))
     foreign = [False] * len(places)
-    for first in range(len(places) - size + 1) if size >= 5 else ():
-        window = range(first, first + size)
-        strange = [at for at in window if rare[at]]
-        if len(strange) >= _FOREIGN_SHARE * size and _share_a_language([text.words[places[at]] for at in strange]):
-            foreign[first : first + size] = [at in strange or foreign[at] or not rare[at] for at in window]
-    run: list[int] = []
-    for at, is_foreign in enumerate([*foreign, False]):
+    for first in range(len(places) - size + 1) if size >= 5 and text.known else ():
+        rare = [text.words[at] for at in places[first : first + size] if _is_rare(text.words[at], text.known)]
+        is_likely = len(rare) >= _FOREIGN_SHARE * size
+        if is_likely and max(_votes(rare).values(), default=0) >= max(_LEAST_FOREIGN, _FOREIGN_SHARE * len(rare)):
+            foreign[first : first + size] = [True] * size
+    for is_foreign, run in groupby(range(len(places)), key=foreign.__getitem__):
         if is_foreign:
-            run.append(at)
-        elif run:
-            passage = _foreign_part([text.words[places[place]] for place in run], [rare[place] for place in run], text.language)
-            yield Found(places[run[passage.start]], places[run[passage.stop - 1]] + 1)
-            run = []
+            yield _foreign_part(text, [places[at] for at in run])
 
 
-def _foreign_part(words: Sequence[str], rare: Sequence[bool], language: str | None) -> range:
-    """Words from the first to the last common one of the other language, and beside them those that this one does not know."""
-    (other, _), *_ = _votes([word for word, is_rare in zip(words, rare, strict=True) if is_rare]).most_common(1)
-    common = [at for at, word in enumerate(words) if rare[at] and other in everyday_languages(plain(word))]
+def _foreign_part(text: Text, places: Sequence[int]) -> Found:
+    """From the first to the last common word of the other language, and beside them those that this one does not know."""
+    rare = [at for at in places if _is_rare(text.words[at], text.known)]
+    (other, _), *_ = _votes([text.words[at] for at in rare]).most_common(1)
+    common = [places.index(at) for at in rare if other in everyday_languages(plain(text.words[at]))]
     first, last = common[0], common[-1]
-    while first > 0 and _is_strange(words[first - 1], language):
+    while first > 0 and _is_strange(text.words[places[first - 1]], text.language):
         first -= 1
-    while last + 1 < len(words) and _is_strange(words[last + 1], language):
+    while last + 1 < len(places) and _is_strange(text.words[places[last + 1]], text.language):
         last += 1
-    return range(first, last + 1)
+    return Found(places[first], places[last] + 1)
+
+
+def _is_rare(word: str, known: WordList) -> bool:
+    return known.exact(plain(word)) < _SEEN_HERE
 
 
 def _is_strange(word: str, language: str | None) -> bool:
     """Whether a language does not know a word, and it is no slip of one that it knows."""
     return word_list(language).exact(plain(word)) <= _TORN and not word.isupper() and likely_slip(plain(word), language) is None
-
-
-def _share_a_language(words: Sequence[str]) -> bool:
-    """Whether one language has most of these among its common words."""
-    return max(_votes(words).values(), default=0) >= max(_LEAST_FOREIGN, _FOREIGN_SHARE * len(words))
 
 
 def _votes(words: Sequence[str]) -> Counter[str]:
@@ -372,68 +341,71 @@ _LONG_RUN = 40
 _HEXADECIMAL = re.compile("(?:0x)?[0-9a-f-]+|[0-9A-F-]+")  # checksums, revisions, UUIDs
 
 
-def _long_run(text: Text) -> Iterator[Found]:
+def _long_run(word: str, language: str | None) -> str | None:
     """A run of many characters without a space that is no web address and no number in hexadecimal digits."""
-    for at, word in enumerate(text.words):
-        if (
-            len(word) >= _LONG_RUN
-            and any(map(str.isalnum, word))
-            and not word.lower().startswith(("http://", "https://", "www."))
-            and not (_HEXADECIMAL.fullmatch(word) and any(map(str.isdigit, word)))
-        ):
-            yield Found(at, at + 1)
+    if len(word) < _LONG_RUN or not any(map(str.isalnum, word)) or word.lower().startswith(("http://", "https://", "www.")):
+        return None
+    return None if _HEXADECIMAL.fullmatch(word) and any(map(str.isdigit, word)) else ""
 
 
-KINDS: Mapping[str, tuple[Callable[[Text], Iterator[Found]], str]] = {
-    "broken encoding": (_broken_encoding, "has a broken encoding"),
-    "HTML": (_html, "is left-over HTML"),
-    "Markdown": (_markdown, "is left-over Markdown"),
-    "placeholder": (_placeholder, "is a placeholder"),
-    "filler text": (_filler, "is filler text"),
-    "cut off": (_cut_off, "is where the text breaks off"),
-    "no end": (_no_end, "is where the text ends without a mark"),
-    "doubled word": (_doubled_word, "stands twice"),
-    "misspelling": (_misspelling, "looks misspelt"),
-    "glued words": (_glued_words, "is two words written as one"),
-    "unusual compound": (_compound, "may be two words written as one"),
-    "torn word": (_torn_word, "is a word torn apart"),
-    "capitals": (_capitals, "is part of a passage in capitals"),
-    "hidden character": (_hidden_character, "has a hidden character"),
-    "look-alike letters": (_look_alike, "has letters of two alphabets"),
-    "another language": (_other_language, "is part of a passage in another language"),
-    "long run": (_long_run, "is a very long run without spaces"),
+def _has(signs: str) -> Gate:
+    return lambda word, language: not frozenset(signs).isdisjoint(word)
+
+
+def _may_be_placeholder(word: str, language: str | None) -> bool:
+    return not frozenset("{%[<").isdisjoint(word) or re.search(_TO_DO, word) is not None
+
+
+def _may_be_torn(word: str, language: str | None) -> bool:
+    return plain(word).isalpha() and word_list(language).exact(plain(word)) <= _TORN
+
+
+def _may_be_foreign(word: str, language: str | None) -> bool:
+    return word.isalpha() and _is_rare(word, word_list(language)) and bool(everyday_languages(plain(word)))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of fault. A rule with a gate is asked only about documents that have so many words that pass it."""
+
+    said: str  # what a sentence says of a word that belongs to such a fault
+    find: Rule
+    gate: Gate | None = None
+    least: int = 1  # words that must pass the gate
+    tier: int = 0  # kinds of a lower tier name a word first: passages (1) come behind others, the least telling (2) last
+    of_strings: bool = False  # the word alone decides: one that several normal documents have is a term of theirs, and no fault
+    in_pieces: bool = False  # a single word says little: sentences name all of the fault
+    no_slip: bool = False  # its words were never meant to be other words
+
+    @classmethod
+    def of_words(cls, said: str, meant_by: OfWord, **more: Any) -> Kind:
+        """A kind that single words show."""
+        return cls(said, _each(meant_by), lambda word, language: meant_by(word, language) is not None, **more)
+
+
+_SLIP: dict[str, Any] = {"tier": 2, "of_strings": True}
+_REMAINS: dict[str, Any] = {"in_pieces": True, "no_slip": True}
+KINDS: Mapping[str, Kind] = {
+    "broken encoding": Kind("has a broken encoding", _broken_encoding, lambda word, _: not word.isascii(), **_REMAINS),
+    "HTML": Kind("is left-over HTML", _html, _has("<&"), **_REMAINS),
+    "Markdown": Kind("is left-over Markdown", _pattern(_MARKDOWN), _has("*_]`#"), in_pieces=True),
+    "placeholder": Kind("is a placeholder", _pattern(_PLACEHOLDER), _may_be_placeholder, **_REMAINS),
+    "filler text": Kind("is filler text", _filler, lambda word, _: word.lower() in _LOREM, 3, 1, **_REMAINS),
+    "cut off": Kind("is where the text breaks off", _last(_is_open)),
+    "no end": Kind("is where the text ends without a mark", _last(str.isalnum), tier=2),
+    "doubled word": Kind("stands twice", _doubled_word, in_pieces=True),
+    "misspelling": Kind("looks misspelt", _misspelling, lambda word, language: _slip(word, language) is not None, **_SLIP),
+    "glued words": Kind.of_words("is two words written as one", partial(_two_words, is_everyday=True), **_SLIP),
+    "unusual compound": Kind.of_words("may be two words written as one", partial(_two_words, is_everyday=False), **_SLIP),
+    "torn word": Kind("is a word torn apart", _torn_word, _may_be_torn, tier=2, in_pieces=True),
+    "capitals": Kind("is part of a passage in capitals", _capitals, lambda word, _: _is_shouted(word), _SHOUTED_WORDS, 1),
+    "hidden character": Kind.of_words("has a hidden character", _without_hidden),
+    "look-alike letters": Kind.of_words("has letters of two alphabets", _look_alike, no_slip=True),
+    "another language": Kind(
+        "is part of a passage in another language", _other_language, _may_be_foreign, _LEAST_FOREIGN, 1, no_slip=True
+    ),
+    "long run": Kind.of_words("is a very long run without spaces", _long_run),
 }
-"""By name, which users read: the rule, and what a sentence says of a word that belongs to such a fault."""
-
-GATES: Mapping[str, tuple[Callable[[str, str | None], bool], int]] = {
-    "broken encoding": (lambda word, _: not word.isascii(), 1),
-    "HTML": (lambda word, _: "<" in word or "&" in word, 1),
-    "Markdown": (lambda word, _: not frozenset("*_]`#").isdisjoint(word), 1),
-    "placeholder": (lambda word, _: not frozenset("{%[<").isdisjoint(word) or bool(_SHOUTED.search(word)), 1),
-    "filler text": (lambda word, _: word.lower() in _LOREM, 3),
-    "misspelling": (lambda word, language: bool(language and _slip_of(word, language)), 1),
-    "glued words": (lambda word, language: bool(language and _glued_parts(word, language, is_everyday=True)), 1),
-    "unusual compound": (lambda word, language: bool(language and _glued_parts(word, language, is_everyday=False)), 1),
-    "torn word": (lambda word, language: plain(word).isalpha() and word_list(language).exact(plain(word)) <= _TORN, 1),
-    "capitals": (lambda word, _: _is_shouted(word), _SHOUTED_WORDS),
-    "hidden character": (lambda word, _: not (word.isascii() and word.isprintable()), 1),
-    "look-alike letters": (lambda word, _: not word.isascii(), 1),
-    "another language": (lambda word, language: _may_be_foreign(word, word_list(language)), _LEAST_FOREIGN),
-    "long run": (lambda word, _: len(word) >= _LONG_RUN, 1),
-}
-"""By kind, what a word must be like, in a corpus of a language, and how many such words a document must have for the rule to find
-anything: rules are asked only then. Words are looked at once. A kind that is not here is asked about every document."""
-OF_STRINGS = ("misspelling", "glued words", "unusual compound")
-"""Kinds that are judged by the word alone: what several normal documents have is a term of theirs, and no fault."""
-PASSAGES = ("filler text", "another language", "capitals")
-"""Kinds whose words are no slips; a fault of another kind among them keeps its name."""
-LEAST_TELLING = (*OF_STRINGS, "torn word", "no end")
-"""Kinds that name a word only if no other kind does."""
-IN_PIECES = ("broken encoding", "HTML", "Markdown", "placeholder", "filler text", "doubled word", "torn word")
-"""Kinds of which a single word says little: sentences name all of the fault."""
-NO_SLIPS = ("broken encoding", "HTML", "placeholder", "filler text", "look-alike letters", "another language")
+"""By name, which users read. A model counts documents by kind in this order."""
+NO_SLIPS = frozenset(name for name, kind in KINDS.items() if kind.no_slip)
 """Kinds whose words were never meant to be other words."""
-
-
-def _may_be_foreign(word: str, known: WordList) -> bool:
-    return word.isalpha() and known.exact(plain(word)) < _SEEN_HERE and bool(everyday_languages(plain(word)))
