@@ -96,7 +96,7 @@ def test_a_batch_of_requests_with_different_words_allowed(model):
         Queued(document, 9, allow=AllowList.of(["xkcdqwrtplk"])),
         Queued(document, 9),
     ]
-    plain, allowed, again = served._work(queries)
+    plain, allowed, again = (outcome.result for outcome in served._work(queries))
     assert plain == again == model.score_unflagged([document])[0]
     assert allowed == model.score_unflagged([document], allow=["xkcdqwrtplk"])[0]
 

@@ -29,6 +29,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from difa import __version__
+from difa.errors import InputError
 from difa.formats.write import FORMULA
 from difa.serve.body import JsonRoute, Refusal
 from difa.serve.models import Counters, ServedModel
@@ -101,8 +102,8 @@ def create_app(models: Mapping[str, ServedModel], settings: Settings, counters: 
     )
     app.state.service = service
     app.add_middleware(Guard, service=service)
-    app.add_exception_handler(HTTPException, _answer_error)
-    app.add_exception_handler(RequestValidationError, _answer_error)
+    for kind in (HTTPException, RequestValidationError, InputError):
+        app.add_exception_handler(kind, _answer_error)
     _add_v1(app, service, settings)
     _add_watched(app, service)
     _add_page(app)
@@ -167,11 +168,9 @@ def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
-    if isinstance(error, RequestValidationError):
-        return _answer(Refusal(422, line_of(error)))
-    if not isinstance(error, HTTPException):
-        raise error
-    return _answer(error, "" if isinstance(error, Refusal) else ": see /openapi.json")
+    if isinstance(error, HTTPException):
+        return _answer(error, "" if isinstance(error, Refusal) else ": see /openapi.json")
+    return _answer(Refusal(422, line_of(error) if isinstance(error, RequestValidationError) else str(error)))
 
 
 def _answer(error: HTTPException, remedy: str = "") -> Response:

@@ -23,7 +23,6 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from difa.errors import DifaError
 from difa.formats.sandbox import TooLargeError, ask, start, stop
 from difa.formats.tables import Columns
 from difa.serve.files import described_lines
@@ -228,8 +227,6 @@ async def read_table(request: Request, name: str, columns: Columns, settings: Se
         raise Refusal(503, line, after=60) from None
     except TooLargeError as error:
         raise Refusal(413, f"{error}: {remedy}") from None
-    except DifaError as error:
-        raise Refusal(422, str(error)) from None
 
 
 async def _read_apart(turn: asyncio.Lock, name: str, place: str, columns: Columns, room: int) -> bytes:

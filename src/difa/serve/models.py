@@ -26,7 +26,7 @@ import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from difa.corpus.allow import AllowList
-from difa.document import Document, Explanation, Result
+from difa.document import Document, Explanation
 from difa.encoders import LONGEST_WORD
 from difa.errors import ConfigError
 from difa.estimator import DiFA
@@ -37,7 +37,8 @@ from difa.serve.example import make_examples
 from difa.serve.settings import Settings
 from difa.words import from_text
 
-Outcome = Result | Explanation | Exception
+Outcome = Explanation | Exception
+"""What is said of a document, without reasons where nobody asked for them; or why nothing is."""
 
 _LETTERS = 6
 _SPARSE = 40  # characters of a text that count as a word even if they are white space: they are held in memory
@@ -288,34 +289,27 @@ class ServedModel:
 
     def _work(self, jobs: Sequence[Queued]) -> Sequence[Outcome]:
         """Results without flags: batches mix requests of different rates, and each request flags its own."""
-        if not any(job.reasons for job in jobs):
-            try:
-                return self._score(jobs)
-            except Cancelled:
-                raise
-            except Exception as error:  # one document must not take its batch-mates down with it
-                # The type only: a message may quote the text.
-                _log.warning("a batch of %d documents failed (%s): each is scored by itself", len(jobs), type(error).__name__)
-        return [self._alone(job) for job in jobs]
+        try:
+            return self._score(jobs)
+        except Cancelled:
+            raise
+        except Exception as error:  # one document must not take its batch-mates down with it
+            if len(jobs) == 1:
+                return [error]
+            # The type only: a message may quote the text.
+            _log.warning("a batch of %d documents failed (%s): each is scored by itself", len(jobs), type(error).__name__)
+            return [self._work([job])[0] for job in jobs]
 
-    def _score(self, jobs: Sequence[Queued]) -> list[Result]:
-        """All at once where they allow the same words, as most do."""
-        scored: dict[Queued, Result] = {}
+    def _score(self, jobs: Sequence[Queued]) -> list[Explanation]:
+        """All at once where they allow the same words, as most do; one whose reasons are wanted has a batch of its own."""
+        if jobs[0].reasons:
+            return [self.model.explain_unflagged(jobs[0].document, allow=jobs[0].allow.entries)]
+        scored: dict[Queued, Explanation] = {}
         for allow in dict.fromkeys(job.allow for job in jobs):
             members = [job for job in jobs if job.allow == allow]
             results = self.model.score_unflagged([job.document for job in members], allow=allow.entries)
-            scored.update(zip(members, results, strict=True))
+            scored |= {job: Explanation(result, ()) for job, result in zip(members, results, strict=True)}
         return [scored[job] for job in jobs]
-
-    def _alone(self, job: Queued) -> Outcome:
-        try:
-            if job.reasons:
-                return self.model.explain_unflagged(job.document, allow=job.allow.entries)
-            return self._score([job])[0]
-        except Cancelled:
-            raise
-        except Exception as error:
-            return error
 
     def _describe(self, views: list[str]) -> dict[str, Any]:
         """What `/v1/models` says: what was learned, where normal documents lie, and the score that each rate asks for."""

@@ -20,9 +20,10 @@ from starlette.responses import JSONResponse, Response
 
 from difa.corpus.allow import AllowList
 from difa.decide import Rule, flag
-from difa.document import Document, Explanation, Reason, Result
+from difa.document import Explanation, Reason, Result
 from difa.errors import DifaError, InputError
-from difa.formats.lines import are_strings, kind_of, parse_record
+from difa.formats.lines import kind_of, parse_record
+from difa.formats.sandbox import TooLargeError
 from difa.formats.tables import Columns
 from difa.formats.write import to_json
 from difa.report.sentences import document_sentence, telling, unusual_words, word_sentence
@@ -31,13 +32,13 @@ from difa.serve.files import append_verdicts
 from difa.serve.models import Counters, Queued, ServedModel, cost_of
 from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Kept, ScoreRequest, Verdict, is_unicode
 from difa.serve.settings import Settings
-from difa.words import from_text, from_tokens
 
 _log = logging.getLogger("difa.serve")
 _FILES = 4  # received at a time, each into a file of its own
 _VERDICTS = 64  # that may wait for their turn at the file
 _WRITER = ThreadPoolExecutor(1, "difa-verdicts")  # one at a time: they would only wait for each other
-_COUNTED = "(a long or odd one counts as several)"
+_COUNTED, _CUT = "(a long or odd one counts as several)", "cut it into parts"
+_NONE = AllowList()
 
 
 class Failure(Refusal):
@@ -70,8 +71,8 @@ class Service:
             return _shutting_down()
         if path == "/v1/verdicts" and self.settings.verdicts is None:
             return _keeps_no_verdicts()
-        refusals = [model.refusal() for model in self.models.values()] if path == "/v1/score" else [None]
-        return None if None in refusals else refusals[0]
+        refusals = [model.refusal() for model in self.models.values()]
+        return refusals[0] if path == "/v1/score" and all(refusals) else None
 
     def model(self, name: str | None) -> ServedModel:
         """The model of that name, or the first."""
@@ -96,7 +97,7 @@ class Service:
             late = f"expected to be done within {seconds:g} s, but the work is not: send less at a time, or try again later"
             await while_there(request, done, seconds, late)
             outcomes = [_outcome(job) if isinstance(job, Queued) else job for job in jobs]
-            words = sum(len(_result(outcome).words) for outcome in outcomes if not isinstance(outcome, Failure))
+            words = sum(len(outcome.result.words) for outcome in outcomes if isinstance(outcome, Explanation))
             self.counters.words.labels(model.name).inc(words)
             rule = model.model.rule(asked.fpr, asked.fdr, warn=False)
             content = await off_loop(words * 10, _respond, asked, model.name, rule, outcomes)
@@ -121,7 +122,7 @@ class Service:
         """Appends a verdict to the file that was named when the service was started."""
         if (path := self.settings.verdicts) is None:
             raise _keeps_no_verdicts()
-        job = await off_loop(request.held, _job, verdict.text, self.settings, False, AllowList())
+        job = await off_loop(request.held, _job, verdict.text, self.settings)
         if isinstance(job, Failure):  # verdicts are about texts that were scored
             raise job
         with self._verdicts.one():
@@ -142,23 +143,18 @@ class Service:
         return JSONResponse({"models": known, "limits": limits, "takes_verdicts": settings.verdicts is not None})
 
 
-def jobs_of(request: ScoreRequest, settings: Settings) -> list[Queued | Failure]:
+def jobs_of(asked: ScoreRequest, settings: Settings) -> list[Queued | Failure]:
     """The request's documents in order, with a `Failure` in the place of each that cannot be scored."""
-    alone = request.text if request.text is not None else request.tokens
-    documents = [alone] if alone is not None else request.texts or ()
+    documents = [asked.tokens if asked.text is None else asked.text] if asked.texts is None else asked.texts
     if len(documents) > settings.max_texts:
         raise Refusal(413, f"texts: expected at most {settings.max_texts} documents, got {len(documents)}: send several lists")
-    try:
-        allow = AllowList.of(request.allow)
-    except InputError as error:
-        raise Refusal(422, str(error)) from None
-    jobs: list[Queued | Failure] = []
-    cost = 0
+    allow, jobs, cost = AllowList.of(asked.allow), list[Queued | Failure](), 0
     for document in documents:
-        job = _job(document, settings, request.return_reasons, allow)
-        if isinstance(job, Failure) and alone is not None:
+        job = _job(document, settings, asked.return_reasons, allow)
+        if isinstance(job, Queued):
+            cost += job.cost
+        elif asked.texts is None:
             raise job
-        cost += job.cost if isinstance(job, Queued) else 0
         if cost > settings.queue_words:  # found out on the way: all of them together may be more than fits into memory
             line = f"expected at most {settings.queue_words} words {_COUNTED} in a request, got more: send several lists"
             raise Refusal(413, line)
@@ -166,81 +162,67 @@ def jobs_of(request: ScoreRequest, settings: Settings) -> list[Queued | Failure]
     return jobs
 
 
-def _job(item: Any, settings: Settings, reasons: bool, allow: AllowList) -> Queued | Failure:
-    given = item.get("id") if isinstance(item, dict) else None
-    document_id = str(given) if isinstance(given, (str, int)) and is_unicode(str(given)) else None
+def _job(item: Any, settings: Settings, reasons: bool = False, allow: AllowList = _NONE) -> Queued | Failure:
+    document_id = None
     try:
-        if (size := _size(item)) > settings.max_characters:
-            return _too_large("characters", settings.max_characters, size, document_id)
-        document = _parse(item)
+        record = _as_record(item)
+        given = record.get("id")
+        document_id = str(given) if isinstance(given, (str, int)) and is_unicode(str(given)) else None
+        if (size := _size(record)) > settings.max_characters:
+            raise TooLargeError(f"expected at most {settings.max_characters} characters in a document, got {size}: {_CUT}")
+        document = replace(parse_record(record), id=document_id)
         if (cost := cost_of(document)) > settings.max_words:
-            return _too_large(f"words {_COUNTED}", settings.max_words, cost, document_id)
-        return Queued(replace(document, id=document_id), cost, reasons, allow)
+            raise TooLargeError(f"expected at most {settings.max_words} words {_COUNTED} in a document, got {cost}: {_CUT}")
+        return Queued(document, cost, reasons, allow)
     except InputError as error:
-        return Failure(str(error), document_id)
+        return Failure(str(error), document_id, 413 if isinstance(error, TooLargeError) else 422)
 
 
-def _too_large(what: str, limit: int, got: int, document_id: str | None) -> Failure:
-    return Failure(f"expected at most {limit} {what} in a document, got {got}: cut it into parts", document_id, 413)
-
-
-def _parse(item: Any) -> Document:
-    if isinstance(item, str):
-        return from_text(item)
-    if are_strings(item):
-        return from_tokens(item)
+def _as_record(item: Any) -> dict[str, Any]:
     if isinstance(item, dict):
         if not item.keys() <= {"id", "text", "tokens"}:
             raise InputError("expected only the keys id, text and tokens in a document, got another one: remove it")
-        return parse_record(item)
-    wanted = "a string, a list of words or an object with text or tokens"
-    raise InputError(f"expected {wanted}, got {'a list of other things' if isinstance(item, list) else kind_of(item)}")
+        return item
+    if not isinstance(item, (str, list)):
+        raise InputError(f"expected a string, a list of words or an object with text or tokens, got {kind_of(item)}")
+    return {"text" if isinstance(item, str) else "tokens": item}
 
 
-def _size(item: Any) -> int:
+def _size(record: Mapping[str, Any]) -> int:
     """Characters of a document before it is parsed; a word costs one more, for the space before it."""
-    if isinstance(item, str):
-        return len(item)
-    if isinstance(item, list):
-        return sum(1 + len(token) for token in item if isinstance(token, str))
-    if isinstance(item, dict):
-        return max(_size(item.get("text")), _size(item.get("tokens")))
-    return 0
+    text, tokens = record.get("text"), record.get("tokens")
+    of_words = sum(1 + len(token) for token in tokens if isinstance(token, str)) if isinstance(tokens, list) else 0
+    return max(len(text) if isinstance(text, str) else 0, of_words)
 
 
-def _respond(request: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Result | Explanation | Failure]) -> bytes:
+def _respond(asked: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Explanation | Failure]) -> bytes:
     """The body of the answer."""
-    flagged = iter(flag([_result(outcome) for outcome in outcomes if not isinstance(outcome, Failure)], rule))
-    records: list[dict[str, Any]] = []
-    for outcome in outcomes:
-        if isinstance(outcome, Failure):
-            records.append({"id": outcome.document_id, "error": outcome.detail})
-            continue
-        reasons = outcome.reasons if isinstance(outcome, Explanation) else None
-        records.append(_record(next(flagged), request, reasons))
+    flagged = iter(flag([outcome.result for outcome in outcomes if isinstance(outcome, Explanation)], rule))
+    records = [
+        _record(next(flagged), outcome.reasons, asked)
+        if isinstance(outcome, Explanation)
+        else {"id": outcome.document_id, "error": outcome.detail}
+        for outcome in outcomes
+    ]
     return to_json({"model": model, "rule": rule.name, "rate": rule.rate, "results": records})
 
 
-def _record(result: Result, request: ScoreRequest, reasons: Sequence[Mapping[str, Sequence[Reason]]] | None) -> dict[str, Any]:
+def _record(result: Result, reasons: Sequence[Mapping[str, Sequence[Reason]]], asked: ScoreRequest) -> dict[str, Any]:
     record = result.to_dict()
-    for name in ("rule", "rate"):  # the answer has them once, for all
-        record.pop(name, None)
-    if reasons is not None:
+    del record["rule"], record["rate"]  # the answer has them once, for all
+    if asked.return_reasons:
         record["sentence"] = document_sentence(result, reasons)
-    if not request.return_evidence:
-        del record["evidence"]
-    if not request.return_words:
-        del record["words"]
-        return record
-    unusual = frozenset(unusual_words(result))
-    for t, (word, scored) in enumerate(zip(record["words"], result.words, strict=True)):
-        if reasons is not None:
+        unusual = frozenset(unusual_words(result))
+        for t, (word, scored, of_word) in enumerate(zip(record["words"], result.words, reasons, strict=True)):
             if t in unusual:
-                word["sentence"] = word_sentence(scored, reasons[t])
-            found = {view: telling(reasons[t].get(view, ()), value) for view, value in scored.evidence.items()}
+                word["sentence"] = word_sentence(scored, of_word)
+            found = {view: telling(of_word.get(view, ()), value) for view, value in scored.evidence.items()}
             word["reasons"] = {view: [{"text": one.text, "weight": one.weight} for one in some] for view, some in found.items()}
-        if not request.return_evidence:
-            del word["evidence"]
+    if not asked.return_evidence:
+        for entry in (record, *record["words"]):
+            del entry["evidence"]
+    if not asked.return_words:
+        del record["words"]
     return record
 
 
@@ -268,15 +250,11 @@ def _keeps_no_verdicts() -> Refusal:
     return Refusal(404, "this service keeps no verdicts: it was started without a file for them")
 
 
-def _result(outcome: Result | Explanation) -> Result:
-    return outcome.result if isinstance(outcome, Explanation) else outcome
-
-
-def _outcome(job: Queued) -> Result | Explanation | Failure:
+def _outcome(job: Queued) -> Explanation | Failure:
     if job.outcome.cancelled():
         raise _shutting_down()
     outcome = job.outcome.result()
-    if not isinstance(outcome, Exception):
+    if isinstance(outcome, Explanation):
         return outcome
     if isinstance(outcome, DifaError):
         return Failure(str(outcome), job.document.id)
