@@ -9,13 +9,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from difa.corpus.allow import AllowList
 from difa.document import Document
 from difa.errors import ConfigError, InputError
 from difa.formats.tables import SUMMARISED, are_words, flagged_words, free_name, guess_text, suggestions
-from difa.words import as_document, from_text
+from difa.words import as_document
 
 if TYPE_CHECKING:
     from difa.estimator import DiFA
@@ -51,16 +52,13 @@ def score_frame(
         raise ConfigError(f"missing: expected one of {', '.join(MISSING)}, got {missing!r}")
     table = open_frame(frame)
     column = _text_column(table, text)
-    documents, empty = [], 0
-    for row, cell in enumerate(table.cells(column)):
-        is_missing = _is_missing(cell)
-        if is_missing and missing == "error":
-            raise InputError(
-                f"expected a text in row {row} of {column!r}, got a missing value: fill it, or leave missing='empty'"
-            )
-        empty += is_missing
-        documents.append(from_text("") if is_missing else _document(cell, row, column))
-    if empty:
+    documents, cells = [], table.cells(column)
+    for row, cell in enumerate(cells):
+        if _is_missing(cell) and missing == "error":
+            line = f"expected a text in row {row} of {column!r}, got a missing value: fill it, or leave missing='empty'"
+            raise InputError(line)
+        documents.append(_document("" if _is_missing(cell) else cell, row, column))
+    if empty := sum(map(_is_missing, cells)):
         warnings.warn(f"{empty} of {len(documents)} rows have no text in {column!r}: they are scored as no text", stacklevel=3)
     added = _added(model, documents, fpr, fdr, AllowList.of(allow))
     return table.extend({free_name(name, map(str, table.names)): added[name] for name in SUMMARISED})
@@ -70,13 +68,11 @@ def open_frame(frame: Any) -> Frame:
     """What can be done with a frame; raises `InputError` for anything that is none."""
     library, kind = type(frame).__module__.split(".")[0], type(frame).__name__
     if (library, kind) == ("pandas", "DataFrame"):
-        return Frame(list(frame.columns), lambda name: _pandas_cells(frame, name), lambda added: _extend_pandas(frame, added))
+        return Frame(list(frame.columns), partial(_pandas_cells, frame), partial(_extend_pandas, frame))
     if (library, kind) == ("polars", "DataFrame"):
-        return Frame(frame.columns, lambda name: frame[name].to_list(), lambda added: _extend_polars(frame, added))
-    if (library, kind) == ("pyarrow", "Table"):
-        return Frame(frame.column_names, lambda name: frame[name].to_pylist(), lambda added: _extend_arrow(frame, added))
-    if (library, kind) == ("datasets", "Dataset"):
-        return Frame(frame.column_names, lambda name: list(frame[name]), lambda added: _extend_dataset(frame, added))
+        return Frame(frame.columns, lambda name: frame[name].to_list(), partial(_extend_polars, frame))
+    if (library, kind) in (("pyarrow", "Table"), ("datasets", "Dataset")):
+        return Frame(frame.column_names, lambda name: _listed(frame[name]), partial(_extend_arrow, frame))
     if kind == "LazyFrame":
         raise InputError("expected a polars DataFrame, got a LazyFrame: collect() it first")
     if isinstance(frame, (Mapping, str, bytes)) or not isinstance(frame, Iterable):
@@ -88,6 +84,11 @@ def _pandas_cells(frame: Any, name: Any) -> list[Any]:
     """The cells of the first column of that name, since pandas lets several have one; lists read from a file are arrays there."""
     cells: list[Any] = frame.iloc[:, list(frame.columns).index(name)].tolist()
     return [cell.tolist() if type(cell).__name__ == "ndarray" else cell for cell in cells]
+
+
+def _listed(column: Any) -> list[Any]:
+    cells: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+    return cells
 
 
 def _open_rows(rows: Iterable[Any]) -> Frame:
@@ -170,20 +171,14 @@ def _extend_polars(frame: Any, added: Mapping[str, list[Any]]) -> Any:
 
 
 def _extend_arrow(frame: Any, added: Mapping[str, list[Any]]) -> Any:
-    for name, array in _arrays(added).items():
-        frame = frame.append_column(name, array)
-    return frame
-
-
-def _extend_dataset(frame: Any, added: Mapping[str, list[Any]]) -> Any:
-    import pyarrow as pa
-    from datasets import Dataset, concatenate_datasets
-
-    return concatenate_datasets([frame, Dataset(pa.table(_arrays(added)))], axis=1)
-
-
-def _arrays(added: Mapping[str, list[Any]]) -> dict[str, Any]:
     import pyarrow as pa
 
     kinds = (pa.float64(), pa.float64(), pa.bool_(), pa.list_(pa.string()), pa.list_(pa.string()), pa.string())
-    return {name: pa.array(cells, kind) for (name, cells), kind in zip(added.items(), kinds, strict=True)}
+    more = pa.table({name: pa.array(cells, kind) for (name, cells), kind in zip(added.items(), kinds, strict=True)})
+    if isinstance(frame, pa.Table):
+        for name in added:
+            frame = frame.append_column(name, more[name])
+        return frame
+    from datasets import Dataset, concatenate_datasets
+
+    return concatenate_datasets([frame, Dataset(more)], axis=1)
