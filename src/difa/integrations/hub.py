@@ -40,7 +40,7 @@ def push(model: DiFA, repository: str, *, private: bool, revision: str | None, t
         card, language = folder / "README.md", model.detector_.language
         header = _HEADER.format(language=f"language: {language}\n" if language else "")
         write_synced(card, (header + card.read_text(encoding="utf-8")).encode())
-        try:
+        with _asked(repository, "did not take the model", "the connection and your token"):
             hub = client.HfApi(token=token)
             hub.create_repo(repository, private=private, exist_ok=True)
             commit = hub.upload_folder(
@@ -50,11 +50,6 @@ def push(model: DiFA, repository: str, *, private: bool, revision: str | None, t
                 commit_message="A DiFA model",
                 delete_patterns=_FILES,  # what an older model had and this one has not
             )
-        except Exception as error:  # the hub client raises dozens of kinds, all meaning "could not be done"
-            raise ModelError(
-                f"{repository}: the Hugging Face hub did not take the model ({reason_of(error)}): check the name, the connection "
-                "and your token"
-            ) from None
     return str(commit.commit_url)
 
 
@@ -62,13 +57,8 @@ def push(model: DiFA, repository: str, *, private: bool, revision: str | None, t
 def fetched(repository: str, revision: str | None, token: str | None) -> Iterator[Path]:
     """A folder with copies of a repository's files, downloaded or from the hub's local cache."""
     client = _client()
-    try:
+    with _asked(repository, "could not deliver the model", "the revision and the connection"):
         snapshot = Path(client.snapshot_download(repository, revision=revision, token=token, allow_patterns=_FILES))
-    except Exception as error:  # as above
-        raise ModelError(
-            f"{repository}: the Hugging Face hub could not deliver the model ({reason_of(error)}): check the name, the revision "
-            "and the connection"
-        ) from None
     inside = snapshot.resolve().parents[1]  # the repository's own part of the cache
     with scratch_folder() as folder:
         for path in sorted(snapshot.iterdir()):
@@ -77,6 +67,14 @@ def fetched(repository: str, revision: str | None, token: str | None) -> Iterato
                 raise ModelError(f"{repository}: expected files of its own, got a link to elsewhere: {path.name[:100]!r}")
             write_synced(folder / path.name, read_regular(target, MOST_BYTES))
         yield folder
+
+
+@contextmanager
+def _asked(repository: str, failed: str, remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # the hub client raises dozens of kinds, all meaning "could not be done"
+        raise ModelError(f"{repository}: the Hugging Face hub {failed} ({reason_of(error)}): check the name, {remedy}") from None
 
 
 def _client() -> Any:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from difa.document import Result
 from difa.errors import InputError, MissingExtraError
 from difa.estimator import DiFA
 
@@ -43,16 +42,13 @@ class DifaComponent:
         while batch := list(islice(docs, batch_size)):
             results = self._model.score([doc.text for doc in batch], fpr=self._fpr)
             for doc, result in zip(batch, results, strict=True):
-                self._mark(doc, result)
+                record = result.to_dict()
+                del record["text"], record["id"]
+                doc._.difa = record
+                flagged = [word for word in result.words if word.is_anomaly]
+                spans = (doc.char_span(word.start, word.end, label=LABEL, alignment_mode="expand") for word in flagged)
+                doc.spans[self._key] = [span for span in spans if span is not None]
                 yield doc
-
-    def _mark(self, doc: Doc, result: Result) -> None:
-        record = result.to_dict()
-        del record["text"], record["id"]
-        doc._.difa = record
-        offsets = [(word.start, word.end) for word in result.words if word.is_anomaly]
-        spans = (doc.char_span(start, end, label=LABEL, alignment_mode="expand") for start, end in offsets)
-        doc.spans[self._key] = [span for span in spans if span is not None]
 
 
 @Language.factory("difa", default_config={"model": "", "fpr": None, "spans_key": "difa"})  # type: ignore[untyped-decorator]

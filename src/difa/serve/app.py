@@ -159,12 +159,11 @@ def _add_page(app: FastAPI) -> None:
 
 def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route may answer beside 200."""
-    found: dict[int | str, dict[str, Any]] = {}
-    for status in statuses:
-        found[status] = {"model": Problem, "description": _REFUSALS[status]}
-        if status in (429, 503, 504):
-            found[status]["headers"] = {"Retry-After": _SECONDS}
-    return found
+    later = {"headers": {"Retry-After": _SECONDS}}
+    return {
+        status: {"model": Problem, "description": _REFUSALS[status], **(later if status in (429, 503, 504) else {})}
+        for status in statuses
+    }
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:

@@ -17,7 +17,6 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from difa.document import Document
 from difa.errors import ConfigError
 from difa.formats import read_entries
 from difa.formats.sandbox import TooLargeError
@@ -35,38 +34,32 @@ _PAUSE = 0.005  # seconds between two looks at a lock
 
 def described_lines(name: str, place: str, text: str | None, id: str | None, room: int) -> Iterator[str]:
     """Columns and documents of the file of that name at a place; documents of more characters than there is room are refused."""
+    sources, table = [], None
     try:
-        source = place_source(name, place, Columns(text, id))
+        sources = [place_source(name, place, Columns(text, id))]
+        table = sources[0].table
+        columns = table.columns if table else ()
     except AmbiguousTextError as error:
-        yield _head(error.columns, None, None)
-        return
-    table = source.table
-    yield _head(table.columns, table.text, table.id) if table else _head((), None, None)
-    for entry in read_entries([source]):
+        columns = error.columns
+    yield _line({"columns": columns, "text_column": table and table.text, "id_column": table and table.id})
+    for entry in read_entries(sources):
         if entry.bad is not None:
-            record = {"id": f"{source.label}:{entry.position.line}", "error": entry.bad}
-        elif entry.document is not None:
-            record = _record(entry.document)
+            line = _line({"id": f"{sources[0].label}:{entry.position.line}", "error": entry.bad})
+        elif (document := entry.document) is not None:
+            is_given = document.words != split_words(document.text)
+            tokens = {"tokens": [word.text for word in document.words]} if is_given else {}
+            others = {"columns": dict(document.columns)} if document.columns else {}
+            line = _line({"id": document.id, "text": document.text, **tokens, **others})
         else:
             continue
-        line = json.dumps(record, ensure_ascii=False)
         room -= len(line)
         if room < 0:
             raise TooLargeError("the file holds more than fits into a page")
         yield line
 
 
-def _head(columns: tuple[str, ...], text: str | None, id: str | None) -> str:
-    return json.dumps({"columns": columns, "text_column": text, "id_column": id}, ensure_ascii=False)
-
-
-def _record(document: Document) -> dict[str, Any]:
-    record: dict[str, Any] = {"id": document.id, "text": document.text}
-    if document.words != split_words(document.text):
-        record["tokens"] = [word.text for word in document.words]
-    if document.columns:
-        record["columns"] = dict(document.columns)
-    return record
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False)
 
 
 def append_verdicts(path: Path, records: Sequence[Mapping[str, Any]], patience: float = 60.0) -> None:

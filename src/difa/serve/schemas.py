@@ -177,6 +177,8 @@ class Word(_Shape):
     is_anomaly: bool
     suggestion: str | None = None
     """What the word may have been meant to be."""
+    fault: str | None = None
+    """The fault that the word belongs to, if that has a name."""
     evidence: dict[str, float] | None = None
     allowed: bool | None = None
     """True for a word that the request or the model allows."""
