@@ -10,7 +10,7 @@ import pytest
 
 from difa import DiFA
 from difa.serve.app import create_app
-from difa.serve.models import Counters, ServedModel
+from difa.serve.models import ServedModel
 from difa.serve.server import Server, bind
 from difa.serve.settings import Settings
 from tests import HANG
@@ -51,9 +51,8 @@ class Client:
 def running(models, **settings):
     """A client of a server that runs until the block ends."""
     settings = Settings(port=0, **settings)
-    counters = Counters()
-    served = {name: ServedModel(name, model, settings, counters) for name, model in models.items()}
-    app = create_app(served, settings, counters)
+    served = {name: ServedModel(name, model, settings) for name, model in models.items()}
+    app = create_app(served, settings)
     server = Server(app, settings)
     listener = bind(settings)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

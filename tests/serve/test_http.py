@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from difa.feed import Lesson, Lessons
-from difa.serve.models import Counters, ServedModel
+from difa.serve.models import ServedModel
 from difa.serve.settings import Settings
 from tests import HANG
 from tests.serve.conftest import HEADERS, running, wait_until
@@ -176,7 +176,7 @@ def test_models_says_what_a_feed_taught(taught, fast_model):
 def test_lessons_are_told_in_words(fast_model, lessons, source, sentences):
     model = copy.copy(fast_model)
     model.detector_ = replace(fast_model.detector_, lessons=lessons)
-    info = ServedModel("m", model, Settings(), Counters()).info
+    info = ServedModel("m", model, Settings()).info
     assert (info["learned_from"], info["learned"]) == (source, sentences)
 
 
@@ -188,7 +188,7 @@ def test_documents_that_were_left_out_shift_no_threshold(quick, corpus, rng):
     reference = model.detector_.document_reference
     assert model.detector_.left_out
     assert len(reference.values) == len(model.decision_scores_) - model.detector_.left_out - 1
-    info = ServedModel("spoilt", model, Settings(), Counters()).info
+    info = ServedModel("spoilt", model, Settings()).info
     assert info["normal_documents"] == sum(info["histogram"]["counts"]) == len(reference.values)
     assert info["least_p_value"] == reference.least_p
     thresholds = {entry["rate"]: entry["score"] for entry in info["thresholds"]}

@@ -8,7 +8,7 @@ import pytest
 
 from difa.corpus.allow import AllowList
 from difa.formats.write import to_json_line
-from difa.serve.models import Counters, Queued, ServedModel
+from difa.serve.models import Queued, ServedModel
 from difa.serve.settings import Settings
 from difa.words import from_text
 
@@ -89,7 +89,7 @@ def test_allowed_words_play_no_part_in_capitals_or_not(client, model):
 
 
 def test_a_batch_of_requests_with_different_words_allowed(model):
-    served = ServedModel("m", model, Settings(), Counters())
+    served = ServedModel("m", model, Settings())
     document = from_text(TEXTS[0])
     queries = [
         Queued(document, 9),

@@ -145,14 +145,12 @@ def _added(
     """Our columns; a false-discovery rate looks at all rows at once, anything else goes chunk by chunk."""
     over_all = fdr is not None or (fpr is None and model.fdr is not None)
     size = max(1, len(documents)) if over_all else _CHUNK
-    added: dict[str, list[Any]] = {name: [] for name in SUMMARISED}
+    rows: list[tuple[Any, ...]] = []
     for start in range(0, len(documents), size):
         for result in model.score(documents[start : start + size], fpr=fpr, fdr=fdr, allow=allow.entries):
             words, meant = flagged_words(*result.place), suggestions(*result.place)
-            cells = result.score, result.p_value, result.is_anomaly, words, meant, result.summary
-            for name, cell in zip(SUMMARISED, cells, strict=True):
-                added[name].append(cell)
-    return added
+            rows.append((result.score, result.p_value, result.is_anomaly, words, meant, result.summary))
+    return {name: [row[at] for row in rows] for at, name in enumerate(SUMMARISED)}
 
 
 def _extend_pandas(frame: Any, added: Mapping[str, list[Any]]) -> Any:

@@ -32,7 +32,7 @@ from difa import __version__
 from difa.errors import InputError
 from difa.formats.write import FORMULA
 from difa.serve.body import JsonRoute, Refusal
-from difa.serve.models import Counters, ServedModel
+from difa.serve.models import ServedModel
 from difa.serve.schemas import Kept, ModelsResponse, Problem, ScoreResponse, TableResponse, line_of
 from difa.serve.service import Service
 from difa.serve.settings import Settings
@@ -77,14 +77,14 @@ _WATCHED = ("/health/live", "/health/ready", "/metrics", "/openapi.json", "/")
 _ROUTES = ("/v1/score", "/v1/tables", "/v1/verdicts", "/v1/models", *_WATCHED)
 
 
-def create_app(models: Mapping[str, ServedModel], settings: Settings, counters: Counters) -> FastAPI:
+def create_app(models: Mapping[str, ServedModel], settings: Settings) -> FastAPI:
     """The application: routes around one `Service`, which is also at `app.state.service`."""
-    service = Service(models, settings, counters)
+    service = Service(models, settings)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         for model in models.values():
-            model.start()
+            model.start(service.counters)
         yield
         service.is_draining = True
         for model in models.values():

@@ -226,27 +226,25 @@ class Lane:
 class ServedModel:
     """A model under its name, and the lanes in front of it."""
 
-    def __init__(self, name: str, model: DiFA, settings: Settings, counters: Counters) -> None:
+    def __init__(self, name: str, model: DiFA, settings: Settings) -> None:
         self.name, self.model, self.settings = name, model, settings
-        # The first one warms the engine up, and shows which views there are.
-        probe = model.score_unflagged([_PROBE])[0]
+        model.score_unflagged([_PROBE])  # the first one warms the engine up
         started = time.perf_counter()
         model.score_unflagged([_PROBE])
         self._pace = (time.perf_counter() - started) / cost_of(_PROBE)
-        self.info = self._describe(list(probe.words[0].evidence))
-        self._counters = counters
+        self.info = self._describe()
         self.lanes: dict[str, Lane] = {}
         self.accepted = 0
         """Cost of all requests that were accepted and are not answered yet."""
 
-    def start(self) -> None:
+    def start(self, counters: Counters) -> None:
         """Begin to take work; call it on the event loop."""
-        budget, observe = self.settings.batch_words, partial(self._counters.observe_batch, self.name)
+        budget, observe = self.settings.batch_words, partial(counters.observe_batch, self.name)
         for name, count in (("short", self.settings.batch_documents), ("long", 1), ("reasons", 1)):
             wait = self.settings.batch_wait if count > 1 else 0.0
             lane = Lane(name, self._work, budget, count, wait, self._pace, observe)
             self.lanes[name] = lane
-            self._counters.queue.labels(self.name, name).set_function(lane.waiting.__len__)  # whenever it is read
+            counters.queue.labels(self.name, name).set_function(lane.waiting.__len__)  # whenever it is read
             lane.start()
 
     async def stop(self) -> None:
@@ -311,7 +309,7 @@ class ServedModel:
             scored |= {job: Explanation(result, ()) for job, result in zip(members, results, strict=True)}
         return [scored[job] for job in jobs]
 
-    def _describe(self, views: list[str]) -> dict[str, Any]:
+    def _describe(self) -> dict[str, Any]:
         """What `/v1/models` says: what was learned, where normal documents lie, and the score that each rate asks for."""
         reference = self.model.detector_.document_reference  # as p-values and thresholds have it: without what was left out
         counts, edges = np.histogram(reference.values, bins=_BINS)
@@ -321,7 +319,7 @@ class ServedModel:
             "name": self.name,
             "fpr": self.model.fpr,
             "fdr": self.model.fdr,
-            "views": views,
+            "views": list(self.model.detector_.evidence_names),
             "examples": make_examples(self.model),
             "fitted_on": self.model.detector_.extent,
             "normal_documents": len(reference.values),
@@ -333,12 +331,12 @@ class ServedModel:
         }
 
 
-def load_models(folders: Sequence[Path], settings: Settings, counters: Counters, threads: int | None) -> dict[str, ServedModel]:
+def load_models(folders: Sequence[Path], settings: Settings, threads: int | None) -> dict[str, ServedModel]:
     """Models by name, the first one being the default; a folder's name is its model's."""
     models: dict[str, ServedModel] = {}
     for folder in folders:
         name = folder.resolve().name
         if name in models:
             raise ConfigError(f"{folder}: expected model folders of different names, got {name!r} twice: rename one")
-        models[name] = ServedModel(name, DiFA.load(folder, threads=threads), settings, counters)
+        models[name] = ServedModel(name, DiFA.load(folder, threads=threads), settings)
     return models

@@ -28,7 +28,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from difa.errors import ConfigError
 from difa.serve.app import create_app
 from difa.serve.files import check_verdict_file
-from difa.serve.models import Counters, load_models
+from difa.serve.models import load_models
 from difa.serve.settings import Settings
 
 MOST_HEADERS = 64 * 1024
@@ -186,11 +186,10 @@ def serve(folders: Sequence[Path], settings: Settings, threads: int | None, say:
     if settings.verdicts is not None:
         check_verdict_file(settings.verdicts)
     with bind(settings) as listener:  # first, since a taken port is known at once and a model takes a while
-        counters = Counters()
-        models = load_models(folders, settings, counters, threads)
+        models = load_models(folders, settings, threads)
         host, port = listener.getsockname()[:2]
         line = f"serving {', '.join(models)} at http://{f'[{host}]' if ':' in host else host}:{port}/ (Ctrl+C stops it)"
-        Server(create_app(models, settings, counters), settings, lambda: say(line)).run(sockets=[listener])
+        Server(create_app(models, settings), settings, lambda: say(line)).run(sockets=[listener])
 
 
 def bind(settings: Settings) -> socket.socket:

@@ -52,8 +52,8 @@ class Failure(Refusal):
 class Service:
     """What the routes share: models, settings, counters, and whether the service is on its way out."""
 
-    def __init__(self, models: Mapping[str, ServedModel], settings: Settings, counters: Counters) -> None:
-        self.models, self.settings, self.counters = dict(models), settings, counters
+    def __init__(self, models: Mapping[str, ServedModel], settings: Settings) -> None:
+        self.models, self.settings, self.counters = dict(models), settings, Counters()
         self.is_draining = False
         self.reading = Allowances(settings.reading)
         self._files, self._verdicts, self._reading_file = Allowance(_FILES), Allowance(_VERDICTS), asyncio.Lock()
