@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -96,21 +96,13 @@ def footer_lines(place: str, label: str) -> Iterator[str]:
 def row_lines(place: str, label: str, skip: int, end: int | None, most: int) -> Iterator[str]:
     """The rows behind `skip`, up to `end`, each with its number."""
     with _opened(place, label) as file:
-        groups, number, at = [], 0, 0
-        for index in range(file.metadata.num_row_groups):
-            rows = file.metadata.row_group(index).num_rows
-            if at + rows <= skip:
-                number = at + rows
-            elif end is None or at < end:
-                groups.append(index)
-            at += rows
-        for batch in file.iter_batches(_ROWS, row_groups=groups, use_threads=False):
-            for row in _values(batch):
-                number += 1
-                if end is not None and number > end:
-                    return
-                if number > skip:
-                    yield _line(number, row, most)
+        count = file.metadata.num_row_groups
+        starts = [0, *accumulate(file.metadata.row_group(index).num_rows for index in range(count))]
+        groups = [index for index in range(count) if starts[index + 1] > skip and (end is None or starts[index] < end)]
+        before = starts[groups[0]] if groups else 0
+        rows = chain.from_iterable(map(_values, file.iter_batches(_ROWS, row_groups=groups, use_threads=False)))
+        for number, row in islice(enumerate(rows, before + 1), max(0, skip - before), None if end is None else end - before):
+            yield _line(number, row, most)
 
 
 def _line(number: int, row: Cells, most: int) -> str:
