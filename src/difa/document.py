@@ -248,8 +248,8 @@ class Scored:
             documents=[self.documents[at] for at in chosen],
             suggestions={position[at]: meant for at, meant in self.suggestions.items() if at in position},
             faults={position[at]: kind for at, kind in self.faults.items() if at in position},
-            **{name: getattr(self, name)[words] for name in _OF_WORDS},
-            **{name: getattr(self, name)[rows] for name in _OF_DOCUMENTS},
+            **{name: getattr(self, name)[words] for name in WORD_COLUMNS},
+            **{name: getattr(self, name)[rows] for name in DOCUMENT_COLUMNS},
         )
 
     def results(self) -> list[Result]:
@@ -353,8 +353,9 @@ class Scored:
             yield made
 
 
-_OF_WORDS = ("evidence", "word_scores", "allowed", "word_p", "word_flags")
-_OF_DOCUMENTS = ("document_evidence", "document_scores", "document_p", "document_flags")
+WORD_COLUMNS = ("evidence", "word_scores", "allowed", "word_p", "word_flags")
+DOCUMENT_COLUMNS = ("document_evidence", "document_scores", "document_p", "document_flags")
+"""The arrays of `Scored`."""
 
 
 def columns_of(results: Iterable[Result]) -> list[Scored]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
-from difa.document import Document
+from difa.document import Document, Result
 from difa.errors import InputError
 from difa.formats.streams import check_line, wide_encoding
 from difa.storage.model_folder import unique_keys
@@ -18,9 +18,7 @@ MOST_WORDS = 200_000
 """Of a document, which is scored as a whole: some 5 MB of memory for every thousand words."""
 MARKS = ("tokens", "labels", "spans")
 """Keys that split a text into words or label them, if they hold what they should."""
-_RESULT_KEYS = frozenset(
-    ("id", "text", "columns", "score", "p_value", "is_anomaly", "rule", "rate", "summary", "evidence", "judged_by", "words")
-)
+_RESULT_KEYS = frozenset(("summary", *(entry.name for entry in fields(Result))))
 """Keys of a result of ours, which are no columns of the user's."""
 _NAMED = 5  # keys in a message
 

@@ -22,7 +22,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 import orjson
 
-from difa.document import Document, Result, Scored, Word, WordScore
+from difa.document import DOCUMENT_COLUMNS, WORD_COLUMNS, Document, Result, Scored, Word, WordScore
 from difa.errors import ConfigError, InputError
 from difa.formats.streams import PACKED, is_packed, packed, suffix_of
 from difa.formats.tables import SUMMARISED, Shape, flagged_words, suggestions
@@ -37,10 +37,7 @@ _ENDINGS = f"{', '.join(f'.{name}' for name in FORMATS)} (all but Parquet also w
 _BETWEEN = " | "  # words of a cell
 _SIZE = 8  # bytes that say how long a block of columns is
 _DATE = re.compile(r"\d{4}-")  # with a year that Arrow can read: none of more digits, none before Christ
-_ARRAYS = (
-    *("evidence", "word_scores", "allowed", "word_p", "word_flags"),
-    *("document_evidence", "document_scores", "document_p", "document_flags"),
-)
+_ARRAYS = (*WORD_COLUMNS, *DOCUMENT_COLUMNS)
 _NAMES, _MAPPINGS, _VALUES = ("views", "traits"), ("suggestions", "faults"), ("judged_by", "rule", "rate")
 """The other fields of `Scored` but its documents."""
 
@@ -193,7 +190,7 @@ def _is_number(text: str) -> bool:
 
 
 def pack_columns(scored: Scored) -> bytes:
-    """One block: which columns of the user's it has, and all else."""
+    """One block."""
     documents = [[document.id, document.text, len(document.words), document.columns] for document in scored.documents]
     mappings = {name: list(getattr(scored, name).items()) for name in _MAPPINGS}
     head = {"documents": documents, **mappings, **{name: getattr(scored, name) for name in (*_NAMES, *_VALUES)}}
@@ -201,7 +198,6 @@ def pack_columns(scored: Scored) -> bytes:
     buffer = io.BytesIO()
     np.savez(
         buffer,
-        kinds=np.frombuffer(to_json(_kinds(scored.documents)), np.uint8),
         head=np.frombuffer(to_json(head), np.uint8),
         offsets=np.array(offsets, dtype=np.int64).reshape(-1, 2),
         **{name: getattr(scored, name) for name in _ARRAYS},
@@ -209,12 +205,15 @@ def pack_columns(scored: Scored) -> bytes:
     return len(buffer.getvalue()).to_bytes(_SIZE, "little") + buffer.getvalue()
 
 
-def _kinds(documents: Sequence[Document]) -> dict[str, list[str]]:
+def column_kinds(path: Path) -> dict[str, set[str]]:
+    """The user's columns in a file, in the order in which they appear, and the types of their values."""
     found: dict[str, set[str]] = {}
-    for document in documents:
-        for name, value in document.columns.items():
-            found.setdefault(name, set()).add(_kind(value))
-    return {name: sorted(kinds) for name, kinds in found.items()}
+    with path.open("rb") as file:
+        for arrays in _blocks(file):
+            for *_, columns in json.loads(arrays["head"].tobytes())["documents"]:
+                for name, value in columns.items():
+                    found.setdefault(name, set()).add(_kind(value))
+    return found
 
 
 def _kind(value: Any) -> str:
@@ -222,16 +221,6 @@ def _kind(value: Any) -> str:
     if isinstance(value, str):
         return "date" if _DATE.match(value) else "str"
     return "str" if isinstance(value, int) and abs(value) >> 63 else type(value).__name__
-
-
-def column_kinds(path: Path) -> dict[str, set[str]]:
-    """The user's columns in a file, in the order in which they appear, and the types of their values."""
-    found: dict[str, set[str]] = {}
-    with path.open("rb") as file:
-        for arrays in _blocks(file):
-            for name, types in json.loads(arrays["kinds"].tobytes()).items():
-                found.setdefault(name, set()).update(types)
-    return found
 
 
 def read_columns(path: Path, skip: int = 0) -> Iterator[Scored]:
