@@ -27,7 +27,7 @@ from difa.formats.sources import below, locate
 from difa.formats.streams import is_address
 from difa.formats.tables import Shape
 from difa.formats.write import COLUMNS, Publisher, unpack_columns
-from difa.storage.atomic import behind_link, fresh_file, hidden_name, scratch_folder, sync_folder, take_place, unfinished, writing
+from difa.storage.atomic import behind_link, fresh_file, hidden_name, sync_folder, take_place, unfinished, writing
 
 SUCCESS = "_SUCCESS"
 _ASKED, _NOTICE = "_asked.json", "_done-"
@@ -184,15 +184,9 @@ def part_name(index: int, format: str) -> str:
 @contextmanager
 def part_writer(folder: str, index: int, format: str, shape: Shape) -> Iterator[Callable[[Scored], object]]:
     """A part that takes its name only if all goes well; in object storage it may stay cut short, but the run then fails."""
-    publish, name = Publisher(format, shape), part_name(index, format)
-    with _fresh(folder, name) as stream:
-        if publish.is_plain(name):
-            yield lambda scored: stream.write(publish.block(scored))
-            return
-        with scratch_folder() as scratch:
-            with (scratch / "part").open("wb") as file:
-                yield lambda scored: file.write(publish.block(scored))
-            publish.convert(scratch / "part", Path(name), stream)
+    name = part_name(index, format)
+    with _fresh(folder, name) as stream, Publisher(format, shape).writer(Path(name), stream) as write:
+        yield write
 
 
 def second_pass(folder: str, pieces: int, rule: Rule, job: Job, counts: Counts) -> Iterator[tuple[int, Iterable[Scored]]]:

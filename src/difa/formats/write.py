@@ -14,7 +14,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -109,15 +110,23 @@ class Publisher:
         except (ValueError, TypeError) as error:  # of pyarrow, among others
             raise InputError(f"{final}: cannot be written as {self._format} ({error}): jsonl keeps everything") from None
 
+    @contextmanager
+    def writer(self, final: Path, raw: BinaryIO) -> Iterator[Callable[[Scored], object]]:
+        """Write results as a file of that name has them: a function that takes them; all is there behind the block."""
+        if self.is_plain(final):
+            yield lambda scored: raw.write(self.block(scored))
+            return
+        with scratch_folder() as folder:
+            with (folder / "part").open("wb") as part:
+                yield lambda scored: part.write(self.block(scored))
+            self.convert(folder / "part", final, raw)
+
 
 def write_results(out: Path, format: str, shape: Shape, parts: Iterable[Scored]) -> None:
     """Write results into a new file, whole or not at all."""
-    publish = Publisher(format, shape)
-    with scratch_folder() as folder:
-        with (folder / "part").open("wb") as part:
-            part.writelines(map(publish.block, parts))
-        with fresh_file(out) as fresh, fresh.open("wb") as raw:
-            publish.convert(folder / "part", out, raw)
+    with fresh_file(out) as fresh, fresh.open("wb") as raw, Publisher(format, shape).writer(out, raw) as write:
+        for scored in parts:
+            write(scored)
 
 
 def json_lines(scored: Scored) -> bytes:
