@@ -140,7 +140,7 @@ def table(choice: str, sets: Sequence[Held]) -> str:
         if choice == "penalty":
             cells += [span(np.concatenate([item[gate] for item in found])) for gate in ("α", "β", "weight of the maximum")]
         rows.append(dict(zip(head, cells, strict=True)))
-    return "\n".join(markdown(rows))
+    return markdown(rows)
 
 
 def span(values: FloatArray) -> str:

@@ -27,6 +27,12 @@ def make_set(corpus, normal, anomalous, seed=0):
     return "\n".join(lines) + "\n"
 
 
+def pick(record, level, rule, part=""):
+    """One figure of a record."""
+    wanted = (level, rule, part)
+    return next((each for each in record["figures"] if (each["level"], each["pooling"], each["part"]) == wanted), None)
+
+
 @pytest.fixture(scope="session")
 def tiny_data(tmp_path_factory, corpus):
     """spam in both forms (alike, so that they share cells), review in one."""

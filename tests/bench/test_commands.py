@@ -173,7 +173,7 @@ def test_examples_mark_words_escape_text_and_are_fitted_once(start, monkeypatch)
     assert (run.folder / "examples.png").stat().st_size > 5_000
     assert f"`{', '.join(marked)}` |" in (run.folder / "examples.md").read_text()
     strange = {"why": "<b>", "verdict": "p = 1", "html": "x", "words": [{"text": "<i>", "marked": True}]}
-    text = analyses.page([record | {"documents": [strange]}])
+    text = analyses.examples_page([record | {"documents": [strange]}])
     assert "<b>" not in text.partition("<h1>")[2]
     assert "&lt;i&gt;" in text
     computed_twice = replace(analyses.EXAMPLES, compute=lambda *_: pytest.fail("computed twice"))

@@ -5,8 +5,8 @@ import pytest
 from difa.bench.data import split
 from difa.bench.methods import PEERS, peer_library, run_peer
 from difa.bench.table import run_table, table_markdown
-from difa.bench.tables import pick
 from difa.errors import ConfigError
+from tests.bench.conftest import pick
 
 pytestmark = pytest.mark.slow
 

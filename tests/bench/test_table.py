@@ -6,10 +6,11 @@ from typer.testing import CliRunner
 
 from difa.bench.data import split
 from difa.bench.table import compare, run_table, table_markdown
-from difa.bench.tables import pick, published, short
+from difa.bench.tables import published, short
 from difa.cli import app
 from difa.errors import ConfigError
 from difa.formats import read_documents
+from tests.bench.conftest import pick
 from tests.conftest import QUICK
 
 pytestmark = pytest.mark.slow

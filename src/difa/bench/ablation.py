@@ -9,7 +9,7 @@ models "based on validation performance" and does not describe its validation da
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -92,27 +92,25 @@ class Variant:
 
     label: str
     stages: Mapping[str, Mapping[str, Any]]
-    concerns: Callable[[Config], bool] = lambda config: True
-    """Whether a preset has what is changed: nothing can be taken away that is not there."""
+    preset: str = ""
+    """The only preset that has what is changed: nothing can be taken away that is not there."""
 
 
-_FULL: Callable[[Config], bool] = lambda config: config.views.names == FULL_VIEWS  # noqa: E731
-_GATES: Callable[[Config], bool] = lambda config: config.fusion.rule == "gates"  # noqa: E731
 WHOLE = Variant("as it is", {})
 VARIANTS = (
     *(
-        Variant(f"without the {name} view", {"views": {"names": tuple(o for o in FULL_VIEWS if o != name)}}, _FULL)
+        Variant(f"without the {name} view", {"views": {"names": tuple(o for o in FULL_VIEWS if o != name)}}, "full")
         for name in FULL_VIEWS
     ),
-    Variant("with the semantic view", {"views": {"names": (*FULL_VIEWS, "semantic")}}, _FULL),
-    Variant("plain mean of the views", {"fusion": {"power": 1.0, "weights": {}}}, _FULL),
-    Variant("power of 4", {"fusion": {"power": 4.0}}, _FULL),
-    Variant("all views count the same", {"fusion": {"weights": {}}}, _FULL),
+    Variant("with the semantic view", {"views": {"names": (*FULL_VIEWS, "semantic")}}, "full"),
+    Variant("plain mean of the views", {"fusion": {"power": 1.0, "weights": {}}}, "full"),
+    Variant("power of 4", {"fusion": {"power": 4.0}}, "full"),
+    Variant("all views count the same", {"fusion": {"weights": {}}}, "full"),
     Variant("in-sample calibration", {"calibration": {"reference": "in-sample"}}),
     Variant("unseen calibration", {"calibration": {"reference": "unseen"}}),
-    Variant("without the student term", {"semantic": {"student_weight": 0.0}}, _GATES),
-    Variant("without the agreement gate", {"fusion": {"agreement": False}}, _GATES),
-    Variant("gates held at one half", {"learn": {"shrinkage": 1e3}}, _GATES),
+    Variant("without the student term", {"semantic": {"student_weight": 0.0}}, "paper"),
+    Variant("without the agreement gate", {"fusion": {"agreement": False}}, "paper"),
+    Variant("gates held at one half", {"learn": {"shrinkage": 1e3}}, "paper"),
 )
 JUDGES = ("labels", "pseudo")
 POOLING = {"max": "max", "topk": "top-k mean", "lse": "log-mean-exp", "adp": "adaptive", "mean": "mean"}
@@ -133,8 +131,7 @@ def run_ablation(run: Run, preset: str = "full", judge: str = "labels") -> list[
 
 def different(options: Options, preset: str) -> list[Variant]:
     """Variants that concern the preset and are not what it does anyway."""
-    whole = options.difa(preset, 0).config()
-    concerned = [variant for variant in VARIANTS if variant.concerns(whole)]
+    whole, concerned = options.difa(preset, 0).config(), [each for each in VARIANTS if each.preset in ("", preset)]
     return [variant for variant in concerned if options.difa(preset, 0, variant.stages).config() != whole]
 
 
@@ -178,7 +175,7 @@ def _parts(model: DiFA, scores: Scores, halves: Split) -> tuple[dict[str, list[F
 
 def ablation_markdown(records: Records) -> str:
     """Parts of one fit, then other settings, for each preset, judge and form."""
-    lines = [tables.ENTRIES, ""]
+    blocks = [tables.ENTRIES]
     for (method, judge, form), mine in tables.grouped(records, "method", "judge", "form").items():
         frame = tables.figures_frame(mine, "variant", "stages")
         frame["label"] = [_variant_label(*of) for of in zip(frame.part, frame.variant, frame.stages, strict=True)]
@@ -186,9 +183,9 @@ def ablation_markdown(records: Records) -> str:
         beside = (method, judge, form, seeds) == ("difa-paper", "labels", "original", f"seed {tables.PUBLISHED_SEED}")
         for kind in tables.unique(frame["kind"]):
             judged = "labels" if judge == "labels" else f"{kind or 'all'} pseudo anomalies"
-            lines += [f"## {label_of(method)}, {form} form, {seeds}: judged by {judged}", ""]
-            lines += tables.by_level(frame[frame.kind == kind], tables.sets_of(mine), beside)
-    return "\n".join(lines)
+            blocks.append(f"## {label_of(method)}, {form} form, {seeds}: judged by {judged}")
+            blocks += tables.by_level(frame[frame.kind == kind], tables.sets_of(mine), beside)
+    return tables.page(*blocks)
 
 
 def _variant_label(part: str, variant: str, stages: Mapping[str, Any]) -> str | None:
@@ -200,7 +197,7 @@ def _variant_label(part: str, variant: str, stages: Mapping[str, Any]) -> str | 
 
 def parts_markdown(records: Records) -> str:
     """The paper's ablation from the records of `difa bench table`: single views, fusion, and pooling rules, over seeds."""
-    lines = [tables.ENTRIES, ""]
+    blocks = [tables.ENTRIES]
     ours = [record for record in records if record["method"] in DIFA and not record["settings"]]
     named = [record | {"split": _split_of(record)} for record in ours]
     groups = tables.grouped(named, "method", "form", "split")
@@ -210,9 +207,10 @@ def parts_markdown(records: Records) -> str:
         frame["label"] = (frame.part + " view alone").where(frame.part != "", frame.pooling.map(labels))
         frame = frame.sort_values("label", key=lambda names: names.str.startswith("**"), kind="stable")
         models = f", {tables.seeds_of(group, 'model_seed')}" if kind.startswith("models") else ""
-        lines += [f"## {label_of(method)}, {form} form, {tables.seeds_of(group)}{models}", ""]
-        lines += tables.by_level(frame, tables.sets_of(group), (method, form) == ("difa-paper", "original") and kind != "others")
-    return "\n".join(lines)
+        beside = (method, form) == ("difa-paper", "original") and kind != "others"
+        blocks.append(f"## {label_of(method)}, {form} form, {tables.seeds_of(group)}{models}")
+        blocks += tables.by_level(frame, tables.sets_of(group), beside)
+    return tables.page(*blocks)
 
 
 def _split_of(record: Record) -> str:
@@ -279,9 +277,9 @@ def _word_figures(records: Records) -> tables.Frame:
 
 def layers_markdown(records: Records) -> str:
     """Word figures on validation data by layer, and the layer with the highest average AUROC."""
-    lines = [f"Words of pseudo anomalies in held-out normal documents. {tables.ENTRIES}", ""]
-    lines += tables.by_set(_word_figures(records).rename(columns={"layer": "label"}), tables.sets_of(records), "layer")
-    return "\n".join([*lines, "", f"Chosen: layer {best_layer(records)}.", ""])
+    said = f"Words of pseudo anomalies in held-out normal documents. {tables.ENTRIES}"
+    table = tables.by_set(_word_figures(records).rename(columns={"layer": "label"}), tables.sets_of(records), "layer")
+    return tables.page(said, table, f"Chosen: layer {best_layer(records)}.")
 
 
 def best_layer(records: Records) -> int:

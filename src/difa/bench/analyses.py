@@ -41,7 +41,7 @@ from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_
 from difa.bench.plots import draw_contamination, draw_efficiency, draw_examples, draw_sparsity, example_titles
 from difa.bench.run import Run, Study, Trial, write_text
 from difa.bench.speed import memory_of
-from difa.bench.tables import ENTRIES, by_column, costs_of, figures_frame, grouped, markdown, plural, short, unique
+from difa.bench.tables import ENTRIES, by_column, costs_of, figures_frame, grouped, markdown, page, plural, short, unique
 from difa.document import Document, Encoded
 from difa.errors import DifaError
 from difa.report.html import WORD_STYLE, safe, shaded_text
@@ -91,7 +91,7 @@ def run_examples(run: Run, preset: str = "full", count: int = 3) -> list[Record]
     """Fit on each set with the first seed, and write `examples.json`, `examples.md`, `examples.html` and the picture."""
     first = replace(run, options=replace(run.options, seeds=run.options.seeds[:1]))
     records = EXAMPLES.measure(first, [f"difa-{preset}"], lambda trial: [{"count": count}])
-    write_text(run.folder / "examples.html", page(records))
+    write_text(run.folder / "examples.html", examples_page(records))
     return records
 
 
@@ -147,7 +147,7 @@ def efficiency_markdown(records: Records) -> str:
         "Each method in a process of its own. Times include encoding where the method needs vectors, and leave out loading; "
         "memory is the peak of the process, libraries included."
     )
-    lines = [about, ""]
+    blocks = [about]
     for (name, form), mine in grouped(records, "set", "form").items():
         words = f"{mine[0]['training_words']} words to fit on, {mine[0]['test_words']} to score, {mine[0]['cores']} cores"
         rows = []
@@ -159,8 +159,8 @@ def efficiency_markdown(records: Records) -> str:
             row["score, s"] = f"{cost.score_seconds:.2f}"
             row["words scored per s"] = f"{cost.test_words / max(cost.score_seconds, 1e-9):,.0f}"
             rows.append(row | {"peak memory, MiB": f"{cost.peak_mib:.0f}"})
-        lines += [f"## {name.capitalize()}, {form} form: {words}", "", *markdown(rows), ""]
-    return "\n".join(lines)
+        blocks += [f"## {name.capitalize()}, {form} form: {words}", markdown(rows)]
+    return page(*blocks)
 
 
 def _compute_contamination(trial: Trial, settings: Record) -> Record:
@@ -204,11 +204,10 @@ def with_anomalies(halves: Split, share: float, seed: int) -> Split:
 
 def contamination_markdown(records: Records) -> str:
     """Document figures by share, a table per set and way."""
-    lines = [f"Document {ENTRIES}", ""]
+    blocks = [f"Document {ENTRIES}"]
     for (name, form, kind), mine in grouped(records, "set", "form", "kind").items():
-        lines += [f"## {name.capitalize()}, {form} form: {_SPOILT[kind]}", ""]
-        lines += [*by_column(mine, "share", lambda share: f"{share:.0%}"), ""]
-    return "\n".join(lines)
+        blocks += [f"## {name.capitalize()}, {form} form: {_SPOILT[kind]}", by_column(mine, "share", "{:.0%}".format)]
+    return page(*blocks)
 
 
 def _compute_sparsity(trial: Trial, settings: Record) -> Record:
@@ -249,11 +248,11 @@ def insert_words(document: Document, count: int, marked: Sequence[str], rng: np.
 
 def sparsity_markdown(records: Records) -> str:
     """Document figures by the number of anomalous words, a table per set."""
-    lines = [f"Document {ENTRIES}", ""]
+    blocks = [f"Document {ENTRIES}"]
     for (name, form), mine in grouped(records, "set", "form").items():
-        lines += [f"## {name.capitalize()}, {form} form: so many anomalous words per anomalous document", ""]
-        lines += [*by_column(mine, "part", lambda count: plural(count, "word")), ""]
-    return "\n".join(lines)
+        blocks.append(f"## {name.capitalize()}, {form} form: so many anomalous words per anomalous document")
+        blocks.append(by_column(mine, "part", lambda count: plural(count, "word")))
+    return page(*blocks)
 
 
 def _compute_examples(trial: Trial, settings: Record) -> Record:
@@ -297,10 +296,10 @@ def examples_markdown(records: Records) -> str:
         }
         for title, document in example_titles(records)
     ]
-    return "\n".join([f"{'; '.join(titles)}.", "", *markdown(rows), ""])
+    return page(f"{'; '.join(titles)}.", markdown(rows))
 
 
-def page(records: Records) -> str:
+def examples_page(records: Records) -> str:
     """The examples as one HTML file that needs nothing else."""
     style = f"{WORD_STYLE}body{{font-family:system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}}"
     head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Examples</title><style>{style}</style></head>'

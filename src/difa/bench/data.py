@@ -152,16 +152,17 @@ def load_sets(
     root = next((each for each in (found / "tokenad", found) if any((each / f).is_dir() for f in FORMS)), None) if found else None
     if found and not root:
         return _own_sets(found, names)
-    dev = _dev_files(root) if root else {}
-    wanted = check_names("set", names, [*SETS, *dev], error=InputError)
+    beside = [path / "dev" / f"{name}.jsonl" for name in DEV_SETS for path in ((root, root.parent) if root else ())]
+    dev = {path.stem: path for path in reversed(beside) if path.is_file()}
+    wanted = check_names("set", names, [*SETS, *(name for name in DEV_SETS if name in dev)], error=InputError)
     sets = [
         _labelled(name, form, _read(root / form / f"{name}.jsonl") if root else fetch(name, form, revision))
         for form in wanted_forms
         for name in SETS
         if name in wanted
     ]
-    further = dev.items() if "clean" in wanted_forms else ()
-    return [*sets, *(_labelled(name, "clean", _read(path)) for name, path in further if name in wanted)]
+    further = DEV_SETS if "clean" in wanted_forms else ()
+    return [*sets, *(_labelled(name, "clean", _read(dev[name])) for name in further if name in wanted)]
 
 
 def find_folder(folder: Path | None) -> Path | None:
@@ -170,12 +171,6 @@ def find_folder(folder: Path | None) -> Path | None:
     if named is not None and not named.is_dir():
         raise InputError(f"{named}: expected a folder with the data, found none: check the folder's name or DIFA_DATA")
     return named or (DEFAULT_FOLDER if (DEFAULT_FOLDER / "tokenad").is_dir() else None)
-
-
-def _dev_files(root: Path) -> dict[str, Path]:
-    """The sets for development that lie beside the public ones."""
-    folder = next((folder for folder in (root / "dev", root.parent / "dev") if folder.is_dir()), root / "dev")
-    return {name: path for name in DEV_SETS if (path := folder / f"{name}.jsonl").is_file()}
 
 
 def _own_sets(folder: Path, names: Sequence[str]) -> list[DataSet]:

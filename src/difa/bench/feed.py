@@ -20,7 +20,7 @@ from difa.bench.methods import LEARNERS, check_methods, label_of, run_difa
 from difa.bench.metrics import RATE, Record, Records, Scores, alarms_of, figures_of
 from difa.bench.plots import FAINT, colour_of, figure
 from difa.bench.run import Run, Study, Trial
-from difa.bench.tables import LEVELS, Frame, grouped, markdown, methods_of, plural, seeds_of, short, unique
+from difa.bench.tables import LEVELS, Frame, grouped, markdown, methods_of, page, plural, seeds_of, short, unique
 from difa.document import Document
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -185,20 +185,20 @@ def averages(records: Records) -> Frame:
 
 def feed_markdown(records: Records) -> str:
     """All tables, for each preset that was measured."""
-    lines = [_LEGEND, ""]
+    blocks = [_LEGEND]
     for name in methods_of(records):
         mine = [record for record in records if record["method"] == name]
         frame, sets = averages(mine), plural(len(grouped(mine, "set", "form")), "set")
-        lines += [f"## {label_of(name)}, {sets}, {seeds_of(mine)}", ""]
-        lines += ["**How many of the feed are anomalous**", ""]
-        lines += [*_table(frame, "share", "anomalous", lambda share: f"{100 * share:g} %"), ""]
-        lines += ["**An earlier feed for later text**", "", *_table(frame, "later"), ""]
-        lines += ["**Verdicts on the highest-scoring documents**: figures of the documents that were not reviewed", ""]
-        lines += [*_table(frame, "verdicts", "reviewed", lambda count: f"{count:.0f}"), "", *_remarks(mine)]
-    return "\n".join(lines)
+        blocks.append(f"## {label_of(name)}, {sets}, {seeds_of(mine)}")
+        shares = _table(frame, "share", "anomalous", lambda share: f"{100 * share:g} %")
+        blocks += ["**How many of the feed are anomalous**", shares]
+        blocks += ["**An earlier feed for later text**", _table(frame, "later")]
+        blocks.append("**Verdicts on the highest-scoring documents**: figures of the documents that were not reviewed")
+        blocks += [_table(frame, "verdicts", "reviewed", "{:.0f}".format), _remarks(mine)]
+    return page(*blocks)
 
 
-def _table(frame: Frame, part: str, head: str = "", name_of: Callable[[Any], str] = str) -> list[str]:
+def _table(frame: Frame, part: str, head: str = "", name_of: Callable[[Any], str] = str) -> str:
     """A group of rows for each value of the setting that is varied, or one group where nothing is."""
     rows = []
     for row in frame[frame.part == part].replace({np.nan: None}).to_dict("records"):
@@ -212,7 +212,7 @@ def _table(frame: Frame, part: str, head: str = "", name_of: Callable[[Any], str
     return markdown(rows)
 
 
-def _remarks(records: Records) -> list[str]:
+def _remarks(records: Records) -> str:
     """Fits in which a feed or verdicts had no part, and why."""
     idle = [r for r in records if r["settings"].get("reviewed") and not r["used"]]
     counts = [count for record in records for variant, count in record["taught"].items() if variant != "without"]
@@ -222,7 +222,7 @@ def _remarks(records: Records) -> list[str]:
         lines.append(f"In {plural(len(idle), 'run')} {why}.")
     if not all(counts):
         lines.append(f"In {counts.count(0)} of {len(counts)} fits the feed had too few documents to learn from.")
-    return [*lines, ""] if lines else []
+    return "\n".join(lines)
 
 
 _COLOURS = {"without": FAINT, "earlier": "#56b4e9", "documents": "#009e73", "words": "#0072b2"}

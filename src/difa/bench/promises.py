@@ -20,7 +20,7 @@ from difa.bench.data import Split, check_names, draw, is_anomalous, without_labe
 from difa.bench.methods import LEARNERS, check_methods, label_of, preset_of, quiet_rates, taught_by
 from difa.bench.metrics import Record, Records
 from difa.bench.run import Run, Study, Trial
-from difa.bench.tables import LEVELS, Frame, grouped, markdown, ordered, plural, sets_of, short
+from difa.bench.tables import LEVELS, Frame, grouped, markdown, ordered, page, plural, sets_of, short
 from difa.calibrate import discovery_cutoff
 from difa.decide.confidence import future_interval
 from difa.document import Document, FloatArray, Result
@@ -247,15 +247,14 @@ def shares_frame(records: Records) -> Frame:
 
 def promises_markdown(records: Records) -> str:
     """All tables, for each preset that was measured."""
-    lines = []
+    blocks = []
     for part, said in (("whole", ""), ("feed", " with a feed")):
         for (method,), mine in grouped(records, "method").items():
             if chosen := [record for record in mine if record["settings"]["part"] == part]:
                 seeds = plural(len({record["seed"] for record in chosen}), "resample")
-                lines += [f"## {label_of(method)}{said}, {seeds} of each set", ""]
-                tables = _of_feeds(chosen) if part == "feed" else _of_fits(mine, chosen)
-                lines += [line for table in tables for line in (*table, "")]
-    return "\n".join(lines)
+                blocks.append(f"## {label_of(method)}{said}, {seeds} of each set")
+                blocks += _of_feeds(chosen) if part == "feed" else _of_fits(mine, chosen)
+    return page(*blocks)
 
 
 def _mean(values: Frame) -> str:
@@ -302,14 +301,14 @@ _DOCUMENTS, _WORDS, _WORDS_AT_5 = _at("document", _ALL), _at("word", _ALL), _at(
 _QUARTERS = _at("quarter", dict(enumerate(("shortest quarter", "second", "third", "longest quarter"))), _mean)
 
 
-def _table(title: str, frame: Frame, heads: Mapping[str, str], *columns: Columns) -> list[str]:
+def _table(title: str, frame: Frame, heads: Mapping[str, str], *columns: Columns) -> str:
     """A row for each group of shares, named by columns of the frame: those with a head are shown."""
     rows: list[Record] = []
     for names, group in frame.groupby(list(heads), sort=False):
         rows.append({head: name for head, name in zip(heads.values(), names, strict=True) if head})
         for each in columns:
             rows[-1] |= each(group)
-    return [title, "", *markdown(rows)]
+    return page(title, markdown(rows))
 
 
 def _with_all(frame: Frame, by: str = "set") -> Frame:
@@ -320,7 +319,7 @@ def _with_all(frame: Frame, by: str = "set") -> Frame:
     return ordered(every, set=[*frame.set.unique(), "all"])
 
 
-def _of_fits(records: Records, whole: Records) -> list[list[str]]:
+def _of_fits(records: Records, whole: Records) -> list[str]:
     """Rates on held-out normal text, of fits on copies and on few documents, and where the promise is none; the monitor."""
     import pandas
 
@@ -369,7 +368,7 @@ def _of_fits(records: Records, whole: Records) -> list[list[str]]:
     ]
 
 
-def _of_feeds(records: Records) -> list[list[str]]:
+def _of_feeds(records: Records) -> list[str]:
     """Rates on documents of the feed that the model learned from, by set and by the share of anomalous ones in the feed."""
     title = "**Normal {}s of the feed that are flagged**, mean of all resamples ± 2 standard errors (lowest–highest)"
     every, heads = _with_all(shares_frame(records), "asked"), {"set": "set", "asked": ""}
@@ -379,7 +378,7 @@ def _of_feeds(records: Records) -> list[list[str]]:
     ]
 
 
-def _monitor(records: Records) -> list[str]:
+def _monitor(records: Records) -> str:
     """False alarms of the monitor, and how soon it finds a change."""
     monitors = [record["monitor"] for record in records]
     alarms, batches = (sum(monitor[key] for monitor in monitors) for key in ("alarm", "batches"))
@@ -393,7 +392,7 @@ def _monitor(records: Records) -> list[str]:
         found = [count for count in tried if count is not None]
         row = {"change after that": label, "found": f"{len(found)} of {len(tried)}"}
         rows += [row | {"documents until then, median": f"{np.median(found):.0f}" if found else ""}] if tried else []
-    return [title, "", *markdown(rows)]
+    return page(title, markdown(rows))
 
 
 PROMISES = Study(

@@ -146,8 +146,8 @@ def presets(records: Records) -> str:
     heads = [head for name in names.values() for level in tables.LEVELS if (head := f"{name}: {level}s") in set(frame["head"])]
     table = _means(frame, "set", "head", heads).reindex([*tables.sets_of(chosen), _AVERAGE]).fillna("")
     table.loc[_AVERAGE] = "**" + table.loc[_AVERAGE] + "**"
-    lines = tables.markdown(table.rename(index=str.capitalize).reset_index())
-    return "\n".join([f"AUROC / average precision, {tables.seeds_of(chosen)}.", "", *lines])
+    shown = tables.markdown(table.rename(index=str.capitalize).reset_index())
+    return tables.page(f"AUROC / average precision, {tables.seeds_of(chosen)}.", shown)
 
 
 def averages(records: Records) -> str:
@@ -160,7 +160,7 @@ def averages(records: Records) -> str:
     table = _means(frame, "method", "level", tables.LEVELS).loc[whole].rename(index=label_of, columns="{}s".format)
     sets = ", ".join(name.capitalize() for name in tables.sets_of(records) if name in SETS)
     said = f"AUROC / average precision, average of {sets}, {tables.seeds_of(records)} for every method."
-    return "\n".join([said, "", *tables.markdown(table.reset_index())])
+    return tables.page(said, tables.markdown(table.reset_index()))
 
 
 def beside_published(records: Records) -> str:
@@ -174,7 +174,7 @@ def beside_published(records: Records) -> str:
     for level in tables.LEVELS:
         table[f"{level}s, *published*"] = [f"*{_text(pair)}*" for pair in _published(level)]
     heads = [f"{level}s, {said}" for level in tables.LEVELS for said in (*shown.values(), "*published*")]
-    return "\n".join(tables.markdown(table[heads].rename(index=str.capitalize).reset_index()))
+    return tables.markdown(table[heads].rename(index=str.capitalize).reset_index())
 
 
 RIVALS = ("lof", "iforest", "ecod", "deepsvdd", "ae", "lunar", "tokencore")
@@ -234,7 +234,7 @@ def claims_markdown(records: Mapping[str, Records]) -> str:
         used = [record for record in groups.get(first, ()) if record.get("asked_by")] if first else []
         row["measured by"] = "; ".join(tables.unique(f"`{r['asked_by']}`, {r['measured']}" for r in used))
         rows.append(row)
-    return "\n".join(tables.markdown(rows))
+    return tables.markdown(rows)
 
 
 def _verdict(holds: bool, on_average: bool) -> str:

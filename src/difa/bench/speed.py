@@ -30,7 +30,7 @@ from difa.bench.data import Split, words_of
 from difa.bench.methods import Options, fingerprint_of, peer_detector, quiet_peers, quiet_rates
 from difa.bench.metrics import Record, Records
 from difa.bench.run import Run, Study, Trial
-from difa.bench.tables import markdown
+from difa.bench.tables import markdown, page
 from difa.document import Document, columns_of
 from difa.encoders import Encoder
 from difa.engines.local import Job, Silent, score_inputs
@@ -352,7 +352,7 @@ def meets(figure: float, target: str) -> bool:
 
 def speed_markdown(records: Records) -> str:
     """Ratios with their targets, then words per second, stages and memory."""
-    lines = []
+    blocks = []
     for record in records:
         s, words = record["seconds"], record["words"]
         about = (
@@ -377,9 +377,9 @@ def speed_markdown(records: Records) -> str:
         processes = [
             {"process": part, "seconds": f"{s[part]:.2f}", "peak MiB": f"{peak:.0f}"} for part, peak in record["peak_mib"].items()
         ]
-        lines += [f"## {record['set']}, {record['form']} form", "", about, ""]
-        lines += [line for rows in (compared, speeds, stages, processes) for line in (*markdown(rows), "")]
-    return "\n".join(lines)
+        blocks += [f"## {record['set']}, {record['form']} form", about]
+        blocks += map(markdown, (compared, speeds, stages, processes))
+    return page(*blocks)
 
 
 SPEED = Study(

@@ -80,37 +80,37 @@ def _compute(trial: Trial, settings: Record) -> Record:
 
 def table_markdown(records: Records, *, details: bool = True) -> str:
     """The whole table by form: the published split, means over seeds, models on one split; intervals, flags and reasons."""
-    parts = [LEGEND, ""]
+    blocks = [LEGEND]
     for (form,), mine in tables.grouped(records, "form").items():
         single, several = tables.by_split(tables.of_split(mine))
         varied = [record for record in mine if record.get("model_seed") is not None]
         if single:
             known = all(name in SETS for name in tables.sets_of(single))
-            parts += _section(single, form, f"seed {tables.PUBLISHED_SEED}" + (", the published split" if known else ""))
-            parts += [intervals(single), ""] if details else []
+            blocks += _section(single, form, f"seed {tables.PUBLISHED_SEED}" + (", the published split" if known else ""))
+            blocks += [intervals(single)] if details else []
         # More methods run on the public sets than on others, and averages should be of equal sets.
         public = [record for record in several if record["set"] in SETS]
         for group in (public, [record for record in several if record["set"] not in SETS]):
             spread = ": mean ± sd" if len({record["seed"] for record in group}) > 1 else ""
-            parts += _section(group, form, tables.seeds_of(group) + spread) if group else []
+            blocks += _section(group, form, tables.seeds_of(group) + spread) if group else []
         for (seed,), models in tables.grouped(varied, "seed").items():
-            parts += _section(models, form, f"seed {seed}, {tables.seeds_of(models, 'model_seed')}: mean ± sd")
+            blocks += _section(models, form, f"seed {seed}, {tables.seeds_of(models, 'model_seed')}: mean ± sd")
     for title, text in (("Flags", alarms(records)), ("Not run", reasons(records))) if details else ():
-        parts += [f"## {title}", "", text, ""] if text else []
-    return "\n".join(parts)
+        blocks += [f"## {title}", text] if text else []
+    return tables.page(*blocks)
 
 
 def _section(records: Records, form: str, title: str) -> list[str]:
     """Word and document tables of one form."""
-    lines = [f"## {form.capitalize()} form, {title}", ""]
+    blocks = [f"## {form.capitalize()} form, {title}"]
     measured = [record for record in records if record["figures"]]
     beside = form == "original" and any(record["seed"] == tables.PUBLISHED_SEED for record in records)
     for level in tables.LEVELS if measured else ():
         table = compare(measured, level, beside_published=beside).drop(columns="method")
         notes = table.pop("note")
         heads = {"label": "method"} | {name: name.capitalize() for name in tables.sets_of(measured)}
-        lines += [f"**{level.capitalize()}s**", "", *tables.markdown(table.rename(columns=heads).assign(settings=notes)), ""]
-    return lines
+        blocks += [f"**{level.capitalize()}s**", tables.markdown(table.rename(columns=heads).assign(settings=notes))]
+    return blocks
 
 
 def compare(records: Records, level: str, *, beside_published: bool = False) -> tables.Frame:
@@ -150,17 +150,15 @@ def _note(name: str, choice: str) -> str:
 def intervals(records: Records) -> str:
     """AUROC and average precision with their 95 % bootstrap intervals over documents."""
     frame, ends = tables.final_figures(tables.figures_frame(records)), ["auroc_low", "auroc_high", "ap_low", "ap_high"]
-    frame = frame.reindex(columns=[*frame, *(end for end in ends if end not in frame)]).dropna(subset=ends)
+    frame = frame.reindex(columns=tables.unique([*frame, *ends])).dropna(subset=ends)
     if not len(frame):
         return ""
     frame = tables.ordered(frame, method=tables.methods_of(records)).assign(method=lambda each: each["method"].map(label_of))
-    sets, text = tables.sets_of(records), "{}–{}, {}–{}".format
-    table = tables.pivot(
-        frame, ["method", "level"], "set", sets, values=ends, text=lambda each: text(*map(tables.short, each.iloc[0]))
-    )
+    sets, text = tables.sets_of(records), lambda each: "{}–{}, {}–{}".format(*map(tables.short, each.iloc[0]))
+    table = tables.pivot(frame, ["method", "level"], "set", sets, values=ends, text=text)
     form = frame.form.iloc[0] if frame.form.nunique() == 1 else "all"
     title = f"**95 % intervals, {form} form** (bootstrap over test documents; AUROC, then average precision)"
-    return "\n".join([title, "", *tables.markdown(table.rename(columns={name: name.capitalize() for name in sets}))])
+    return tables.page(title, tables.markdown(table.rename(columns={name: name.capitalize() for name in sets})))
 
 
 def alarms(records: Records) -> str:
@@ -180,7 +178,7 @@ def alarms(records: Records) -> str:
             | {"expected (95 %)": "–".join(map(tables.short, ends)), "their words flagged at 0.05": tables.short(words)}
             | {"anomalous documents flagged": tables.short(counts["flagged_anomalous"] / counts["anomalous"])}
         )
-    return "\n".join(tables.markdown(rows))
+    return tables.markdown(rows)
 
 
 def times(records: Records) -> str:
@@ -197,7 +195,7 @@ def times(records: Records) -> str:
     table = pandas.Series(seconds).unstack().reindex(index=tables.methods_of(mine), columns=heads).dropna(axis=1, how="all")
     shown = table.map("{:.1f}".format).replace("nan", "").rename(index=label_of)
     shown.loc["**all**"] = table.sum().map("**{:.0f}**".format)
-    return "\n".join(tables.markdown(shown.rename_axis("method").reset_index()))
+    return tables.markdown(shown.rename_axis("method").reset_index())
 
 
 def reasons(records: Records) -> str:

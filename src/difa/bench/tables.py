@@ -29,24 +29,26 @@ Frame = Any
 
 def figures_frame(records: Records, *settings: str) -> Frame:
     """A row per figure, or per document of examples: what it is of, its values, and the AUROC that its settings have on
-    validation data. Named settings, or other entries of the record, get a column of their own.
+    validation data. Named settings get a column of their own.
     """
     import pandas
 
-    rows = [_row(r, figure, settings) for r in records for figure in r.get("documents") or r.get("figures", ())]
+    rows = []
+    for record in records:
+        of = {key: record.get(key) for key in ("command", "set", "form", "seed", "model_seed", "method")}
+        of["settings"] = json.dumps(record["settings"]) if record["settings"] else ""
+        judged = {(each["level"], each["pooling"]): each["auroc"] for each in record.get("validation", ())}
+        more = {key: value for key, value in record.items() if key.endswith(("_seconds", "_mib", "_words"))}
+        more |= {key: record["settings"].get(key) for key in settings}
+        for figure in record.get("documents") or record.get("figures", ()):
+            row = dict(of)
+            for key, value in figure.items():
+                name = key.removesuffix("_interval")
+                ends = zip((f"{name}_low", f"{name}_high"), value or (None, None), strict=True) if name != key else ()
+                row |= dict(ends) or {key: value}
+            validation = judged.get((figure.get("level"), figure.get("pooling")))
+            rows.append(row | {"pooling": figure.get("pooling") or "", "validation": validation} | more)
     return pandas.DataFrame(rows or None, columns=None if rows else _COLUMNS).astype({"model_seed": "Int64"})
-
-
-def _row(record: Record, figure: Record, settings: Sequence[str]) -> Record:
-    row = {key: record.get(key) for key in ("command", "set", "form", "seed", "model_seed", "method")}
-    row["settings"] = json.dumps(record["settings"]) if record["settings"] else ""
-    for key, value in figure.items():
-        name = key.removesuffix("_interval")
-        row |= {key: value} if name == key else dict(zip((f"{name}_low", f"{name}_high"), value or (None, None), strict=True))
-    row["pooling"] = figure.get("pooling") or ""
-    judged = (v["auroc"] for v in record.get("validation", ()) if (v["level"], v["pooling"]) == (row["level"], figure["pooling"]))
-    costs = {key: value for key, value in record.items() if key.endswith(("_seconds", "_mib", "_words"))}
-    return row | {"validation": next(judged, None)} | costs | {key: (record["settings"] | record).get(key) for key in settings}
 
 
 def final_figures(frame: Frame) -> Frame:
@@ -110,7 +112,7 @@ def ordered(frame: Frame, **orders: Sequence[Any]) -> Frame:
     return frame.sort_values(list(orders), key=lambda values: values.map(orders[values.name].index), kind="stable")
 
 
-def by_set(frame: Frame, sets: Sequence[str], head: str = "part") -> list[str]:
+def by_set(frame: Frame, sets: Sequence[str], head: str = "part") -> str:
     """A table with a row per label, a column per set and the average; at the end notes, where rows have some."""
     frame = frame.assign(note=frame["note"].fillna("") if "note" in frame else "")
     table = pivot(frame, ["label", "note"], "set", sets, average=True)
@@ -123,15 +125,15 @@ def by_level(frame: Frame, sets: Sequence[str], beside: bool) -> list[str]:
     """A table by set for words and one for documents, with the paper's ablation beside them or not."""
     import pandas
 
-    lines = []
+    blocks = []
     for level in LEVELS:
         shown = frame[frame.level == level]
         shown = pandas.concat([shown, published("parts", level)]) if beside else shown
-        lines += [f"**{level.capitalize()}s**", "", *by_set(shown, sets), ""]
-    return lines
+        blocks += [f"**{level.capitalize()}s**", by_set(shown, sets)]
+    return blocks
 
 
-def by_column(records: Records, column: str, head_of: Callable[[Any], str]) -> list[str]:
+def by_column(records: Records, column: str, head_of: Callable[[Any], str]) -> str:
     """A table of methods by the values of a setting, or by the parts of the figures, which are then numbers."""
     frame = figures_frame(records).astype({"part": int}) if column == "part" else figures_frame(records, column)
     values = sorted(unique(frame[column]))
@@ -139,12 +141,18 @@ def by_column(records: Records, column: str, head_of: Callable[[Any], str]) -> l
     return markdown(table.assign(method=table["method"].map(label_of)))
 
 
-def markdown(rows: Iterable[Mapping[Any, Any]] | Frame) -> list[str]:
-    """Rows, each with a text for every head, as the lines of a Markdown table; none for no rows."""
+def markdown(rows: Iterable[Mapping[Any, Any]] | Frame) -> str:
+    """Rows, each with a text for every head, as a Markdown table; empty for no rows."""
     listed = list(rows.to_dict("records")) if hasattr(rows, "to_dict") else list(rows)
-    cells = [list(listed[0]), *(row.values() for row in listed)] if listed else []
-    lines = ["| " + " | ".join(map(str, row)) + " |" for row in cells]
-    return [*lines[:1], *(["|---" * len(listed[0]) + "|"] if listed else []), *lines[1:]]
+    if not listed:
+        return ""
+    head, *lines = ("| " + " | ".join(map(str, row)) + " |" for row in (listed[0], *(row.values() for row in listed)))
+    return "\n".join([head, "|---" * len(listed[0]) + "|", *lines])
+
+
+def page(*blocks: str) -> str:
+    """Paragraphs and tables with a line between them."""
+    return "\n\n".join(filter(None, blocks))
 
 
 def short(value: float | None) -> str:
@@ -168,12 +176,6 @@ def grouped(records: Records, *keys: str) -> dict[tuple[Any, ...], list[Record]]
     for record in records:
         groups.setdefault(tuple((record["settings"] | record).get(name) for name in keys), []).append(record)
     return groups
-
-
-def pick(record: Record, level: str, rule: str | None, part: str = "") -> Record | None:
-    """One figure of a record."""
-    wanted = (level, rule, part)
-    return next((each for each in record["figures"] if (each["level"], each["pooling"], each["part"]) == wanted), None)
 
 
 def methods_of(records: Records) -> list[str]:
