@@ -17,20 +17,8 @@ from typing import Any
 import numpy as np
 
 from difa.baselines import METHODS
-from difa.bench import tables
+from difa.bench import methods, tables
 from difa.bench.data import DataSet, Split, draw, split
-from difa.bench.methods import (
-    DIFA,
-    GivenVectors,
-    Options,
-    label_of,
-    merge_stages,
-    pool_words,
-    preset_of,
-    quiet_rates,
-    read_results,
-    score_baseline,
-)
 from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_documents, judge_words, pool_max
 from difa.bench.run import Cell, Run, Study, Trial, write_text
 from difa.config import ERROR_KINDS, FULL_VIEWS, Config, PerturbConfig
@@ -48,7 +36,7 @@ class PseudoTest:
 
     halves: Split
     kinds: tuple[str, ...]
-    encoder: GivenVectors
+    encoder: methods.GivenVectors
 
 
 TAUGHT, LEFT_OUT = ERROR_KINDS[::2], ERROR_KINDS[1::2]
@@ -56,7 +44,7 @@ TAUGHT, LEFT_OUT = ERROR_KINDS[::2], ERROR_KINDS[1::2]
 
 
 def make_pseudo_test(
-    training: Sequence[Document], seed: int, options: Options, perturb: PerturbConfig | None = None
+    training: Sequence[Document], seed: int, options: methods.Options, perturb: PerturbConfig | None = None
 ) -> PseudoTest:
     """Cut normal documents in two, and make pseudo anomalies of the second part, by default those of `LEFT_OUT`."""
     rng = np.random.default_rng(seed)
@@ -74,16 +62,16 @@ def make_pseudo_test(
     test = [*normal, *changed]
     known = dict(zip((document.id for document in test), [*vectors, *(pseudo.document for pseudo in pseudos)], strict=True))
     kinds = ("",) * len(normal) + tuple(pseudo.kind for pseudo in pseudos)
-    return PseudoTest(Split(fitted, test), kinds, GivenVectors(options.reader, known, key=lambda document: document.id))
+    return PseudoTest(Split(fitted, test), kinds, methods.GivenVectors(options.reader, known, key=lambda document: document.id))
 
 
 def _fit_and_score(model: DiFA, halves: Split, made: PseudoTest | None) -> Scores:
     """Scores of the test half, with the vectors that pseudo anomalies carry."""
-    with quiet_rates():
+    with methods.quiet_rates():
         model.fit(halves.training)
         if made is not None:
             model.detector_ = replace(model.detector_, encoder=made.encoder)
-        return read_results(model.score(halves.test, fpr=RATE))
+        return methods.read_results(model.score(halves.test, fpr=RATE))
 
 
 @dataclass(frozen=True)
@@ -129,18 +117,18 @@ def run_ablation(run: Run, preset: str = "full", judge: str = "labels") -> list[
     return ABLATION.measure(run, [f"difa-{preset}"], lambda trial: settings)
 
 
-def different(options: Options, preset: str) -> list[Variant]:
+def different(options: methods.Options, preset: str) -> list[Variant]:
     """Variants that concern the preset and are not what it does anyway."""
     whole, concerned = options.difa(preset, 0).config(), [each for each in VARIANTS if each.preset in ("", preset)]
     return [variant for variant in concerned if options.difa(preset, 0, variant.stages).config() != whole]
 
 
 def _compute_ablation(trial: Trial, settings: Record) -> Record:
-    halves, preset = trial.halves, preset_of(trial.method)
+    halves, preset = trial.halves, methods.preset_of(trial.method)
     made = make_pseudo_test(halves.training, trial.seed, trial.options) if settings["judge"] == "pseudo" else None
     halves = made.halves if made else halves
     taught = {"perturb": {"kinds": TAUGHT}} if made and preset == "full" else {}
-    model = trial.options.difa(preset, trial.seed, merge_stages(taught, settings["stages"]))
+    model = trial.options.difa(preset, trial.seed, methods.merge_stages(taught, settings["stages"]))
     scores = _fit_and_score(model, halves, made)
     words, documents = ({}, {}) if settings["stages"] else _parts(model, scores, halves)
     words, documents = words | {"fusion": scores.words}, documents | {"document score": scores.documents["learned"]}
@@ -169,7 +157,7 @@ def _parts(model: DiFA, scores: Scores, halves: Split) -> tuple[dict[str, list[F
         for name, each in by_view.items()
     }
     words = {f"{view} view alone": evidence for view, evidence in scores.views.items()}
-    documents = {POOLING[rule]: pooled for rule, pooled in pool_words(model, scores.words).items()}
+    documents = {POOLING[rule]: pooled for rule, pooled in methods.pool_words(model, scores.words).items()}
     return words | means, documents | {f"{name}, max": pool_max(mean) for name, mean in means.items()}
 
 
@@ -183,7 +171,7 @@ def ablation_markdown(records: Records) -> str:
         beside = (method, judge, form, seeds) == ("difa-paper", "labels", "original", f"seed {tables.PUBLISHED_SEED}")
         for kind in tables.unique(frame["kind"]):
             judged = "labels" if judge == "labels" else f"{kind or 'all'} pseudo anomalies"
-            blocks.append(f"## {label_of(method)}, {form} form, {seeds}: judged by {judged}")
+            blocks.append(f"## {methods.label_of(method)}, {form} form, {seeds}: judged by {judged}")
             blocks += tables.by_level(frame[frame.kind == kind], tables.sets_of(mine), beside)
     return tables.page(*blocks)
 
@@ -198,7 +186,7 @@ def _variant_label(part: str, variant: str, stages: Mapping[str, Any]) -> str | 
 def parts_markdown(records: Records) -> str:
     """The paper's ablation from the records of `difa bench table`: single views, fusion, and pooling rules, over seeds."""
     blocks = [tables.ENTRIES]
-    ours = [record for record in records if record["method"] in DIFA and not record["settings"]]
+    ours = [record for record in records if record["method"] in methods.DIFA and not record["settings"]]
     named = [record | {"split": _split_of(record)} for record in ours]
     groups = tables.grouped(named, "method", "form", "split")
     labels = {"": "**fusion**", "learned": "**document score**"} | POOLING
@@ -208,7 +196,7 @@ def parts_markdown(records: Records) -> str:
         frame = frame.sort_values("label", key=lambda names: names.str.startswith("**"), kind="stable")
         models = f", {tables.seeds_of(group, 'model_seed')}" if kind.startswith("models") else ""
         beside = (method, form) == ("difa-paper", "original") and kind != "others"
-        blocks.append(f"## {label_of(method)}, {form} form, {tables.seeds_of(group)}{models}")
+        blocks.append(f"## {methods.label_of(method)}, {form} form, {tables.seeds_of(group)}{models}")
         blocks += tables.by_level(frame, tables.sets_of(group), beside)
     return tables.page(*blocks)
 
@@ -229,7 +217,7 @@ def validation_cells(run: Run, dataset: DataSet, seed: int, names: Sequence[str]
 
     def compute(trial: Trial, settings: Record) -> Record:
         halves, encoder = make().halves, make().encoder
-        scores = score_baseline(
+        scores = methods.score_baseline(
             trial.method, settings, run.options.reader.encode(halves.training), encoder.encode(halves.test), seed
         )
         return {"figures": figures_of(scores, halves.word_labels, 0, seed)}
@@ -266,7 +254,7 @@ def _compute_layer(trial: Trial, settings: Record) -> Record:
     chosen = sorted(draw(range(len(training)), settings["documents"], np.random.default_rng(trial.seed)))
     some = [training[index] for index in chosen]
     made = make_pseudo_test(some, trial.seed, options, Config.preset("paper").perturb)
-    scores = _fit_and_score(options.difa(preset_of(trial.method), trial.seed), made.halves, made)
+    scores = _fit_and_score(options.difa(methods.preset_of(trial.method), trial.seed), made.halves, made)
     return {"figures": figures_of(scores, made.halves.word_labels, 0, trial.seed)}
 
 
