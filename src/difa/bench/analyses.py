@@ -102,7 +102,8 @@ def _compute_efficiency(trial: Trial, settings: Record) -> Record:
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             scores, cost = pool.submit(measure, trial.method, halves, trial.seed, options).result()
     except BrokenProcessPool:
-        raise DifaError(f"{trial.method}: expected figures from a process of its own, got none: something ended it") from None
+        remedy = 'a script must ask for this below `if __name__ == "__main__":`'
+        raise DifaError(f"{trial.method}: expected figures from a process of its own, but it was ended: {remedy}") from None
     words = {f"{half}_words": sum(len(each.words) for each in getattr(halves, half)) for half in ("training", "test")}
     return {
         "figures": figures_of(scores, halves.word_labels, trial.options.draws, trial.seed),
