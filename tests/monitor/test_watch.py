@@ -11,9 +11,9 @@ from difa.errors import ConfigError, InputError
 from difa.monitor import Monitor
 from difa.monitor.batch import (
     RARE,
+    BatchCounts,
     Excess,
     contrast,
-    count_batch,
     cut_batches,
     find_differences,
     in_order,
@@ -27,6 +27,13 @@ from difa.monitor.watch import batch_lines, odds, prometheus, read_state, verdic
 def fast(fast_model):
     """A model of the first 80 documents."""
     return fast_model
+
+
+def count_batch(results):
+    batch = BatchCounts()
+    for each in results:
+        batch.add(each)
+    return batch
 
 
 def strange(count):

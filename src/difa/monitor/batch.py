@@ -105,14 +105,6 @@ class BatchCounts:
         self.flagged_with.update({key for key, word in folded if word.is_anomaly})
 
 
-def count_batch(results: Iterable[Result]) -> BatchCounts:
-    """All results of a batch."""
-    counted = BatchCounts()
-    for result in results:
-        counted.add(result)
-    return counted
-
-
 def cut_batches(results: Iterable[Result], by: str | None, source: str) -> Iterator[tuple[str, Result]]:
     """Each result with the name of its batch: the value of a column, or the source that they all come from."""
     for result in results:

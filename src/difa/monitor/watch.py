@@ -24,7 +24,7 @@ from difa.detector import Detector
 from difa.document import Result
 from difa.errors import InputError
 from difa.estimator import DiFA
-from difa.monitor.batch import BatchCounts, Difference, count_batch, find_differences, percent
+from difa.monitor.batch import BatchCounts, Difference, find_differences, percent
 from difa.monitor.evidence import BETS, Evidence, Pool, different, draw_places, is_step, more_unusual
 from difa.report.sentences import visible
 from difa.runtime.parallel import chunk_documents
@@ -136,7 +136,10 @@ class Monitor:
 
     def look(self, name: str, documents: Iterable[Any]) -> BatchReport:
         """Score a batch and judge it."""
-        return self.judge(name, count_batch(self.score(documents)))
+        batch = BatchCounts()
+        for result in self.score(documents):
+            batch.add(result)
+        return self.judge(name, batch)
 
     def judge(self, name: str, batch: BatchCounts) -> BatchReport:
         """Judge a batch that was scored, and count it into the running evidence."""

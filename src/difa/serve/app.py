@@ -182,7 +182,7 @@ class Guard:
     def __init__(self, app: ASGIApp, *, service: Service) -> None:
         self._app, self._service, self._counters = app, service, service.counters
         self._key = service.settings.api_key
-        self._asks_host = service.settings.is_loopback and self._key is None
+        self._asks_host = service.settings.is_loopback and self._key is None  # a service for this machine alone
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -209,8 +209,7 @@ class Guard:
         path = scope["path"]
         try:
             # A service that has too much to do must not spend much on saying so: before routing, reading and parsing.
-            headers = Headers(scope=scope)
-            refusal = self._check_host(headers) or self._check_key(path, headers) or self._service.refusal(path)
+            refusal = self._refusal(path, Headers(scope=scope))
             await (_answer(refusal) if refusal else self._app)(scope, receive, send_guarded)
         except Exception as error:
             # Where and what kind, but not the message: it may quote the text.
@@ -224,19 +223,14 @@ class Guard:
             self._counters.requests.labels(route, str(status)).inc()
             self._counters.seconds.labels(route).observe(time.perf_counter() - started)
 
-    def _check_host(self, headers: Headers) -> Refusal | None:
-        """Of a service for this machine alone: a page from elsewhere must not reach it by a name that leads here."""
+    def _refusal(self, path: str, headers: Headers) -> Refusal | None:
         host = headers.get("host", "localhost")
-        if not self._asks_host or _LOCAL.fullmatch(host):
-            return None
-        line = f"expected a request to localhost or 127.0.0.1, got the host {host[:100]!r}: set an API key to allow other names"
-        return Refusal(421, line)
-
-    def _check_key(self, path: str, headers: Headers) -> Refusal | None:
-        if self._key is None or not (path == "/v1" or path.startswith("/v1/")):
-            return None
-        given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
-        if hmac.compare_digest(given.encode("latin-1", "replace"), self._key.encode()):
-            return None
-        line = "expected a valid key in the header X-API-Key or Authorization: Bearer, got none or another one"
-        return Refusal(401, line, headers={"WWW-Authenticate": "Bearer"})
+        if self._asks_host and not _LOCAL.fullmatch(host):  # a page from elsewhere must not reach it by a name that leads here
+            line = "expected a request to localhost or 127.0.0.1, got the host"
+            return Refusal(421, f"{line} {host[:100]!r}: set an API key to allow other names")
+        if self._key is not None and f"{path}/".startswith("/v1/"):
+            given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+            if not hmac.compare_digest(given.encode("latin-1", "replace"), self._key.encode()):
+                line = "expected a valid key in the header X-API-Key or Authorization: Bearer, got none or another one"
+                return Refusal(401, line, headers={"WWW-Authenticate": "Bearer"})
+        return self._service.refusal(path)
