@@ -12,7 +12,7 @@ import asyncio
 import json
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
@@ -22,7 +22,6 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from difa.errors import ConfigError
@@ -109,7 +108,7 @@ class PatientProtocol(HttpToolsProtocol):
 
 
 async def read_to_the_end(
-    app: ASGI3Application, transport: asyncio.Transport, patience: float, scope: Any, receive: Any, send: Any
+    app: Callable[..., Awaitable[None]], transport: asyncio.Transport, patience: float, scope: Any, receive: Any, send: Any
 ) -> None:
     """Answer a request, and end the answer when the rest of the request is read, within the bounds."""
     is_answered, has_more, left = False, True, MOST_DISCARDED
