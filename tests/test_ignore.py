@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from difa import DiFA
-from difa.config import IgnoreConfig
-from difa.config.views import NOISE_KINDS
+from difa.config import NOISE_KINDS, IgnoreConfig
 from difa.corpus.ignore import KINDS, noise_of
 from difa.errors import ConfigError
 from difa.words import from_text, from_tokens

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from difa import DiFA
-from difa.config.views import NOISE_KINDS
+from difa.config import NOISE_KINDS
 from difa.formats.prose import read_prose
 
 MODEL = Path("build/prose-model")

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from difa import fitting
 from difa.calibrate import check_rate
-from difa.config import Config, check_seed
+from difa.config import Config
+from difa.config.checks import check_seed
 from difa.corpus.allow import AllowList
 from difa.corpus.ignore import noise_of
 from difa.corpus.sample import enough_documents, sample_documents

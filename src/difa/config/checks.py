@@ -1,37 +1,68 @@
-"""Settings that cannot be meant -> one clear line."""
+"""What a setting may be: types with bounds, and one clear line for what cannot be meant."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from difa.errors import ConfigError
 
 _LONGEST_PATTERN = 1_000
 
 
-def check(condition: bool, stage: object, name: str, expected: str) -> None:
+@dataclass(frozen=True)
+class Bounds:
+    """What a number may be; `above` leaves the lower bound out."""
+
+    low: float
+    high: float = math.inf
+    above: bool = False
+
+    def refusal(self, value: Any, whole: bool) -> str:
+        """What is expected instead of a value; empty where it is within the bounds."""
+        is_number = isinstance(value, int) or (not whole and isinstance(value, float) and math.isfinite(value))
+        is_within = is_number and not isinstance(value, bool) and self.low <= value <= self.high
+        if is_within and not (self.above and value == self.low):
+            return ""
+        if whole:
+            return f"a whole number {f'of at least {self.low}' if self.high == math.inf else f'from {self.low} to {self.high}'}"
+        most = "" if self.high == math.inf else f" and at most {self.high:g}"
+        return f"a number {'above' if self.above else 'of at least'} {self.low:g}{most}"
+
+
+Count = Annotated[int, Bounds(1)]
+Share = Annotated[float, Bounds(0, 1)]
+Weight = Annotated[float, Bounds(0)]
+Positive = Annotated[float, Bounds(0, above=True)]
+
+
+class Stage:
+    """Settings of one stage: what their types and bounds do not allow is refused when they are made."""
+
+    def __post_init__(self) -> None:
+        for name, kind in kinds_of(type(self)).items():
+            value = getattr(self, name)
+            if kind is bool:
+                check(isinstance(value, bool), self, name, "true or false")
+            elif get_origin(kind) is Literal:
+                check(value in get_args(kind), self, name, f"one of {', '.join(get_args(kind))}")
+            elif get_origin(kind) is Annotated:
+                number, bounds = get_args(kind)
+                expected = bounds.refusal(value, whole=number is int)
+                check(not expected, self, name, expected)
+
+
+def kinds_of(settings: type) -> dict[str, Any]:
+    """The types of settings with their bounds, or those of all stages."""
+    return get_type_hints(settings, include_extras=True)
+
+
+def check(condition: bool, stage: Stage, name: str, expected: str) -> None:
     """Refuse a setting that does not meet a condition."""
     if not condition:
-        got = getattr(stage, name)
-        raise ConfigError(f"{type(stage).__name__}.{name}: expected {expected}, got {got!r}")
-
-
-def whole(stage: object, name: str, least: int, most: int | None = None) -> None:
-    """Refuse anything but a whole number of at least so much, and at most so much where time or memory go with it."""
-    value = getattr(stage, name)
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    bound = f"of at least {least}" if most is None else f"from {least} to {most}"
-    check(is_whole and value >= least and (most is None or value <= most), stage, name, f"a whole number {bound}")
-
-
-def number(stage: object, name: str, low: float, high: float = math.inf, *, above: bool = False) -> None:
-    """Refuse anything but a finite number within bounds; `above` leaves the lower one out."""
-    value = getattr(stage, name)
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    bound = f"{'above' if above else 'of at least'} {low:g}" + ("" if high == math.inf else f" and at most {high:g}")
-    check(is_number and (value > low if above else value >= low) and value <= high, stage, name, f"a number {bound}")
+        raise ConfigError(f"{type(stage).__name__}.{name}: expected {expected}, got {getattr(stage, name)!r}")
 
 
 def compile_pattern(pattern: str) -> Any:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from difa import __version__
-from difa.config import check_threads
+from difa.config.checks import check_threads
 from difa.decide import Rule
 from difa.engines.cascade import Cascade, Judge
 from difa.engines.folder import OutputFolder, part_name, part_writer, second_pass, write_notice

@@ -20,7 +20,8 @@ import numpy as np
 
 from difa import __version__
 from difa.calibrate import TailReference, check_rate
-from difa.config import Config, check_seed, check_threads
+from difa.config import Config
+from difa.config.checks import check_seed, check_threads
 from difa.corpus.allow import AllowList
 from difa.decide import rank
 from difa.decide.confidence import say_bound
