@@ -22,15 +22,14 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from difa.aggregate import mixture, pool
 from difa.bench.data import load_sets, split
 from difa.bench.methods import Options
 from difa.bench.tables import markdown, short
 from difa.calibrate import tail_evidence
 from difa.config import Config
-from difa.detector import Detector, fuse_words, pool_words, raw_evidence
+from difa.detector import Detector, raw_evidence
 from difa.document import Encoded, FloatArray, split_by
-from difa.gates import open_gates
+from difa.paper import aggregate, fuse, mixture, open_gates, pool
 from difa.perturb import Pseudo, make_pseudo_anomalies
 from difa.views.semantic import train
 
@@ -81,19 +80,18 @@ def fit_and_judge(held: Held, stages: str) -> dict[str, Any]:
 def judge(held: Held, detector: Detector) -> dict[str, Any]:
     """Figures of words and documents, and how far the gates open."""
     lengths = [len(document) for document in held.documents]
-    raw = np.concatenate(raw_evidence(detector.views, held.documents))
+    raw, paper = raw_evidence(detector.views, held.documents), detector.paper
+    assert paper is not None
     evidence = tail_evidence(raw, detector.references, detector.config.calibration.epsilon)
-    folds = np.zeros(len(lengths), dtype=np.int64)
-    words = fuse_words(evidence, lengths, folds, detector.config, detector.heads, None)
-    documents = pool_words(words, lengths, detector.config, detector.heads)
+    words = fuse(evidence, lengths, paper.fusion, detector.config.fusion)
+    documents = aggregate(split_by(lengths, words), paper.aggregation, detector.config.aggregation)
     is_pseudo = np.arange(len(lengths)) < len(held.pseudo)
-    assert detector.heads is not None
-    gates = open_gates(evidence, detector.heads.fusion)
-    sharpness = detector.heads.aggregation["log_sharpness"]
+    gates = open_gates(evidence, paper.fusion)
+    sharpness = paper.aggregation["log_sharpness"]
     descriptors = [
         pool(row[None], np.ones((1, len(row))), sharpness, detector.config.aggregation) for row in split_by(lengths, words)
     ]
-    pi = mixture(np.concatenate(descriptors), detector.heads.aggregation)
+    pi = mixture(np.concatenate(descriptors), paper.aggregation)
     form = raw[:, detector.config.views.names.index("form")]
     return {
         "form": measure(held.labels, form),

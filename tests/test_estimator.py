@@ -121,7 +121,7 @@ def test_normal_documents_keep_the_false_alarm_rate(model, corpus):
 
 def test_views_never_see_the_documents_whose_scores_set_the_p_values(quick, corpus, monkeypatch):
     fitted_on, scored = {}, []
-    original_fit, original_look = cross_fit.fit_view, cross_fit.look
+    original_fit, original_evidence = cross_fit.fit_view, cross_fit.raw_evidence
 
     def fit_view(name, lesson):
         view = original_fit(name, lesson)
@@ -129,12 +129,12 @@ def test_views_never_see_the_documents_whose_scores_set_the_p_values(quick, corp
         fitted_on[id(view)] = (view, {document.words for document in lesson.documents})
         return view
 
-    def look(views, documents, *args, **more):
+    def raw_evidence(views, documents, *args, **more):
         scored.extend((id(view), document.words) for view in views for document in documents)
-        return original_look(views, documents, *args, **more)
+        return original_evidence(views, documents, *args, **more)
 
     monkeypatch.setattr(cross_fit, "fit_view", fit_view)
-    monkeypatch.setattr(cross_fit, "look", look)
+    monkeypatch.setattr(cross_fit, "raw_evidence", raw_evidence)
     quick().fit(corpus[:40], feed=corpus[40:120])
     assert len(scored) >= 2 * 120
     assert all(words not in fitted_on[view][1] for view, words in scored)

@@ -12,7 +12,8 @@ from difa.config import FeedConfig
 from difa.corpus.verdicts import Verdict, read_verdicts
 from difa.document import Encoded
 from difa.errors import ConfigError, InputError
-from difa.feed import Lesson, Lessons, Side, choose, find_lessons
+from difa.feed import FeedSummary, Finding, choose, find_differences
+from difa.head import WordTable
 from difa.words import as_document, from_text
 
 STRAY = ("cat", "river", "song", "moon")
@@ -60,11 +61,11 @@ def test_a_feed_finds_more_of_what_it_holds_at_the_same_rate(plain, taught, new)
 
 
 def test_it_says_what_it_taught(taught, plain):
-    lessons = taught.detector_.lessons
-    assert set(lessons.findings[0].words) >= set(STRAY)
-    assert lessons.sentences()[0].startswith("In the new text, words of a new kind stand out: ")
-    assert (lessons.documents, lessons.given, lessons.reviewed) == (150, 150, 0)
-    assert plain.detector_.lessons is None
+    summary = taught.detector_.feed_summary
+    assert set(summary.findings[0].words) >= set(STRAY)
+    assert summary.sentences()[0].startswith("In the new text, words of a new kind stand out: ")
+    assert (summary.documents, summary.given, summary.reviewed) == (150, 150, 0)
+    assert plain.detector_.feed_summary is None
 
 
 def test_a_taught_model_is_a_model_like_any_other(taught, new, tmp_path):
@@ -74,7 +75,7 @@ def test_a_taught_model_is_a_model_like_any_other(taught, new, tmp_path):
     assert again.score(new) == together
     assert [again.score([text])[0] for text in new[:5]] == together[:5]  # alone as in a batch
     assert "feed" in together[0].words[0].evidence
-    assert again.detector_.lessons == taught.detector_.lessons
+    assert again.detector_.feed_summary == taught.detector_.feed_summary
     assert "learned from | 150 documents of a feed" in (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
 
 
@@ -94,7 +95,7 @@ def test_words_that_few_documents_have_cannot_be_read_in_the_model(normal, new, 
 
 def test_a_feed_of_normal_text_teaches_nothing_and_costs_nothing(plain, corpus, normal):
     null = DiFA("fast", fpr=0.05, seed=1).fit(normal, feed=corpus[250:])
-    assert null.detector_.lessons.sentences() == ["In the new text nothing stands out that normal text does not have."]
+    assert null.detector_.feed_summary.sentences() == ["In the new text nothing stands out that normal text does not have."]
     assert found(null, corpus[250:]) <= RATE
 
 
@@ -113,14 +114,14 @@ def test_a_feed_that_cannot_teach_is_said_so_in_one_line(normal, new, plain, fee
         model = DiFA("fast", fpr=0.05, seed=1).fit(normal, feed=feed(normal, new))
     assert len(said) == 1
     assert model.score(new) == plain.score(new)
-    assert model.detector_.lessons is None
+    assert model.detector_.feed_summary is None
 
 
 def test_one_message_repeated_does_not_raise_the_rate(normal, corpus):
     spam = [f"Buy cheap watches at www.watches{n}.example now, idiot!" for n in range(500)]
     flooded = DiFA("fast", fpr=0.05, seed=1).fit(normal, feed=[*corpus[250:350], *spam])
     assert found(flooded, corpus[250:]) <= RATE
-    assert flooded.detector_.lessons.documents < 130
+    assert flooded.detector_.feed_summary.documents < 130
 
 
 def test_verdicts_teach(normal, new, taught, plain):
@@ -129,7 +130,7 @@ def test_verdicts_teach(normal, new, taught, plain):
     judged = DiFA("fast", fpr=0.05, seed=1).fit(normal, verdicts=reviewed)
     assert found(judged, new[15:30]) > found(plain, new[15:30])
     assert found(judged, new[40:]) <= RATE
-    assert judged.detector_.lessons.extent == "25 reviewed documents, 15 of them odd"
+    assert judged.detector_.feed_summary.extent == "25 reviewed documents, 15 of them odd"
 
 
 def test_marked_words_are_what_is_learned(normal, new, plain):
@@ -137,7 +138,7 @@ def test_marked_words_are_what_is_learned(normal, new, plain):
     marked = [replace(d, labels=tuple(int(w.text in STRAY) for w in d.words)) for d in odd]
     model = DiFA("fast", fpr=0.05, seed=1).fit(normal, feed=new[20:], verdicts=marked)
     assert found(model, new[20:30]) > found(plain, new[20:30]) + 0.3
-    assert model.detector_.lessons.reviewed == 20
+    assert model.detector_.feed_summary.reviewed == 20
 
 
 def test_bad_verdicts_are_refused_before_anything_is_learned(normal, new):
@@ -160,7 +161,7 @@ def test_vectors_teach_too(quick, corpus, tmp_path):
     model = quick().fit(corpus[:100], feed=new[20:], verdicts=marked)
     model.save(tmp_path / "model")
     assert DiFA.load(tmp_path / "model").score(new[:20]) == model.score(new)[:20]
-    assert model.detector_.taught.head is not None
+    assert model.detector_.feed_fusion.head is not None
 
 
 def test_what_is_allowed_stays_allowed(taught, new):
@@ -203,28 +204,29 @@ def side(words, evidence, documents):
     size = len(words) // documents
     parts = [tuple(words[at : at + size]) for at in range(0, len(words), size)]
     encoded = [Encoded(part, np.empty((len(part), 0)), np.ones(len(part), dtype=int)) for part in parts]
-    return Side(encoded, np.array(evidence)[:, None])
+    evidence = np.array(evidence)[:, None]
+    return WordTable(encoded, evidence, evidence[:, :0], np.zeros(documents, dtype=int))
 
 
 def test_findings_by_hand():
     normal = side(["word"] * 1000, -np.log((np.arange(1000) + 1) / 1000), 100)
     odd = ["odd"] * 40 + ["word"] * 960
     feed = side(odd, [np.log(1000)] * 40 + [0.0] * 960, 500)
-    (finding,) = find_lessons(normal, feed, ["tone"], 2, None)
-    assert finding == Lesson("tone", 40.0, ("odd",))  # forty words in a thousand reach what one normal word in a thousand does
-    assert find_lessons(normal, normal, ["tone"], 2, None) == ()
+    (finding,) = find_differences(normal, feed, ["tone"], 2, None)
+    assert finding == Finding("tone", 40.0, ("odd",))  # forty words in a thousand reach what one normal word in a thousand does
+    assert find_differences(normal, normal, ["tone"], 2, None) == ()
     often = side(["the"] * 40 + ["word"] * 960, [np.log(1000)] * 40 + [0.0] * 960, 500)
-    assert find_lessons(normal, often, ["tone"], 2, "en") == (Lesson("tone", 40.0, ()),)  # "the" is no example of anything
+    assert find_differences(normal, often, ["tone"], 2, "en") == (Finding("tone", 40.0, ()),)  # "the" is no example of anything
 
 
-def test_lessons_of_strangers_are_checked():
-    lessons = Lessons(60, 600, 70, 5, 5, findings=(Lesson("tone", 3.0, ("a",)),))
-    record = json.loads(json.dumps(lessons.to_dict()))
-    assert Lessons.from_dict(record) == lessons
+def test_summary_of_strangers_are_checked():
+    summary = FeedSummary(60, 600, 70, 5, 5, findings=(Finding("tone", 3.0, ("a",)),))
+    record = json.loads(json.dumps(summary.to_dict()))
+    assert FeedSummary.from_dict(record) == summary
     with pytest.raises(ValueError, match="whole numbers"):
-        Lessons.from_dict(record | {"documents": -1})
+        FeedSummary.from_dict(record | {"documents": -1})
     with pytest.raises(ValueError, match="name a view"):
-        Lessons.from_dict(record | {"findings": [{"view": "a b", "times": 1.0, "words": []}]})
+        FeedSummary.from_dict(record | {"findings": [{"view": "a b", "times": 1.0, "words": []}]})
 
 
 def test_foreign_text_is_found_without_an_encoder(plain):

@@ -1,11 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from difa.config import FeedConfig, FusionConfig
 from difa.corpus.copies import content_of
 from difa.document import Encoded
-from difa.fuse import Curves, Trust, Words, fold_of, learn, prior_score, view_fold_of
-from difa.head import LETTERS, Head, Inputs, letter_vector
+from difa.fuse import Curves, Trust, fold_of, learn, prior_score, view_fold_of
+from difa.head import LETTERS, Head, WordTable, letter_vector
 
 VIEWS = ["language", "phrase", "tone", "critic", "form"]
 FEED = FeedConfig(folds=4)
@@ -106,15 +108,14 @@ def words_of(rng, count, odd=0, seen=0):
     """Words with one view, which sees the first word of the first `seen` odd documents only."""
     evidence = rng.exponential(1, (count * 10, 1))
     evidence[: seen * 10 : 10] = 9.0
-    return Words(documents_of(rng, count, odd), np.zeros((count * 10, 0)), evidence, rng.integers(0, 4, count))
+    return WordTable(documents_of(rng, count, odd), evidence, np.zeros((count * 10, 0)), rng.integers(0, 4, count))
 
 
 def test_the_head_finds_what_the_view_missed(rng):
     normal, new = words_of(rng, 200), words_of(rng, 200, odd=40, seen=20)
     trust = Trust(np.ones(2000), np.zeros(2000, dtype=bool))
     taught = learn(normal, new, trust, FEED)
-    columns = taught.columns(new.evidence, new.inputs)
-    gain = taught.gain(columns, new.word_folds)
+    gain = taught.gain(taught.with_head(new))
     missed = np.arange(200, 400, 10)
     assert taught.names == ("feed",)
     assert np.mean(gain[missed]) > 5 * np.mean(np.delete(gain, np.arange(0, 400, 10)))
@@ -127,7 +128,7 @@ def test_marked_words_teach_where_no_view_sees_anything(rng):
     reviewed = np.arange(2000) < 200
     trust = Trust(np.where(marked, 5.0, np.where(reviewed, 0.0, 1.0)), marked)
     taught = learn(normal, new, trust, FEED)
-    gain = taught.gain(taught.columns(new.evidence, new.inputs), new.word_folds)
+    gain = taught.gain(taught.with_head(new))
     assert np.mean(gain[200:400:10]) > 5 * np.mean(gain[400:])
     nothing = learn(normal, new, Trust(np.ones(2000), np.zeros(2000, dtype=bool)), FEED)
     assert nothing.head is None
@@ -140,7 +141,7 @@ def test_no_document_is_judged_by_what_it_taught(rng):
     fold = new.folds[0]
     changed = new.evidence.copy()
     changed[new.word_folds == fold] = 0.0  # the documents of one fold say nothing any more
-    other = learn(normal, Words(new.documents, new.statistics, changed, new.folds), trust, FEED)
+    other = learn(normal, replace(new, evidence=changed), trust, FEED)
     assert (other.curves.values[fold, 0] == taught.curves.values[fold, 0]).all()
     assert (other.curves.values[1 - fold if fold < 2 else 0, 0] != taught.curves.values[1 - fold if fold < 2 else 0, 0]).any()
 
@@ -148,9 +149,10 @@ def test_no_document_is_judged_by_what_it_taught(rng):
 def test_a_head_scores_alike_alone_and_in_a_batch(rng):
     normal, new = words_of(rng, 100), words_of(rng, 100, odd=30, seen=30)
     taught = learn(normal, new, Trust(np.ones(1000), np.zeros(1000, dtype=bool)), FEED)
-    together = taught.head.evidence(new.inputs)
+    together = taught.head.evidence(new)
     for at in (0, 7, 99):
-        alone = taught.head.evidence(Inputs([new.documents[at]], new.statistics[:10], new.folds[at : at + 1]))
+        first = WordTable([new.documents[at]], new.evidence[:10], new.statistics[:10], new.folds[at : at + 1])
+        alone = taught.head.evidence(first)
         assert (alone == together[10 * at : 10 * at + 10]).all()
 
 
@@ -167,9 +169,9 @@ def test_restored_as_saved(rng):
     taught = learn(normal, new, Trust(np.ones(1000), np.zeros(1000, dtype=bool)), FEED)
     tensors = dict(taught.tensors())
     again = type(taught).restore(tensors, 1, 6, FEED)
-    columns = again.columns(new.evidence, new.inputs)
-    assert (columns == taught.columns(new.evidence, new.inputs)).all()
-    assert (again.gain(columns, new.word_folds) == taught.gain(columns, new.word_folds)).all()
+    words = again.with_head(new)
+    assert (words.evidence == taught.with_head(new).evidence).all()
+    assert (again.gain(words) == taught.gain(words)).all()
     with pytest.raises(ValueError, match="never fall"):
         Curves.restore(-tensors["curves"], 4, 2)
     with pytest.raises(ValueError, match="4 folds"):

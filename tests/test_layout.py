@@ -20,7 +20,7 @@ from tests.serve.conftest import running
 SOURCE = Path(difa.__file__).parent
 ORDER = [
     "errors", "document", "config", "words", "storage", "knowledge", "runtime", "corpus", "encoders", "perturb",
-    "views", "calibrate", "head", "fuse", "gates", "aggregate", "document_score", "feed", "learn", "detector", "fitting",
+    "views", "calibrate", "head", "fuse", "paper", "document_score", "feed", "detector", "fitting",
     "decide", "storage.persist", "estimator", "formats", "engines", "report",
     "monitor", "integrations", "baselines", "bench", "serve", "cli", "__main__",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from difa.fitting.training_outliers import merely_rare, misfits, tail_steps
+from difa.fitting.training_outliers import find_misfits, merely_rare, tail_steps
 
 
 def corpus(rng, documents=400, views=5):
@@ -15,7 +15,7 @@ def test_tail_steps_by_hand():
 
 
 def test_no_document_of_a_natural_tail_is_left_out(rng):
-    assert not misfits(corpus(rng)).any()
+    assert not find_misfits(corpus(rng)).any()
 
 
 @pytest.mark.parametrize("share", [0.05, 0.1])
@@ -24,7 +24,7 @@ def test_a_second_hump_is_left_out(rng, share):
     bad = np.arange(len(raw)) < share * len(raw)
     for item in raw[: bad.sum()]:
         item[0, :3] += 25  # one word that three views find extreme
-    found = misfits(raw)
+    found = find_misfits(raw)
     assert found[bad].mean() > 0.9
     assert found[~bad].mean() < 0.03
 
@@ -33,19 +33,19 @@ def test_a_single_view_with_a_heavy_tail_decides_nothing(rng):
     raw = corpus(rng)
     for item in raw[:40]:
         item[0, 4] += 1000
-    assert not misfits(raw).any()
+    assert not find_misfits(raw).any()
 
 
 def test_a_few_documents_and_equal_ones_are_kept(rng):
-    assert not misfits(corpus(rng, documents=100)).any()
-    assert not misfits([np.ones((4, 5))] * 300).any()
+    assert not find_misfits(corpus(rng, documents=100)).any()
+    assert not find_misfits([np.ones((4, 5))] * 300).any()
 
 
 def test_a_corpus_of_two_kinds_is_kept_whole(rng):
     raw = corpus(rng)
     for item in raw[:100]:  # a quarter is no accident
         item[0, :3] += 25
-    assert not misfits(raw).any()
+    assert not find_misfits(raw).any()
 
 
 def test_what_is_merely_rare_comes_back(rng):

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from difa import DiFA
-from difa.detector import look
+from difa.detector import raw_evidence
 from difa.document import Document, Result
 from difa.formats import read_documents
 
@@ -63,7 +63,7 @@ def evidence_picture(model: DiFA, documents: list[Document]) -> Figure:
     fitted = model.detector_
     document = next(document for document in documents if "delivrey" in document.text)
     names = [view.name for view in fitted.views]
-    raw = look(fitted.views, fitted.encoder.encode([document])).raw
+    raw = raw_evidence(fitted.views, fitted.encoder.encode([document]))
     at = next(t for t, word in enumerate(document.words) if word.text == "delivrey")
     figure = Figure(figsize=(9.6, 2.8), layout="constrained")
     for axes, name in zip(figure.subplots(1, 2), ("language", "form"), strict=True):

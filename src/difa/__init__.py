@@ -2,9 +2,10 @@
 
 Learned from normal documents alone. The stages, in the order in which data passes through them:
 `words` text -> words · `encoders` words -> vectors · `views` words + vectors -> raw evidence · `calibrate` raw -> tail
-evidence and p-values · `fuse` evidence -> word scores · `document_score` (the paper's: `aggregate`) words -> document score.
-Beside them: `knowledge` of the language, `perturb` makes errors to learn from, `learn` trains the paper's gates, `fitting` learns
-all of it, `detector` scores with it, `decide` flags, `estimator` is what you use, `persist` keeps it.
+evidence and p-values · `fuse` evidence -> word scores · `document_score` words -> document score (`paper`: both, as
+in the paper). Beside them: `knowledge` of the
+language, `perturb` makes errors to learn from, `fitting` learns all of it, `detector` scores with it, `decide` flags, `estimator`
+is what you use, `persist` keeps it.
 """
 
 from __future__ import annotations

@@ -13,19 +13,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from difa.aggregate import aggregate
 from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
 from difa.corpus.allow import AllowList
 from difa.corpus.ignore import Noise, noise_of
-from difa.document import BoolArray, Document, Encoded, FloatArray, IntArray, Scored, Word, split_by
+from difa.document import BoolArray, Document, Encoded, FloatArray, IntArray, Scored, split_by
 from difa.document_score import DocumentScore, describe, trait_names
 from difa.encoders import Encoder
-from difa.feed import Lessons
-from difa.fuse import Taught, fold_of, prior_score
-from difa.gates import gate
-from difa.head import Inputs
-from difa.learn import Heads
+from difa.feed import FeedSummary
+from difa.fuse import FeedFusion, folds_of, prior_score
+from difa.head import WordTable
+from difa.paper import PaperWeights, aggregate, fuse
 from difa.runtime.parallel import HasDocuments, check_cancelled, chunk_documents, core_count, prefetch
 from difa.views import View
 from difa.views.critic import CriticView
@@ -36,14 +34,6 @@ C = TypeVar("C", bound=HasDocuments)
 
 _ENOUGH_WORDS = 512  # words for which threads are worth their start
 LINTER_GAIN = 0.25  # chosen on faults planted in held-out normal text (docs/choices.md)
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentScores:
-    """What the pipeline says of one document, before any decision."""
-
-    word_scores: FloatArray  # (T,)
-    document_score: float
 
 
 @dataclass(frozen=True)
@@ -76,7 +66,7 @@ class Detector:
     """The corpus' language, if a word list covers it."""
     views: tuple[View, ...]
     references: tuple[TailReference, ...]
-    heads: Heads | None
+    paper: PaperWeights | None
     """The paper's learned gates and mixture."""
     document_score: DocumentScore | None
     word_reference: TailReference
@@ -99,9 +89,9 @@ class Detector:
     """Words that are normal whatever the views say."""
     updates: Updates = field(default_factory=Updates)
     """Normal documents that were added after fitting."""
-    taught: Taught | None = None
+    feed_fusion: FeedFusion | None = None
     """What a feed and verdicts taught the fusion."""
-    lessons: Lessons | None = None
+    feed_summary: FeedSummary | None = None
     """The same in words."""
 
     @property
@@ -123,7 +113,7 @@ class Detector:
     @property
     def evidence_names(self) -> tuple[str, ...]:
         """Names of the views, in the order of a word's evidence."""
-        return (*self.config.views.names, *(self.taught.names if self.taught else ()))
+        return (*self.config.views.names, *(self.feed_fusion.names if self.feed_fusion else ()))
 
     @property
     def traits(self) -> list[str]:
@@ -189,16 +179,6 @@ class Detector:
                 del vectors  # a long document's are large, and not needed for its results
                 yield chunk, scored
 
-    def score_encoded(self, encoded: Sequence[Encoded]) -> list[DocumentScores]:
-        """The scores of documents of which only the vectors are at hand, before any decision."""
-        scored = self.score_words(encoded)
-        words = split_by(map(len, encoded), scored.word_scores)
-        return [DocumentScores(*part) for part in zip(words, scored.document_scores.tolist(), strict=True)]
-
-    def score_words(self, encoded: Sequence[Encoded]) -> Scored:
-        """The columns of documents of which only the vectors are at hand."""
-        return self.score_chunk([Document("", tuple(Word(word, 0, 0) for word in item.words)) for item in encoded], encoded)
-
     def score_chunk(self, documents: Sequence[Document], encoded: Sequence[Encoded]) -> Scored:
         """Vectors -> raw evidence -> tail evidence -> word scores -> document scores.
 
@@ -206,26 +186,32 @@ class Detector:
             documents: with all their words.
             encoded: the same without the words that are ignored, as `encode` gives them.
         """
-        names = self.evidence_names, tuple(self.traits)
-        if not encoded:
-            words, none = np.zeros((0, len(names[0]))), np.zeros((0, len(names[1])))
-            return Scored([], *names, words, np.empty(0), np.empty(0, bool), none, np.empty(0))
-        lengths = [len(document) for document in encoded]
-        looked = look(self.views, encoded, self.threads if self.has_threads else 1, statistics=self.taught is not None)
-        evidence = tail_evidence(looked.raw, self.references, self.config.calibration.epsilon)
-        folds = self._folds(encoded)
-        if self.taught is not None:
-            evidence = self.taught.columns(evidence, Inputs(encoded, looked.statistics, folds))
-        fused = fuse_words(evidence, lengths, folds, self.config, self.heads, self.taught)
-        allowed = np.zeros(len(fused), bool)
-        if self.allow:
-            allowed = np.concatenate([allowed[:0], *(self.allow.marks(document.words) for document in encoded)])
-        others = ~allowed
+        statistics = describe_words(self.views, encoded) if self.feed_fusion else None
+        raw = raw_evidence(self.views, encoded, self.threads if self.has_threads else 1, statistics)
+        words = self._word_table(encoded, tail_evidence(raw, self.references, self.config.calibration.epsilon), statistics)
+        fused = fuse_words(words, self.config, self.paper, self.feed_fusion)
+        allowed = np.concatenate([np.zeros(0, bool), *(self.allow.marks(document.words) for document in encoded)])
         # A document is scored as one that does not have the words that are allowed; what they do to their neighbours stays.
-        counts = [int(kept.sum()) for kept in split_by(lengths, others)] if self.allow else lengths
-        scores, traits = self._judge(fused[others], evidence[others], counts, folds)
-        scored = Scored(documents, *names, evidence, np.where(others, fused, 0.0), allowed, traits, scores)
+        lengths = [int(np.count_nonzero(~marks)) for marks in split_by(words.lengths, allowed)]
+        scores, traits = self._score_documents(fused[~allowed], words.evidence[~allowed], lengths, words.folds)
+        word_scores = np.where(allowed, 0.0, fused)
+        scored = Scored(documents, self.evidence_names, tuple(self.traits), words.evidence, word_scores, allowed, traits, scores)
         return self._with_ignored(scored) if self.noise else scored
+
+    def _word_table(self, encoded: Sequence[Encoded], evidence: FloatArray, statistics: FloatArray | None) -> WordTable:
+        """What fusion sees, with the evidence of the feed's head; folds are all the same where nothing was taught."""
+        if self.feed_fusion is None or statistics is None:
+            return WordTable(encoded, evidence, evidence[:, :0], np.zeros(len(encoded), dtype=np.int64))
+        return self.feed_fusion.with_head(WordTable(encoded, evidence, statistics, folds_of(encoded, self.config.feed.folds)))
+
+    def _score_documents(
+        self, fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], folds: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Scores of documents, (documents,), and the evidence of their traits: (documents, traits)."""
+        if self.document_score is None:
+            return pool_words(fused, lengths, self.config, self.paper), np.zeros((len(lengths), 0))
+        traits = self.document_score.evidence(describe(fused, evidence, lengths, self.evidence_names), lengths)
+        return self.document_score.score(traits, folds), traits
 
     def _with_ignored(self, scored: Scored) -> Scored:
         """The columns of the words that are not ignored -> those of all words: ignored ones have no evidence."""
@@ -236,33 +222,14 @@ class Detector:
         evidence[kept], word_scores[kept], allowed[kept] = scored.evidence, scored.word_scores, scored.allowed
         return replace(scored, evidence=evidence, word_scores=word_scores, allowed=allowed)
 
-    def _folds(self, documents: Sequence[Encoded]) -> IntArray:
-        """The fold of each document, by its words; all the same where nothing was taught."""
-        if self.taught is None:
-            return np.zeros(len(documents), dtype=np.int64)
-        return np.array([fold_of(document.words, self.config.feed.folds) for document in documents], dtype=np.int64)
 
-    def _judge(
-        self, fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], folds: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Scores of documents, (documents,), and the evidence of their traits: (documents, traits)."""
-        if self.document_score is None:
-            return pool_words(fused, lengths, self.config, self.heads), np.zeros((len(lengths), 0))
-        traits = self.document_score.evidence(describe(fused, evidence, lengths, self.evidence_names), lengths)
-        return self.document_score.score(traits, folds), traits
-
-
-def fuse_words(
-    evidence: FloatArray, lengths: Sequence[int], folds: IntArray, config: Config, heads: Heads | None, taught: Taught | None
-) -> FloatArray:
-    """Scores of the words of all documents: (T, views) -> (T,)."""
-    if heads is None:
-        names = config.views.names
-        prior = prior_score(evidence[:, : len(names)], names, config.fusion)
-        return prior if taught is None else prior + config.feed.weight * taught.gain(evidence, np.repeat(folds, lengths))
-    # How a matrix product rounds depends on its rows: each document by itself.
-    parts = [gate(item, heads.fusion, config.fusion) for item in split_by(lengths, evidence)]
-    return np.concatenate([np.empty(0), *parts])
+def fuse_words(words: WordTable, config: Config, paper: PaperWeights | None, feed: FeedFusion | None) -> FloatArray:
+    """Scores of the words of all documents: (T,)."""
+    if paper is not None:
+        return fuse(words.evidence, words.lengths, paper.fusion, config.fusion)
+    names = config.views.names
+    prior = prior_score(words.evidence[:, : len(names)], names, config.fusion)
+    return prior if feed is None else prior + config.feed.weight * feed.gain(words)
 
 
 def linter_scores(word_scores: FloatArray, evidence: FloatArray, names: Sequence[str]) -> FloatArray:
@@ -272,33 +239,37 @@ def linter_scores(word_scores: FloatArray, evidence: FloatArray, names: Sequence
     return np.asarray(word_scores + LINTER_GAIN * evidence[:, [*names].index("faults")])
 
 
-def pool_words(fused: FloatArray, lengths: Sequence[int], config: Config, heads: Heads | None) -> FloatArray:
+def pool_words(fused: FloatArray, lengths: Sequence[int], config: Config, paper: PaperWeights | None) -> FloatArray:
     """Document scores by the paper's learned mixture."""
-    return aggregate(split_by(lengths, fused), heads.aggregation if heads else {}, config.aggregation)
+    return aggregate(split_by(lengths, fused), paper.aggregation if paper else {}, config.aggregation)
 
 
-@dataclass(frozen=True)
-class Looked:
-    """What views see in the words of all documents."""
-
-    raw: FloatArray  # (T, views)
-    statistics: FloatArray
-    """Plain statistics of each word, as the critic describes it: (T, statistics); no columns where nobody asked or can say."""
+def describe_words(views: Sequence[View], documents: Sequence[Encoded]) -> FloatArray:
+    """Plain statistics of all words, as the critic describes them: (T, statistics); no columns without a critic."""
+    critic = next((view for view in views if isinstance(view, CriticView)), None)
+    return critic.statistics.describe(documents) if critic else np.zeros((sum(map(len, documents)), 0))
 
 
-def look(views: Sequence[View], documents: Sequence[Encoded], threads: int | None = 1, *, statistics: bool = False) -> Looked:
-    """Let all views look at all words; with several threads they look at the same time."""
-    described: FloatArray = np.zeros((sum(map(len, documents)), 0))
-    critic = next((view for view in views if isinstance(view, CriticView)), None) if statistics else None
-    if critic is not None:
-        described = critic.statistics.describe(documents)
+def raw_evidence(
+    views: Sequence[View], documents: Sequence[Encoded], threads: int | None = 1, statistics: FloatArray | None = None
+) -> FloatArray:
+    """What all views see in all words: (T, views); with several threads they look at the same time.
+
+    Args:
+        views: the views.
+        documents: what they look at.
+        threads: None takes all cores.
+        statistics: what `describe_words` says of the words, where that is known already: critics need not find it again.
+    """
 
     def seen_by(view: View) -> FloatArray:
         check_cancelled()
-        if not documents:
-            return np.empty(0)
-        return critic.judge(documents, described) if critic is not None and view is critic else view.raw(documents)
+        if statistics is not None and isinstance(view, CriticView):
+            return view.judge(documents, statistics)
+        return view.raw(documents)
 
+    if not documents:
+        return np.empty((0, len(views)))
     if (threads or core_count()) > 1 and sum(map(len, documents)) >= _ENOUGH_WORDS:
         with ThreadPoolExecutor(len(views)) as pool:
             # Each in a copy of our context: who gives up the work gives up all of it.
@@ -306,9 +277,4 @@ def look(views: Sequence[View], documents: Sequence[Encoded], threads: int | Non
             by_view = list(pool.map(lambda context, view: context.run(seen_by, view), contexts, views))
     else:
         by_view = [seen_by(view) for view in views]
-    return Looked(np.stack(by_view, axis=-1), described)
-
-
-def raw_evidence(views: Sequence[View], documents: Sequence[Encoded]) -> list[FloatArray]:
-    """Raw evidence of every view, (T, views) per document."""
-    return split_by(map(len, documents), look(views, documents).raw) if documents else []
+    return np.stack(by_view, axis=-1)

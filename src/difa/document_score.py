@@ -14,7 +14,7 @@ what it teaches about traits, as it does about words (`fuse`):
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -177,56 +177,50 @@ def describe(fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], vi
         lengths: words of each document.
         views: names of the views.
     """
-    counts, traits = np.array(lengths, dtype=np.int64), _traits(views)
+    known, counts = _traits(views), np.array(lengths, dtype=np.int64)
+    traits = np.zeros((len(counts), len(known)))
+    full = counts > 0
+    if full.any():
+        traits[full] = np.stack([*_describe_full(fused, evidence, counts[full], views, known)], axis=-1)
+    return traits
+
+
+def _describe_full(
+    fused: FloatArray, evidence: FloatArray, counts: IntArray, views: Sequence[str], traits: Sequence[tuple[str, str]]
+) -> Iterator[FloatArray]:
+    """Each trait of documents that have words: (documents,)."""
     columns = {WORDS: fused, **{name: evidence[:, at] for at, name in enumerate(views)}}
     if TOPIC in dict(traits):
         columns[TOPIC] = np.sum([columns[name] for name in _OF_TOPIC], axis=0)
     peaked = list(dict.fromkeys(name for name, kind in traits if kind in (HIGHEST, THREE)))
     highest = _highest(np.stack([columns[name] for name in peaked], axis=-1), counts)  # (documents, columns, 3)
-    shown = np.minimum(np.maximum(counts, 1), _TOP)
-    made: list[FloatArray] = []
+    starts = np.cumsum(counts) - counts
     for name, kind in traits:
         if kind == MEAN:
-            made.append(_sums(columns[name], counts) / np.maximum(counts, 1))
+            yield np.add.reduceat(columns[name], starts) / counts
         elif kind == PASSAGE:
-            made.append(_oddest_passage(columns[name], counts))
+            yield np.maximum.reduceat(_passages(columns[name], counts), starts)
+        elif kind == HIGHEST:
+            yield highest[:, peaked.index(name), 0]
         else:
-            of_name = highest[:, peaked.index(name)]
-            made.append(of_name[:, 0] if kind == HIGHEST else of_name.sum(axis=-1) / shown)
-    return np.stack(made, axis=-1)
+            yield highest[:, peaked.index(name)].sum(axis=-1) / np.minimum(counts, _TOP)
 
 
-def _sums(values: FloatArray, counts: IntArray) -> FloatArray:
-    sums = np.zeros(len(counts))
-    full = counts > 0
-    if full.any():
-        sums[full] = np.add.reduceat(values, (np.cumsum(counts) - counts)[full])
-    return sums
-
-
-def _oddest_passage(values: FloatArray, counts: IntArray) -> FloatArray:
-    """The highest sum of words in a row, divided by their full number: fewer words do not make a passage. (documents,)"""
+def _passages(values: FloatArray, counts: IntArray) -> FloatArray:
+    """From each word on, the sum of words in a row, divided by their full number: fewer words do not make a passage. (T,)"""
     before, ends = np.concatenate([[0.0], np.cumsum(values)]), np.repeat(np.cumsum(counts), counts)
     starts = np.arange(len(values))
-    sums = before[np.minimum(starts + _IN_A_ROW, ends)] - before[starts]
-    oddest = np.zeros(len(counts))
-    full = counts > 0
-    if full.any():
-        oddest[full] = np.maximum.reduceat(sums, (np.cumsum(counts) - counts)[full]) / _IN_A_ROW
-    return oddest
+    return np.asarray((before[np.minimum(starts + _IN_A_ROW, ends)] - before[starts]) / _IN_A_ROW)
 
 
 def _highest(values: FloatArray, counts: IntArray) -> FloatArray:
     """The three highest values of each column in each document, highest first, 0 where there are fewer words."""
     highest = np.zeros((len(counts), values.shape[1], _TOP))
-    full = counts > 0
-    if not full.any():
-        return highest
-    starts, document = (np.cumsum(counts) - counts)[full], np.repeat(np.arange(int(full.sum())), counts[full])
+    starts, document = np.cumsum(counts) - counts, np.repeat(np.arange(len(counts)), counts)
     rest, places = np.ascontiguousarray(values.T), np.arange(len(values))
     for rank in range(_TOP):
         top = np.maximum.reduceat(rest, starts, axis=1)  # (columns, documents)
-        highest[full, :, rank] = np.where(counts[full] > rank, top, 0.0).T
+        highest[:, :, rank] = np.where(counts > rank, top, 0.0).T
         first = np.minimum.reduceat(np.where(rest == top[:, document], places, len(values)), starts, axis=1)
         np.put_along_axis(rest, first, -np.inf, axis=1)
     return highest

@@ -284,7 +284,7 @@ class DiFA:
         words = [document.words[position] for position in kept]
         for t, position in enumerate(kept):
             reasons[position] = {name: tuple(quote_spans(lists[t], document.text, words)) for name, lists in by_view.items()}
-        learned = tuple(fitted.lessons.sentences()) if fitted.lessons else ()
+        learned = tuple(fitted.feed_summary.sentences()) if fitted.feed_summary else ()
         (result,) = rank(fitted, fitted.score_chunk([document], encoded)).results()
         return Explanation(result, tuple(reasons), learned=learned)
 

@@ -18,8 +18,9 @@ import numpy as np
 from difa.config import FeedConfig
 from difa.corpus.copies import content_of
 from difa.corpus.verdicts import Verdict
-from difa.document import Document, Encoded, FloatArray
+from difa.document import Document, FloatArray, split_by
 from difa.fuse import Trust, speak_of
+from difa.head import WordTable
 from difa.knowledge.letters import fold
 from difa.knowledge.wordlist import word_list
 from difa.views.stored_words import rare_words
@@ -59,27 +60,27 @@ class NewText:
 
     def trust(self, config: FeedConfig) -> Trust:
         """What is known of each word: (T,)."""
-        weights = [np.ones(len(document.words)) for document in self.documents[: self.feed]]
-        certain = [np.zeros(len(document.words), dtype=bool) for document in self.documents[: self.feed]]
+        words = sum(len(document.words) for document in self.documents[: self.feed])
+        weights, certain = [np.ones(words)], [np.zeros(words, dtype=bool)]
         for verdict in self.verdicts:
-            words = len(verdict.document.words)
-            odd = np.full(words, verdict.odd) if verdict.marked is None else verdict.marked
+            nobody_said = np.zeros(len(verdict.document.words), dtype=bool)
+            odd = nobody_said | verdict.odd if verdict.marked is None else verdict.marked
             weights.append(np.where(odd, config.verdict_weight, 0.0))
-            certain.append(np.zeros(words, dtype=bool) if verdict.marked is None else verdict.marked)
-        return Trust(np.concatenate([np.empty(0), *weights]), np.concatenate([np.empty(0, bool), *certain]))
+            certain.append(nobody_said if verdict.marked is None else verdict.marked)
+        return Trust(np.concatenate(weights), np.concatenate(certain))
 
 
 def choose(
     normal: Iterable[Document], feed: Sequence[Document], verdicts: Sequence[Verdict], config: FeedConfig
 ) -> tuple[NewText, str]:
     """Documents that may teach, and why the feed does not, if it has too few of them; empty if it does or there is none."""
-    contents = {content_of([word.text for word in document.words]) for document in normal}
-    reviewed = {content_of([word.text for word in verdict.document.words]) for verdict in verdicts}
+    contents = set(map(_content, normal))
+    reviewed = {_content(verdict.document) for verdict in verdicts}
     seen: set[str] = set()
     chosen: list[Document] = []
     copies = known = judged = 0
     for document in feed:
-        content = content_of([word.text for word in document.words])
+        content = _content(document)
         if content in contents:
             known += 1
         elif content in seen:
@@ -89,24 +90,27 @@ def choose(
             judged += content in reviewed
             if content not in reviewed:
                 chosen.append(document)
-    apart = {"stand among the normal ones": known, "are copies of others": copies, "have verdicts": judged}
-    why = _why_not(len(feed), len(chosen), apart, config) if feed and len(chosen) < config.least_documents else ""
-    kept = [] if why else chosen
-    odd = [verdict for verdict in verdicts if verdict.document.words]
-    return NewText([*kept, *(verdict.document for verdict in odd)], odd, len(feed), copies, known), why
+    kept, why = chosen, ""
+    if feed and len(chosen) < config.least_documents:
+        apart = {"stand among the normal ones": known, "are copies of others": copies, "have verdicts": judged}
+        named = [f"{count} {what}" for what, count in apart.items() if count]
+        of_these = f" ({', '.join(named)})" if named else ""
+        why = (
+            f"nothing was learned from the feed: expected at least {config.least_documents} different documents, got "
+            f"{len(chosen)} of {len(feed)}{of_these}; the model is as without a feed"
+        )
+        kept = []
+    judged_ones = [verdict for verdict in verdicts if verdict.document.words]
+    documents = [*kept, *(verdict.document for verdict in judged_ones)]
+    return NewText(documents, judged_ones, len(feed), copies, known), why
 
 
-def _why_not(given: int, left: int, apart: Mapping[str, int], config: FeedConfig) -> str:
-    named = [f"{count} {what}" for what, count in apart.items() if count]
-    of_these = f" ({', '.join(named)})" if named else ""
-    return (
-        f"nothing was learned from the feed: expected at least {config.least_documents} different documents, got {left} of "
-        f"{given}{of_these}; the model is as without a feed"
-    )
+def _content(document: Document) -> str:
+    return content_of([word.text for word in document.words])
 
 
 @dataclass(frozen=True)
-class Lesson:
+class Finding:
     """A view that new text has more extreme words of than normal text has."""
 
     view: str
@@ -127,7 +131,7 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Lessons:
+class FeedSummary:
     """How much a model learned from beside its normal documents, and what."""
 
     documents: int
@@ -139,7 +143,7 @@ class Lessons:
     reviewed: int = 0
     odd: int = 0
     """Reviewed documents that were called odd."""
-    findings: tuple[Lesson, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     def sentences(self) -> list[str]:
         """What was learned, most striking first."""
@@ -163,13 +167,13 @@ class Lessons:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, entries: Mapping[str, Any]) -> Lessons:
+    def from_dict(cls, entries: Mapping[str, Any]) -> FeedSummary:
         """The same from plain values, which a stranger may have written."""
         counts = {name: entries[name] for name in ("documents", "words", "given", "copies", "known", "reviewed", "odd")}
         if any(type(count) is not int or count < 0 for count in counts.values()):
             raise ValueError("feed: expected counts that are whole numbers of at least 0")
         findings = tuple(
-            Lesson(str(item["view"]), float(item["times"]), tuple(str(word) for word in item["words"]))
+            Finding(str(item["view"]), float(item["times"]), tuple(str(word) for word in item["words"]))
             for item in entries["findings"]
         )
         if not all(finding.view.isidentifier() and math.isfinite(finding.times) for finding in findings):
@@ -177,42 +181,20 @@ class Lessons:
         return cls(**counts, findings=findings)
 
 
-@dataclass(frozen=True)
-class Side:
-    """Documents and the evidence of their words, (T, views): normal text, or a feed."""
-
-    documents: Sequence[Encoded]
-    evidence: FloatArray
-
-    def common(self, documents: int) -> set[str]:
-        """Words of which so many such documents would be expected to have some: they tell nothing by themselves."""
-        counts = Counter(word for document in self.documents for word in {fold(word) for word in document.words})
-        return {word for word, count in counts.items() if count * documents >= _COMMON * len(self.documents)}
-
-    def reaching(self, view: int, level: float) -> Counter[str]:
-        """Documents by the words whose evidence reaches a level."""
-        marks = self.evidence[:, view] >= level
-        counts: Counter[str] = Counter()
-        start = 0
-        for document in self.documents:
-            chosen = np.flatnonzero(marks[start : start + len(document)])
-            counts.update({fold(document.words[t]) for t in chosen.tolist()})
-            start += len(document)
-        return counts
-
-
-def find_lessons(normal: Side, feed: Side, names: Sequence[str], min_documents: int, language: str | None) -> tuple[Lesson, ...]:
+def find_differences(
+    normal: WordTable, feed: WordTable, names: Sequence[str], min_documents: int, language: str | None
+) -> tuple[Finding, ...]:
     """The views by which a feed differs from normal text, most striking first.
 
     Args:
-        normal: calibration documents.
-        feed: documents of the feed.
+        normal: words of calibration documents.
+        feed: words of documents of the feed.
         names: of the views.
         min_documents: documents that must have a word for it to be named, unless the language's list knows it.
         language: of the normal documents.
     """
     words, unreadable = len(feed.evidence), rare_words(feed.documents, min_documents, language)
-    common, known = normal.common(len(feed.documents)), word_list(language)
+    common, known = _common(normal, len(feed.documents)), word_list(language)
     findings = []
     for view, name in enumerate(names):
         expected = words * np.exp(-_LEVELS)
@@ -221,12 +203,28 @@ def find_lessons(normal: Side, feed: Side, names: Sequence[str], min_documents: 
         at = int(np.argmax((reached - expected) / errors))
         if reached[at] - expected[at] < _CLEAR * errors[at] or reached[at] < _NOTABLE * expected[at]:
             continue
-        here, there = feed.reaching(view, _LEVELS[at]), normal.reaching(view, _LEVELS[at])
+        here, there = _reaching(feed, view, _LEVELS[at]), _reaching(normal, view, _LEVELS[at])
         share = len(feed.documents) / max(len(normal.documents), 1)
         named = (word for word in here if word not in unreadable and any(map(str.isalpha, word)))
         named = (word for word in named if known.frequency(word) <= _EVERYDAY)
         usual = {word: share * there[word] for word in named}
         excess = {word: here[word] - less for word, less in usual.items() if word not in common or here[word] > 3 * (less + 1)}
         telling = sorted((word for word, more in excess.items() if more > _FEW), key=lambda word: (-excess[word], word))
-        findings.append(Lesson(name, round(float(reached[at] / expected[at]), 2), tuple(telling[:_NAMED])))
+        findings.append(Finding(name, round(float(reached[at] / expected[at]), 2), tuple(telling[:_NAMED])))
     return tuple(sorted(findings, key=lambda finding: (-finding.times, finding.view)))
+
+
+def _common(normal: WordTable, documents: int) -> set[str]:
+    """Words of which so many normal documents would be expected to have some: they tell nothing by themselves."""
+    counts = Counter(word for document in normal.documents for word in {fold(word) for word in document.words})
+    return {word for word, count in counts.items() if count * documents >= _COMMON * len(normal.documents)}
+
+
+def _reaching(words: WordTable, view: int, level: float) -> Counter[str]:
+    """Documents by the words whose evidence reaches a level."""
+    marks = split_by(words.lengths, words.evidence[:, view] >= level)
+    return Counter(
+        word
+        for document, marked in zip(words.documents, marks, strict=True)
+        for word in {fold(document.words[at]) for at in np.flatnonzero(marked)}
+    )

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from difa.config import FeedConfig, FusionConfig
 from difa.corpus.copies import content_of
 from difa.document import IMPLIED, Encoded, FloatArray, IntArray, ReasonKind
-from difa.head import Head, HeadLearner, Inputs
+from difa.head import Head, HeadLearner, WordTable
 from difa.views import Wording, wording_of
 
 HEAD = "feed"
@@ -64,6 +64,11 @@ def prior_score(evidence: FloatArray, names: Sequence[str], config: FusionConfig
 def fold_of(words: Sequence[str], folds: int) -> int:
     """The fold of a document, by its words alone; capitals, numbers and marks make no difference, so near-copies share one."""
     return _checksum(words) % folds
+
+
+def folds_of(documents: Sequence[Encoded], folds: int) -> IntArray:
+    """The fold of each document: (documents,)."""
+    return np.array([fold_of(document.words, folds) for document in documents], dtype=np.int64)
 
 
 def view_fold_of(words: Sequence[str], folds: int, view_folds: int) -> int:
@@ -119,27 +124,6 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class Words:
-    """Words of many documents as the learner sees them."""
-
-    documents: Sequence[Encoded]
-    statistics: FloatArray
-    """Plain statistics, as the critic describes words: (T, statistics); no columns without a critic."""
-    evidence: FloatArray  # (T, views)
-    folds: IntArray  # (documents,)
-
-    @property
-    def word_folds(self) -> IntArray:
-        """(T,)"""
-        return np.repeat(self.folds, [len(document) for document in self.documents])
-
-    @property
-    def inputs(self) -> Inputs:
-        """What the head sees."""
-        return Inputs(self.documents, self.statistics, self.folds)
-
-
-@dataclass(frozen=True)
 class Trust:
     """What is known of each new word before learning: (T,) each."""
 
@@ -155,7 +139,7 @@ class Trust:
 
 
 @dataclass(frozen=True)
-class Taught:
+class FeedFusion:
     """What new text and verdicts taught the fusion."""
 
     curves: Curves
@@ -169,13 +153,15 @@ class Taught:
         """Views that it adds."""
         return () if self.head is None else (HEAD,)
 
-    def columns(self, evidence: FloatArray, inputs: Inputs) -> FloatArray:
-        """The evidence of the views and of the head: (T, views + 1)."""
-        return evidence if self.head is None else np.concatenate([evidence, self.head.evidence(inputs)[:, None]], axis=1)
+    def with_head(self, words: WordTable) -> WordTable:
+        """The words with the evidence of the head behind that of the views."""
+        if self.head is None:
+            return words
+        return replace(words, evidence=np.concatenate([words.evidence, self.head.evidence(words)[:, None]], axis=1))
 
-    def gain(self, columns: FloatArray, folds: IntArray) -> FloatArray:
-        """How much was learned about each word: (T,), at least 0."""
-        gains = self.curves.gain(columns, folds)
+    def gain(self, words: WordTable) -> FloatArray:
+        """How much was learned about each word of `with_head`: (T,), at least 0."""
+        gains = self.curves.gain(words.evidence, words.word_folds)
         return np.asarray(self.strength * np.sqrt(((gains**2 / (1.0 + gains)) ** 2).sum(axis=1)))
 
     def tensors(self) -> Mapping[str, FloatArray]:
@@ -183,7 +169,7 @@ class Taught:
         return {"curves": self.curves.values, "strength": np.array([self.strength]), **of_head}
 
     @classmethod
-    def restore(cls, tensors: Mapping[str, FloatArray], views: int, dimension: int, config: FeedConfig) -> Taught:
+    def restore(cls, tensors: Mapping[str, FloatArray], views: int, dimension: int, config: FeedConfig) -> FeedFusion:
         head = Head.restore(tensors, dimension, config.folds) if "weights" in tensors else None
         strength = float(tensors["strength"].item())
         if not 0 <= strength <= 1:
@@ -191,7 +177,7 @@ class Taught:
         return cls(Curves.restore(tensors["curves"], config.folds, views + (head is not None)), head, strength)
 
 
-def learn(normal: Words, new: Words, trust: Trust, config: FeedConfig) -> Taught:
+def learn(normal: WordTable, new: WordTable, trust: Trust, config: FeedConfig) -> FeedFusion:
     """Learn curves from new words, and a head from those that are probably or certainly odd.
 
     Args:
@@ -200,16 +186,17 @@ def learn(normal: Words, new: Words, trust: Trust, config: FeedConfig) -> Taught
         trust: what is known of the new words.
         config: settings.
     """
-    folds = new.word_folds
-    taught = Taught(Curves.learn(new.evidence, trust.counts, folds, config, config.smoothing), None)
-    learner = HeadLearner.of(normal.inputs, config)
-    columns = new.evidence
+
+    def curves_of(words: WordTable) -> Curves:
+        return Curves.learn(words.evidence, trust.counts, words.word_folds, config, config.smoothing)
+
+    fusion, learner, words = FeedFusion(curves_of(new), None), HeadLearner.of(normal, config), new
     for _ in range(_ROUNDS):
-        chance = 1.0 - np.exp(-taught.curves.gain(columns, folds).max(axis=1))
+        chance = 1.0 - np.exp(-fusion.curves.gain(words.evidence, words.word_folds).max(axis=1))
         probable = np.where(chance > _PROBABLE, chance, 0.0) * trust.weight
-        head = learner.learn(new.inputs, np.where(trust.certain, trust.weight, probable))
+        head = learner.learn(new, np.where(trust.certain, trust.weight, probable))
         if head is None:
             break
-        columns = replace(taught, head=head).columns(new.evidence, new.inputs)
-        taught = Taught(Curves.learn(columns, trust.counts, folds, config, config.smoothing), head)
-    return taught
+        words = replace(fusion, head=head).with_head(new)
+        fusion = FeedFusion(curves_of(words), head)
+    return fusion

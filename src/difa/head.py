@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -44,12 +44,24 @@ def letter_vector(word: str) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """What heads see of the words of many documents."""
+class WordTable:
+    """The words of many documents, one document behind the other, as fusion and heads see them."""
 
     documents: Sequence[Encoded]
-    statistics: FloatArray  # (T, statistics)
+    evidence: FloatArray  # (T, views)
+    statistics: FloatArray
+    """Plain statistics, as the critic describes words: (T, statistics); no columns without a critic."""
     folds: IntArray  # (documents,)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Words of each document."""
+        return [len(document) for document in self.documents]
+
+    @property
+    def word_folds(self) -> IntArray:
+        """(T,)"""
+        return np.repeat(self.folds, self.lengths)
 
     @property
     def has_vectors(self) -> bool:
@@ -58,16 +70,11 @@ class Inputs:
 
     def blocks(self) -> Iterator[Block]:
         """All words, some thousands at a time, of one fold each."""
-        ends = np.cumsum([len(document) for document in self.documents])
+        ends = np.cumsum(self.lengths)
         for of_fold in np.unique(self.folds).tolist():
-            held: list[int] = []
-            for index in np.flatnonzero(self.folds == of_fold).tolist():
-                held.append(index)
-                if len(held) == _BLOCK:
-                    yield self._block(of_fold, held, ends)
-                    held = []
-            if held:
-                yield self._block(of_fold, held, ends)
+            members = np.flatnonzero(self.folds == of_fold).tolist()
+            for start in range(0, len(members), _BLOCK):
+                yield self._block(of_fold, members[start : start + _BLOCK], ends)
 
     def _block(self, of_fold: int, indices: Sequence[int], ends: IntArray) -> Block:
         documents = [self.documents[index] for index in indices]
@@ -100,24 +107,23 @@ class Head:
     """Inputs that are the vector or the letters; the statistics come behind."""
     reference: TailReference
 
-    def evidence(self, inputs: Inputs) -> FloatArray:
+    def evidence(self, words: WordTable) -> FloatArray:
         """Tail evidence of every word: (T,)."""
-        return self.reference.evidence(self.raw(inputs), 0.0)
+        return self.reference.evidence(self.raw(words), 0.0)
 
-    def raw(self, inputs: Inputs) -> FloatArray:
+    def raw(self, words: WordTable) -> FloatArray:
         """How far each word lies along the direction of its document's fold: (T,), the same alone or in a batch."""
-        lengths = [len(document) for document in inputs.documents]
-        standard = standardise(inputs.statistics, self.mean[self.width :], self.scale[self.width :])
-        word_folds = np.repeat(inputs.folds, lengths)
+        word_folds = words.word_folds
+        standard = standardise(words.statistics, self.mean[self.width :], self.scale[self.width :], 0)
         of_statistics = (standard * self.weights[word_folds, self.width :]).sum(axis=1)
-        if inputs.has_vectors:
+        if words.has_vectors:
             parts = [
                 np.einsum("td,d->t", document.vectors.astype(np.float64), self._slopes[of_fold])
-                for document, of_fold in zip(inputs.documents, inputs.folds.tolist(), strict=True)
+                for document, of_fold in zip(words.documents, words.folds.tolist(), strict=True)
             ]
             along = np.concatenate([np.empty(0), *parts])
         else:
-            by_fold = self._letters.of(all_words(inputs.documents))
+            by_fold = self._letters.of(all_words(words.documents))
             along = by_fold[np.arange(len(by_fold)), word_folds]
         return np.asarray((along - self._offsets[word_folds] + of_statistics).round(9))
 
@@ -148,16 +154,18 @@ class Head:
         return cls(mean, scale, weights, width, TailReference.restore(tensors["reference"]))
 
 
-def standardise(values: FloatArray, mean: FloatArray, scale: FloatArray) -> FloatArray:
-    """Values in standard deviations from the mean of normal words, cut where they are far out."""
-    return np.asarray(np.clip((values - mean) / scale, -_FARTHEST, _FARTHEST))
+def standardise(rows: FloatArray, mean: FloatArray, scale: FloatArray, width: int) -> FloatArray:
+    """Inputs of words as heads weigh them: statistics, behind `width` inputs, are cut where they are far out, vectors are not."""
+    standard = np.asarray((rows - mean) / scale)
+    standard[:, width:] = np.clip(standard[:, width:], -_FARTHEST, _FARTHEST)
+    return standard
 
 
 @dataclass(frozen=True)
 class HeadLearner:
     """The normal words' side of the lesson: their mean, and how they vary in each fold."""
 
-    normal: Inputs
+    normal: WordTable
     mean: FloatArray  # (inputs,)
     scale: FloatArray  # (inputs,)
     width: int
@@ -166,7 +174,7 @@ class HeadLearner:
     config: FeedConfig
 
     @classmethod
-    def of(cls, normal: Inputs, config: FeedConfig) -> HeadLearner:
+    def of(cls, normal: WordTable, config: FeedConfig) -> HeadLearner:
         """Measure normal words: vectors share one scale, each statistic has its own."""
         statistics = normal.statistics.shape[1]
         sums, squares, count = 0.0, 0.0, 0
@@ -180,12 +188,12 @@ class HeadLearner:
         products = np.zeros((config.folds, len(mean), len(mean)))
         words = np.zeros(config.folds, dtype=np.int64)
         for block in normal.blocks():
-            standard = standardised(block.rows, mean, scale, width).astype(np.float32)
+            standard = standardise(block.rows, mean, scale, width).astype(np.float32)
             products[block.fold] += standard.T @ standard
             words[block.fold] += len(standard)
         return cls(normal, mean, scale, width, products, words, config)
 
-    def learn(self, new: Inputs, weights: FloatArray) -> Head | None:
+    def learn(self, new: WordTable, weights: FloatArray) -> Head | None:
         """A head from new words that are odd with some weight each, (T,); None where those are too few in some fold."""
         inputs = len(self.mean)
         sums, totals = np.zeros((self.config.folds, inputs)), np.zeros(self.config.folds)
@@ -193,7 +201,7 @@ class HeadLearner:
         for block in new.blocks():
             chosen = weights[block.places] > 0
             weight = weights[block.places][chosen]
-            sums[block.fold] += weight @ standardised(block.rows[chosen], self.mean, self.scale, self.width)
+            sums[block.fold] += weight @ standardise(block.rows[chosen], self.mean, self.scale, self.width)
             totals[block.fold] += weight.sum()
             odd[block.fold] += len(weight)
         if (odd.sum() - odd < _LEAST_WORDS).any():
@@ -205,11 +213,4 @@ class HeadLearner:
             sphere = self.config.shrinkage * max(float(np.trace(spread)) / inputs, 1e-9)
             directions.append(np.linalg.solve(spread + sphere * np.eye(inputs), towards))
         head = Head(self.mean, self.scale, np.stack(directions), self.width, TailReference(np.zeros(1)))
-        return Head(self.mean, self.scale, head.weights, self.width, TailReference.of(head.raw(self.normal)))
-
-
-def standardised(rows: FloatArray, mean: FloatArray, scale: FloatArray, width: int) -> FloatArray:
-    """Inputs of words as heads weigh them: statistics are cut where they are far out, vectors are not."""
-    standard = (rows - mean) / scale
-    standard[:, width:] = np.clip(standard[:, width:], -_FARTHEST, _FARTHEST)
-    return np.asarray(standard)
+        return replace(head, reference=TailReference.of(head.raw(self.normal)))

@@ -4,10 +4,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from difa import aggregate
-from difa.aggregate import DESCRIPTOR
 from difa.config import Config
-from difa.learn import BATCH_DOCUMENTS
+from difa.paper import BATCH_DOCUMENTS, DESCRIPTOR, UNITS
 from difa.views.semantic.train import MEMORY, PLATEAUS, ROUND, SLOWER
 
 DOCS = {
@@ -33,7 +31,7 @@ def test_lengths_of_training():
 
 
 def test_scales_of_the_inputs_of_r():
-    units = dict(zip(DESCRIPTOR, aggregate.UNITS, strict=True))
+    units = dict(zip(DESCRIPTOR, UNITS, strict=True))
     assert {name for name, unit in units.items() if unit == 0.2} == {"max", "topk", "lse", "adp", "mean", "log_length"}
     assert (units["peakness"], units["support"], units["geometry"]) == (0.5, 1, 1)
     for row in (

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from difa.detector import look
+from difa.detector import raw_evidence
 from difa.runtime.graphs import GraphRunner, session
 from difa.runtime.parallel import Cancelled, cancellable
 from difa.words import from_text
@@ -70,5 +70,5 @@ def test_views_are_given_up_like_the_rest(quick_model, corpus):
     encoded = quick_model.detector_.encoder.encode([document])
     asked = []
     with pytest.raises(Cancelled), cancellable(lambda: asked.append(1)):
-        look(quick_model.detector_.views, encoded, 2)
+        raw_evidence(quick_model.detector_.views, encoded, 2)
     assert asked

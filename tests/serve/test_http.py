@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from difa.feed import Lesson, Lessons
+from difa.feed import FeedSummary, Finding
 from difa.serve.models import ServedModel
 from difa.serve.settings import Settings
 from tests import HANG
@@ -148,9 +148,9 @@ def test_models_says_what_a_feed_taught(taught, fast_model):
     with running({"taught": taught, "plain": fast_model}) as client:
         of_taught, of_plain = client.get("/v1/models")[1]["models"]
         described = client.get("/openapi.json")[1]["components"]["schemas"]["Model"]
-    lessons = taught.detector_.lessons
-    assert of_taught["learned_from"] == f"150 documents of a feed, {lessons.words:,} words"
-    assert of_taught["learned"] == lessons.sentences()
+    summary = taught.detector_.feed_summary
+    assert of_taught["learned_from"] == f"150 documents of a feed, {summary.words:,} words"
+    assert of_taught["learned"] == summary.sentences()
     assert "river" in of_taught["learned"][0]
     assert of_taught["views"][-1] == "feed"
     assert (of_plain["learned_from"], of_plain["learned"]) == (None, [])
@@ -158,24 +158,24 @@ def test_models_says_what_a_feed_taught(taught, fast_model):
 
 
 @pytest.mark.parametrize(
-    ("lessons", "source", "sentences"),
+    ("summary", "source", "sentences"),
     [
         (
-            Lessons(60, 600, 60, 0, 0),
+            FeedSummary(60, 600, 60, 0, 0),
             "60 documents of a feed, 600 words",
             ["In the new text nothing stands out that normal text does not have."],
         ),
-        (Lessons(0, 0, 0, 0, 0, reviewed=25, odd=15), "25 reviewed documents, 15 of them odd", []),
+        (FeedSummary(0, 0, 0, 0, 0, reviewed=25, odd=15), "25 reviewed documents, 15 of them odd", []),
         (
-            Lessons(60, 600, 60, 0, 0, findings=(Lesson("tone", 9.0, ("id\u202eiot",)),)),
+            FeedSummary(60, 600, 60, 0, 0, findings=(Finding("tone", 9.0, ("id\u202eiot",)),)),
             "60 documents of a feed, 600 words",
             ["In the new text, hostile or emotional words stand out: 9 times as many as in normal text (id\ufffdiot)."],
         ),
     ],
 )
-def test_lessons_are_told_in_words(fast_model, lessons, source, sentences):
+def test_what_was_learned_is_told_in_words(fast_model, summary, source, sentences):
     model = copy.copy(fast_model)
-    model.detector_ = replace(fast_model.detector_, lessons=lessons)
+    model.detector_ = replace(fast_model.detector_, feed_summary=summary)
     info = ServedModel("m", model, Settings()).info
     assert (info["learned_from"], info["learned"]) == (source, sentences)
 

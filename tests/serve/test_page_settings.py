@@ -45,8 +45,8 @@ def test_the_page_says_what_a_feed_taught(browser, taught, fast_model):
         page.set_default_timeout(PATIENCE)
         page.goto(client.url)
         learned = page.locator("#learned")
-        lessons = taught.detector_.lessons
-        expect(learned).to_have_text(f"Learned from {lessons.extent}. {' '.join(lessons.sentences())}")
+        summary = taught.detector_.feed_summary
+        expect(learned).to_have_text(f"Learned from {summary.extent}. {' '.join(summary.sentences())}")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         check(page, "Where is my river order?")
         page.locator("#words .word", has_text="river").click()

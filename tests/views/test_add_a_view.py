@@ -6,7 +6,7 @@ import difa.views
 from difa import DiFA
 from difa.config import VIEW_NAMES
 from difa.document import WordScore
-from difa.feed import Lesson
+from difa.feed import Finding
 from difa.monitor.batch import in_plain_words
 from difa.report.sentences import word_sentence
 from tests.conftest import ROOT
@@ -35,4 +35,4 @@ def test_the_view_in_contributing_works(corpus, tmp_path, monkeypatch):
     said = WordScore("xzqx", 0, 4, 5.0, 0.001, True, {"alphabet": 6.0})
     assert word_sentence(said, {"alphabet": [reason]}).startswith("'xzqx' is written with a rare letter (")
     assert word_sentence(said).startswith("'xzqx' has rare letters (")
-    assert in_plain_words("alphabet") == Lesson("alphabet", 2.0, ()).subject == "words with rare letters"
+    assert in_plain_words("alphabet") == Finding("alphabet", 2.0, ()).subject == "words with rare letters"

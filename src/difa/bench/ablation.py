@@ -102,7 +102,7 @@ VARIANTS = (
 )
 JUDGES = ("labels", "pseudo")
 POOLING = {"max": "max", "topk": "top-k mean", "lse": "log-mean-exp", "adp": "adaptive", "mean": "mean"}
-"""The pooling rules of `difa.aggregate`, and how the tables call them."""
+"""The pooling rules of `difa.paper`, and how the tables call them."""
 _FINAL = ("fusion", "document score")
 
 

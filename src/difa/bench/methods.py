@@ -22,7 +22,6 @@ import numpy as np
 
 import difa
 from difa import fitting
-from difa.aggregate import DESCRIPTOR, pool
 from difa.baselines import METHODS, MethodSettings, method
 from difa.bench.data import Split, check_names, checksum, without_labels, words_of
 from difa.bench.metrics import RATE, Scores, pool_max, pool_mean
@@ -33,6 +32,7 @@ from difa.encoders.convert import EncoderFiles, find
 from difa.errors import MissingExtraError
 from difa.estimator import DiFA
 from difa.feed import choose
+from difa.paper import DESCRIPTOR, pool
 
 LEARNERS = ("difa-full", "difa-fast")
 """Presets that learn from a feed."""
@@ -256,8 +256,8 @@ def run_difa(
 
 def taught_by(model: DiFA) -> int:
     """Documents of a feed that a model learned from."""
-    lessons = model.detector_.lessons
-    return lessons.documents if lessons else 0
+    summary = model.detector_.feed_summary
+    return summary.documents if summary else 0
 
 
 def read_results(results: Sequence[Result]) -> Scores:
@@ -276,7 +276,7 @@ def pool_words(
 ) -> dict[str, FloatArray]:
     """Document scores of fused words under each rule that the paper's aggregation mixes, and the mean."""
     fitted = model.detector_
-    sharpness = fitted.heads.aggregation["log_sharpness"] if fitted.heads else np.array(np.log(0.5))
+    sharpness = fitted.paper.aggregation["log_sharpness"] if fitted.paper else np.array(np.log(0.5))
     columns = [DESCRIPTOR.index(rule) for rule in rules]
     rows = [
         pool(scores[None], np.ones((1, len(scores))), sharpness, fitted.config.aggregation)[0, columns]

@@ -71,7 +71,7 @@ def find(
         model.save(keep)
     results = given.score(model, documents)
     chosen = sorted(range(len(results)), key=lambda at: (results[at].p_value, -results[at].score))[: top or len(results)]
-    learned = lessons.sentences() if (lessons := model.detector_.lessons) else []
+    learned = lessons.sentences() if (lessons := model.detector_.feed_summary) else []
     if str(out) != "-":
         _show(model, documents, results, chosen[: top or _SHOWN], learned)
     if out is not None:

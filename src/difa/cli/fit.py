@@ -124,8 +124,8 @@ def fit(
     say(f"{out}: fitted on {_extent(model.detector_)}, in {time.monotonic() - started:.0f} s{_promise(model)}", given.quiet)
     if copies := model.detector_.copies:
         say(f"{copies} of the documents are copies or near-copies of others: one of each counts in the rate", given.quiet)
-    if lessons := model.detector_.lessons:
-        say(f"learned from {lessons.extent}. {' '.join(lessons.sentences())}".strip(), given.quiet)
+    if summary := model.detector_.feed_summary:
+        say(f"learned from {summary.extent}. {' '.join(summary.sentences())}".strip(), given.quiet)
     say_next(
         f'difa score {out} NEW --out scores.jsonl finds what does not belong; difa explain {out} "TEXT" says why', given.quiet
     )

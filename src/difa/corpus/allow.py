@@ -62,6 +62,8 @@ class AllowList:
 
     def marks(self, words: Sequence[str]) -> NDArray[np.bool_]:
         """Which words of a document are allowed: (T,)."""
+        if not self:
+            return np.zeros(len(words), dtype=bool)
         folded = [_fold(word) for word in words]
         allowed = np.array([word in self._whole for word in folded], dtype=bool)
         for at in range(len(folded) if self._phrases else 0):

@@ -19,17 +19,18 @@ from difa.config import Config
 from difa.corpus.copies import group_copies, made_of_templates
 from difa.corpus.ignore import Noise, noise_of
 from difa.detector import Detector, fuse_words, linter_scores, pool_words, raw_evidence
-from difa.document import Document, Encoded, FloatArray, IntArray, split_by
+from difa.document import Document, Encoded, FloatArray, split_by
 from difa.document_score import DocumentScore, describe
 from difa.encoders import Encoder
 from difa.errors import ConfigError, InputError
-from difa.feed import Lessons, NewText, Side, find_lessons
+from difa.feed import FeedSummary, NewText, find_differences
 from difa.fitting.cross_fit import CrossFit, Report, pick, references_of
-from difa.fitting.training_outliers import merely_rare, misfits
-from difa.fuse import Taught, Words, fold_of, view_fold_of
+from difa.fitting.training_outliers import find_misfits, merely_rare
+from difa.fuse import FeedFusion, folds_of, view_fold_of
 from difa.fuse import learn as learn_fusion
+from difa.head import WordTable
 from difa.knowledge.wordlist import find_language
-from difa.learn import Example, Heads, learn
+from difa.paper import Example, PaperWeights, learn_paper
 from difa.perturb import Pseudo, make_pseudo_anomalies
 from difa.views import TrainingData, view_kind
 
@@ -49,13 +50,14 @@ def fit(
     groups = group_copies([[word.text for word in document.words] for document in given])
     templates = made_of_templates(groups)
     first, content = np.unique(np.arange(len(given)) if templates else groups, return_inverse=True)
-    encoded = _encode([given[index] for index in first.tolist()], encoder, noise_of(config.ignore), report)
+    contents = [given[index] for index in first.tolist()]
+    encoded = _encode(contents, encoder, noise_of(config.ignore), report)
     data = _training_data(encoded, config, seed, encoder, rng, report)
 
     normal = _learn_references(data, rng, report, is_known=templates)
-    heads = _learn_heads(normal, data, rng, report) if config.fusion.rule == "gates" else None
-    taught = _learn_from(new, normal, data, report) if new is not None and new.documents else None
-    unseen = _score_unseen(normal, config, heads, taught)
+    paper = _learn_paper(normal, data, rng, report) if config.fusion.rule == "gates" else None
+    feed = _learn_from(new, normal, data, report) if new is not None and new.documents else None
+    unseen = _score_unseen(normal, config, paper, feed)
 
     left_out = normal.misfit[content]
     words = sum(len(document.words) for document in pick(given, ~left_out))
@@ -66,24 +68,25 @@ def fit(
         language=data.language,
         views=normal.cross.views,
         references=normal.references,
-        heads=heads,
+        paper=paper,
         document_score=unseen.document_score,
         word_reference=TailReference.of(unseen.word_scores),
-        linter_reference=TailReference.of(linter_scores(unseen.word_scores, normal.unseen, config.views.names)),
+        linter_reference=TailReference.of(linter_scores(unseen.word_scores, normal.words.evidence, config.views.names)),
         document_reference=TailReference.of(unseen.document_scores),
         training_scores=unseen.document_scores,
         training_words=words,
         left_out=int(left_out.sum()),
-        copies=int((~left_out).sum()) - len(normal.documents),
+        copies=int((~left_out).sum()) - len(normal.words.documents),
         seen_documents=len(documents),
         seen_words=words,
         threads=config.encoder.threads,
-        taught=taught.fusion if taught else None,
-        lessons=taught.lessons if taught else None,
+        feed_fusion=feed.fusion if feed else None,
+        feed_summary=feed.summary if feed else None,
     )
     of_contents, of_documents = np.zeros(len(encoded)), np.zeros(len(documents))  # 0 for documents without words
     of_contents[~normal.misfit] = unseen.document_scores
-    of_contents[normal.misfit] = [item.document_score for item in detector.score_encoded(pick(encoded, normal.misfit))]
+    misfits = detector.score_chunk(pick(contents, normal.misfit), pick(encoded, normal.misfit))
+    of_contents[normal.misfit] = misfits.document_scores
     of_documents[usable] = of_contents[content]
     return replace(detector, training_scores=of_documents)
 
@@ -136,17 +139,12 @@ def _training_data(
 class _Normal:
     """The first part: views, the references of their scores, and what they say of the documents they did not see."""
 
-    documents: list[Encoded]
     misfit: NDArray[np.bool_]  # (all documents,): which were left out
     cross: CrossFit
     references: tuple[TailReference, ...]
-    statistics: FloatArray  # (T, statistics), plain, as critics that did not see the documents describe words
-    evidence: FloatArray  # (T, views), as the heads see it
-    unseen: FloatArray  # (T, views), as the references of the p-values need it
-
-    @property
-    def lengths(self) -> list[int]:
-        return [len(document) for document in self.documents]
+    words: WordTable
+    """Of the others, with evidence as the references of the p-values need it: by views that did not see them."""
+    evidence: FloatArray  # (T, views), as the paper's gates see it
 
 
 def _learn_references(data: TrainingData, rng: np.random.Generator, report: Report, *, is_known: bool) -> _Normal:
@@ -159,21 +157,22 @@ def _learn_references(data: TrainingData, rng: np.random.Generator, report: Repo
         is_known: whether new documents will be copies of these. The views of all documents then judge what they have seen, as
             they will when scoring: where folds leave no spread, the least difference between the two would make a copy unusual.
     """
-    cross, misfit = _fit_views(data, rng, report)
+    config, (cross, misfit) = data.config, _fit_views(data, rng, report)
     chosen = pick(data.documents, ~misfit)
-    epsilon = data.config.calibration.epsilon
-    looked = cross.look(chosen, cross.folds, data.config.encoder.threads)
+    epsilon = config.calibration.epsilon
+    raw, statistics = cross.judge(chosen, cross.folds, config.encoder.threads)
     if is_known:
-        looked = replace(looked, raw=np.maximum(looked.raw, np.concatenate(raw_evidence(cross.views, chosen))))
-    if data.config.calibration.reference == "unseen":
-        references = references_of(looked.raw)
-        evidence = unseen = tail_evidence(looked.raw, references, epsilon)
+        raw = np.maximum(raw, raw_evidence(cross.views, chosen))
+    if config.calibration.reference == "unseen":
+        references = references_of(raw)
+        evidence = unseen = tail_evidence(raw, references, epsilon)
     else:
-        seen_raw = np.concatenate(raw_evidence(cross.views, chosen))
+        seen_raw = raw_evidence(cross.views, chosen)
         references = references_of(seen_raw)
         evidence = tail_evidence(seen_raw, references, epsilon)
         unseen = cross.in_sample_evidence(chosen, epsilon)
-    return _Normal(chosen, misfit, cross, references, looked.statistics, evidence=evidence, unseen=unseen)
+    words = WordTable(chosen, unseen, statistics, folds_of(chosen, config.feed.folds))
+    return _Normal(misfit, cross, references, words, evidence)
 
 
 def _fit_views(data: TrainingData, rng: np.random.Generator, report: Report) -> tuple[CrossFit, NDArray[np.bool_]]:
@@ -182,7 +181,7 @@ def _fit_views(data: TrainingData, rng: np.random.Generator, report: Report) -> 
     cross = CrossFit.fit(data, rng, report)
     misfit = np.zeros(len(documents), dtype=bool)
     if config.calibration.leave_out_outliers:
-        misfit = misfits(_telling(cross.raw(documents, cross.folds), config), _means(config))
+        misfit = find_misfits(_telling(cross.raw(documents, cross.folds), config), _means(config))
     if not misfit.any():
         return cross, misfit
     cross = CrossFit.fit(data.without(misfit.tolist()), rng, report)
@@ -194,40 +193,41 @@ def _fit_views(data: TrainingData, rng: np.random.Generator, report: Report) -> 
     return replace(cross, folds=folds[~left_out]), left_out
 
 
-def _learn_heads(normal: _Normal, data: TrainingData, rng: np.random.Generator, report: Report) -> Heads:
+def _learn_paper(normal: _Normal, data: TrainingData, rng: np.random.Generator, report: Report) -> PaperWeights:
     """The paper's gates and mixture, on pseudo anomalies, by views that did not see their source or, as in the paper, did."""
-    config = data.config
+    config, words = data.config, normal.words
     report("make pseudo anomalies", 0.0)
-    pseudos = make_pseudo_anomalies(normal.documents, data.encoder, config.perturb, rng)
+    pseudos = make_pseudo_anomalies(words.documents, data.encoder, config.perturb, rng)
     changed, sources = [pseudo.document for pseudo in pseudos], [pseudo.source for pseudo in pseudos]
     if config.calibration.reference == "unseen":
         raw = normal.cross.raw(changed, normal.cross.folds[sources])
     else:
-        raw = raw_evidence(normal.cross.views, changed)
+        raw = split_by(map(len, changed), raw_evidence(normal.cross.views, changed))
     report("make pseudo anomalies", 1.0)
     report("learn fusion", 0.0)
-    examples = [Example(item, np.zeros(len(item))) for item in split_by(normal.lengths, normal.evidence)]
+    examples = [Example(item, np.zeros(len(item))) for item in split_by(words.lengths, normal.evidence)]
     pseudo = [
         Example(tail_evidence(item, normal.references, config.calibration.epsilon), p.labels)
         for item, p in zip(raw, pseudos, strict=True)
     ]
-    heads = learn(examples, pseudo, config, _draw_seed(rng))
+    weights = learn_paper(examples, pseudo, config, _draw_seed(rng))
     report("learn fusion", 1.0)
-    return heads
+    return weights
 
 
 @dataclass(frozen=True)
-class _Taught:
+class _Feed:
     """What new text teaches: about words at once, about documents when their traits have references."""
 
-    fusion: Taught
-    lessons: Lessons
-    normal: Words
-    new: Words
+    fusion: FeedFusion
+    summary: FeedSummary
+    normal: WordTable
+    """With the evidence of the head that was learned, and so are the new ones."""
+    new: WordTable
     counts: FloatArray  # (new documents,), for how many documents of the feed each counts
 
 
-def _learn_from(text: NewText, normal: _Normal, data: TrainingData, report: Report) -> _Taught:
+def _learn_from(text: NewText, normal: _Normal, data: TrainingData, report: Report) -> _Feed:
     """Learn from the feed and from verdicts, judged as calibration documents are: by views that did not see them.
 
     Views of all documents would say a little else of new text than those of the folds say of normal text, and all of that
@@ -239,33 +239,21 @@ def _learn_from(text: NewText, normal: _Normal, data: TrainingData, report: Repo
     report("learn from the feed", 0.0)
     folds, view_folds = config.feed.folds, config.calibration.folds
     by_views = np.array([view_fold_of(item.words, folds, view_folds) for item in encoded])
-    looked = normal.cross.look(encoded, by_views, config.encoder.threads)
-    evidence = tail_evidence(looked.raw, normal.references, config.calibration.epsilon)
-    known = Words(normal.documents, normal.statistics, normal.unseen, _folds(normal.documents, folds))
-    new = Words(encoded, looked.statistics, evidence, _folds(encoded, folds))
+    raw, statistics = normal.cross.judge(encoded, by_views, config.encoder.threads)
+    evidence = tail_evidence(raw, normal.references, config.calibration.epsilon)
+    new = WordTable(encoded, evidence, statistics, folds_of(encoded, folds))
     counts = text.document_counts(config.feed)
-    fusion = learn_fusion(known, new, text.trust(config.feed), config.feed)
+    fusion = learn_fusion(normal.words, new, text.trust(config.feed), config.feed)
     fusion = replace(fusion, strength=config.feed.strength(float(counts.sum())))
     report("learn from the feed", 1.0)
-    of_feed = Side(encoded[: text.feed], fusion.columns(evidence, new.inputs)[: sum(map(len, encoded[: text.feed]))])
-    of_normal = Side(normal.documents, fusion.columns(normal.unseen, known.inputs))
+    known, new = fusion.with_head(normal.words), fusion.with_head(new)
+    words = sum(new.lengths[: text.feed])
+    feed = replace(new, documents=new.documents[: text.feed], evidence=new.evidence[:words])
     names, least = (*config.views.names, *fusion.names), config.privacy.least_documents
-    findings = find_lessons(of_normal, of_feed, names, least, data.language)
-    lessons = Lessons(
-        documents=text.feed,
-        words=len(of_feed.evidence),
-        given=text.given,
-        copies=text.copies,
-        known=text.known,
-        reviewed=len(text.verdicts),
-        odd=sum(verdict.odd for verdict in text.verdicts),
-        findings=findings,
-    )
-    return _Taught(fusion, lessons, known, new, counts)
-
-
-def _folds(documents: Sequence[Encoded], folds: int) -> IntArray:
-    return np.array([fold_of(document.words, folds) for document in documents], dtype=np.int64)
+    findings = find_differences(known, feed, names, least, data.language)
+    odd = sum(verdict.odd for verdict in text.verdicts)
+    summary = FeedSummary(text.feed, words, text.given, text.copies, text.known, len(text.verdicts), odd, findings)
+    return _Feed(fusion, summary, known, new, counts)
 
 
 @dataclass(frozen=True)
@@ -277,24 +265,20 @@ class _Unseen:
     word_scores: FloatArray  # (T,)
 
 
-def _score_unseen(normal: _Normal, config: Config, heads: Heads | None, taught: _Taught | None) -> _Unseen:
-    folds = taught.normal.folds if taught else np.zeros(len(normal.documents), dtype=np.int64)
-    evidence = taught.fusion.columns(normal.unseen, taught.normal.inputs) if taught else normal.unseen
-    fusion = taught.fusion if taught else None
-    word_scores = fuse_words(evidence, normal.lengths, folds, config, heads, fusion)
+def _score_unseen(normal: _Normal, config: Config, paper: PaperWeights | None, feed: _Feed | None) -> _Unseen:
+    words, fusion = (feed.normal, feed.fusion) if feed else (normal.words, None)
+    word_scores = fuse_words(words, config, paper, fusion)
     if config.document.rule != "traits":
-        return _Unseen(None, pool_words(word_scores, normal.lengths, config, heads), word_scores)
+        return _Unseen(None, pool_words(word_scores, words.lengths, config, paper), word_scores)
     names = (*config.views.names, *(fusion.names if fusion else ()))
-    traits = describe(word_scores, evidence, normal.lengths, names)
-    document_score = DocumentScore.fit(traits, normal.lengths, names)
-    if taught:
-        columns = taught.fusion.columns(taught.new.evidence, taught.new.inputs)
-        lengths = [len(document) for document in taught.new.documents]
-        new_scores = fuse_words(columns, lengths, taught.new.folds, config, heads, fusion)
-        new_traits = describe(new_scores, columns, lengths, names)
-        document_score = document_score.learn(new_traits, lengths, taught.counts, taught.new.folds, config.feed)
-    ranked = document_score.evidence(traits, normal.lengths, members=True)
-    return _Unseen(document_score, document_score.score(ranked, folds), word_scores)
+    traits = describe(word_scores, words.evidence, words.lengths, names)
+    document_score = DocumentScore.fit(traits, words.lengths, names)
+    if feed:
+        new = feed.new
+        new_traits = describe(fuse_words(new, config, paper, fusion), new.evidence, new.lengths, names)
+        document_score = document_score.learn(new_traits, new.lengths, feed.counts, new.folds, config.feed)
+    ranked = document_score.evidence(traits, words.lengths, members=True)
+    return _Unseen(document_score, document_score.score(ranked, words.folds), word_scores)
 
 
 def _telling(raw: Sequence[FloatArray], config: Config) -> list[FloatArray]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difa.calibrate import TailReference, tail_evidence
-from difa.detector import Looked, look, raw_evidence
+from difa.detector import describe_words, raw_evidence
 from difa.document import Encoded, FloatArray, IntArray, split_by
 from difa.runtime.parallel import core_count
 from difa.views import TrainingData, View, fit_view, view_kind
@@ -50,31 +50,24 @@ class CrossFit:
         """The views that judge the documents of each fold; without folds those fitted on all documents."""
         return self.fold_views or (self.views,)
 
+    def judge(self, documents: Sequence[Encoded], folds: IntArray, threads: int | None = 1) -> tuple[FloatArray, FloatArray]:
+        """Raw evidence and plain statistics of all words by the views of each document's fold: (T, views), (T, statistics)."""
+        parts = []
+        for fold in np.unique(folds).tolist():
+            views, members = self.judges[fold], pick(documents, folds == fold)
+            statistics = describe_words(views, members)
+            parts.append((raw_evidence(views, members, threads, statistics), statistics))
+        place = np.argsort(np.argsort(np.repeat(folds, [len(document) for document in documents]), kind="stable"))
+        return np.concatenate([raw for raw, _ in parts])[place], np.concatenate([statistics for _, statistics in parts])[place]
+
     def raw(self, documents: Sequence[Encoded], folds: IntArray) -> list[FloatArray]:
         """Raw evidence of each document by the views of its fold, which did not see it."""
-        raw: list[FloatArray] = [np.empty(0)] * len(documents)
-        for fold, views in enumerate(self.judges):
-            members = np.flatnonzero(folds == fold).tolist()
-            for index, item in zip(members, raw_evidence(views, [documents[i] for i in members]), strict=True):
-                raw[index] = item
-        return raw
-
-    def look(self, documents: Sequence[Encoded], folds: IntArray, threads: int | None) -> Looked:
-        """Raw evidence and plain statistics of the words of all documents by the views of each one's fold."""
-        parts: list[tuple[FloatArray, FloatArray]] = [(np.empty(0), np.empty(0))] * len(documents)
-        for fold, views in enumerate(self.judges):
-            members = np.flatnonzero(folds == fold).tolist()
-            chosen = [documents[index] for index in members]
-            looked, lengths = look(views, chosen, threads, statistics=True), [len(document) for document in chosen]
-            pairs = zip(split_by(lengths, looked.raw), split_by(lengths, looked.statistics), strict=True)
-            for index, pair in zip(members, pairs, strict=True):
-                parts[index] = pair
-        return Looked(np.concatenate([raw for raw, _ in parts]), np.concatenate([statistics for _, statistics in parts]))
+        return split_by(map(len, documents), self.judge(documents, folds)[0]) if documents else []
 
     def in_sample_evidence(self, documents: Sequence[Encoded], epsilon: float) -> FloatArray:
         """Tail evidence of all words in the paper's way: ranked among what their fold's views were fitted on."""
         references = [
-            references_of(np.concatenate(raw_evidence(views, pick(documents, (self.folds != fold) | (not self.fold_views)))))
+            references_of(raw_evidence(views, pick(documents, (self.folds != fold) | (not self.fold_views))))
             for fold, views in enumerate(self.judges)
         ]
         raw = self.raw(documents, self.folds)

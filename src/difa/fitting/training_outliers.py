@@ -27,7 +27,7 @@ _LEAST_DOCUMENTS = 200  # fewer have no tail to speak of
 _LARGEST_SHARE = 0.15  # more than these are a part of the corpus in their own right
 
 
-def misfits(raw: Sequence[FloatArray], means: Sequence[int] = ()) -> NDArray[np.bool_]:
+def find_misfits(raw: Sequence[FloatArray], means: Sequence[int] = ()) -> NDArray[np.bool_]:
     """Which documents to leave out.
 
     Args:

@@ -17,7 +17,7 @@ import numpy as np
 from difa.calibrate import TailReference
 from difa.corpus.allow import AllowList
 from difa.detector import Detector, Updates, linter_scores
-from difa.document import Document, Encoded, FloatArray
+from difa.document import Document, FloatArray
 from difa.errors import ConfigError
 from difa.views import TrainingData, extend_view, view_kind
 
@@ -33,18 +33,21 @@ def update(detector: Detector, documents: Sequence[Document], most: int, when: s
         rng: for that sample.
     """
     check_updatable(detector)
-    encoded = detector.noise.mark_gaps(documents, detector.encoder.encode(documents))
-    words = sum(map(len, encoded))
-    ranked = _rank_among(detector, encoded, most, rng)
+    encoded = detector.encode(documents)
+    scored = replace(detector, allow=AllowList()).score_chunk(documents, encoded)
+    for_linter = linter_scores(scored.word_scores, scored.evidence, scored.views)
     seen = detector.training_words + detector.updates.words
     data = TrainingData(encoded, [], detector.language, detector.config, detector.seed, detector.encoder)
     return replace(
-        ranked,
+        detector,
+        word_reference=_grown(detector.word_reference, scored.word_scores, most, rng),
+        document_reference=_grown(detector.document_reference, scored.document_scores, most, rng),
+        linter_reference=_grown(detector.linter_reference, for_linter, most, rng),
         views=tuple(extend_view(view, data, seen) for view in detector.views),
         updates=Updates(
             detector.updates.times + 1,
             detector.updates.documents + len(documents),
-            detector.updates.words + words,
+            detector.updates.words + sum(map(len, encoded)),
             when,
             np.array(sorted([*detector.updates.fingerprints.tolist(), *map(fingerprint, documents)]), dtype=np.int64),
         ),
@@ -76,18 +79,6 @@ def fingerprint(document: Document) -> int:
     """Eight bytes of a hash by which a document is known again."""
     digest = blake2b("\x00".join(word.text for word in document.words).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
-
-
-def _rank_among(detector: Detector, encoded: Sequence[Encoded], most: int, rng: np.random.Generator) -> Detector:
-    """The detector with the documents' scores, and their words', in the references of p-values."""
-    scored = replace(detector, allow=AllowList()).score_words(encoded)
-    for_linter = linter_scores(scored.word_scores, scored.evidence, scored.views)
-    return replace(
-        detector,
-        word_reference=_grown(detector.word_reference, scored.word_scores, most, rng),
-        document_reference=_grown(detector.document_reference, scored.document_scores, most, rng),
-        linter_reference=_grown(detector.linter_reference, for_linter, most, rng),
-    )
 
 
 def _grown(reference: TailReference, scores: FloatArray, most: int, rng: np.random.Generator) -> TailReference:

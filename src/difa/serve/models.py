@@ -314,7 +314,7 @@ class ServedModel:
         reference = self.model.detector_.document_reference  # as p-values and thresholds have it: without what was left out
         counts, edges = np.histogram(reference.values, bins=_BINS)
         thresholds = [(rate, reference.threshold(rate)) for rate in _RATES if rate >= reference.least_p]
-        lessons = self.model.detector_.lessons
+        summary = self.model.detector_.feed_summary
         return {
             "name": self.name,
             "fpr": self.model.fpr,
@@ -323,8 +323,8 @@ class ServedModel:
             "examples": make_examples(self.model),
             "fitted_on": self.model.detector_.extent,
             "normal_documents": len(reference.values),
-            "learned_from": lessons.extent if lessons else None,
-            "learned": [visible(sentence) for sentence in lessons.sentences()] if lessons else [],
+            "learned_from": summary.extent if summary else None,
+            "learned": [visible(sentence) for sentence in summary.sentences()] if summary else [],
             "least_p_value": reference.least_p,
             "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
             "thresholds": [{"rate": rate, "score": score} for rate, score in thresholds if math.isfinite(score)],

@@ -30,11 +30,11 @@ from difa.document import FloatArray, IntArray
 from difa.document_score import DocumentScore
 from difa.encoders import EncoderSpec, encoder_files, restore_encoder, with_cache
 from difa.errors import EncoderError, MissingExtraError, ModelError
-from difa.feed import Lessons
-from difa.fuse import Taught
+from difa.feed import FeedSummary
+from difa.fuse import FeedFusion
 from difa.knowledge import ENGLISH, PACKAGES, check_versions, versions
 from difa.knowledge.wordlist import check_language
-from difa.learn import Heads
+from difa.paper import PaperWeights
 from difa.runtime.graphs import refuse_unsafe
 from difa.storage.atomic import fresh_folder, undisturbed, write_synced
 from difa.storage.model_folder import (
@@ -72,7 +72,7 @@ class Stored:
     parameters: dict[str, Any]
     allow: AllowList
     updates: Updates
-    lessons: Lessons | None
+    feed_summary: FeedSummary | None
 
     @classmethod
     def of(cls, entries: Mapping[str, Any]) -> Stored:
@@ -83,8 +83,8 @@ class Stored:
         if not isinstance(allowed, list):
             raise ValueError(f"allowed: expected a list, got {type(allowed).__name__}")
         updates = _object(entries, "updates", ("times", "documents", "words"), ("last",)) if "updates" in entries else {}
-        lessons = Lessons.from_dict(_object(entries, "feed")) if "feed" in entries else None
-        check_unicode(" ".join(word for finding in (lessons.findings if lessons else ()) for word in finding.words))
+        summary = FeedSummary.from_dict(_object(entries, "feed")) if "feed" in entries else None
+        check_unicode(" ".join(word for finding in (summary.findings if summary else ()) for word in finding.words))
         return cls(
             config=check_views(Config.from_dict(_object(entries, "stages"))),
             language=check_language(entries["language"]),
@@ -95,7 +95,7 @@ class Stored:
             parameters=_parameters(entries),
             allow=AllowList.of(allowed),
             updates=Updates(**updates),
-            lessons=lessons,
+            feed_summary=summary,
         )
 
 
@@ -178,8 +178,8 @@ def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None)
     names = config.views.names
     saved = (SavedView(_part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, language, threads) for name in names)
     dimension = checked.encoder.dimension
-    taught = Taught.restore(found, len(names), dimension, config.feed) if (found := _part(tensors, "taught.")) else None
-    evidence_names = (*names, *(taught.names if taught else ()))
+    feed_fusion = FeedFusion.restore(found, len(names), dimension, config.feed) if (found := _part(tensors, "taught.")) else None
+    evidence_names = (*names, *(feed_fusion.names if feed_fusion else ()))
     traits = _part(tensors, "document.")
     return Detector(
         config=config,
@@ -188,7 +188,7 @@ def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None)
         language=language,
         views=tuple(map(restore_view, names, saved)),
         references=tuple(TailReference.restore(tensors[f"reference.{name}"]) for name in names),
-        heads=Heads(fusion, _part(tensors, "aggregation.")) if (fusion := _part(tensors, "fusion.")) else None,
+        paper=PaperWeights(fusion, _part(tensors, "aggregation.")) if (fusion := _part(tensors, "fusion.")) else None,
         document_score=DocumentScore.restore(traits, evidence_names, config.feed) if traits else None,
         word_reference=TailReference.restore(tensors["reference.word"]),
         linter_reference=TailReference.restore(tensors["reference.linter"]),
@@ -202,8 +202,8 @@ def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None)
         threads=threads,
         allow=checked.allow,
         updates=replace(checked.updates, fingerprints=tensors.get("updates", np.empty(0)).astype(np.int64)),
-        taught=taught,
-        lessons=checked.lessons,
+        feed_fusion=feed_fusion,
+        feed_summary=checked.feed_summary,
     )
 
 
@@ -229,15 +229,15 @@ def model_files(detector: Detector, parameters: dict[str, Any]) -> dict[str, byt
     """The content of a model folder, by the names of its files."""
     from safetensors.numpy import save as serialise
 
-    heads, score, taught = detector.heads, detector.document_score, detector.taught
+    paper, score, feed_fusion = detector.paper, detector.document_score, detector.feed_fusion
     references = {view.name: reference for view, reference in zip(detector.views, detector.references, strict=True)}
     references |= {"word": detector.word_reference, "document": detector.document_reference, "linter": detector.linter_reference}
     parts: dict[str, Mapping[str, FloatArray | IntArray]] = {
         "reference": {name: reference.values for name, reference in references.items()},
-        "fusion": heads.fusion if heads else {},
-        "aggregation": heads.aggregation if heads else {},
+        "fusion": paper.fusion if paper else {},
+        "aggregation": paper.aggregation if paper else {},
         "document": score.tensors() if score else {},
-        "taught": taught.tensors() if taught else {},
+        "taught": feed_fusion.tensors() if feed_fusion else {},
         **{f"view.{view.name}": view.tensors() for view in detector.views},
     }
     tensors = {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
@@ -269,7 +269,7 @@ def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, byt
             "seen_words": detector.seen_words,
         },
         **({"updates": detector.updates.to_dict()} if detector.updates.times else {}),
-        **({"feed": detector.lessons.to_dict()} if detector.lessons else {}),
+        **({"feed": detector.feed_summary.to_dict()} if detector.feed_summary else {}),
         **({"allowed": list(detector.allow.entries)} if detector.allow else {}),
         "parameters": parameters,
         "stages": detector.config.to_dict(),
@@ -293,7 +293,7 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         f"| fitted on | {_extent(detector)} |",
         f"| left out | {detector.left_out} documents that do not belong among the others |",
         *([f"| counted once | {detector.copies} copies and near-copies of other documents |"] if detector.copies else []),
-        *([f"| learned from | {detector.lessons.extent} |"] if detector.lessons else []),
+        *([f"| learned from | {detector.feed_summary.extent} |"] if detector.feed_summary else []),
         *([f"| updated | {detector.updates} |"] if detector.updates.times else []),
         *([f"| ignored | {ignored} |"] if detector.noise else []),
         f"| language | {_language(detector)} |",
@@ -301,7 +301,7 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         f"| smallest document p-value | {reference.least_p:.2g} |",
         *(f"| normal documents flagged at {100 * rate:g} % | {say_bound(len(reference.values), rate)} |" for rate in _CARD_RATES),
         "",
-        *([*detector.lessons.sentences(), ""] if detector.lessons else []),
+        *([*detector.feed_summary.sentences(), ""] if detector.feed_summary else []),
         "The bounds are for documents like the normal ones, and approximate: the scores that p-values are ranked among come from",
         "views that had not seen the document, and so a little less text than the model.",
         "",
