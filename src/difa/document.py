@@ -107,18 +107,9 @@ class Result:
     def _view(cls, scored: Scored, at: int, score: float, p_value: float, is_anomaly: bool) -> Result:
         """The result of a document among columns; words and evidence are made when they are asked for."""
         result, document = object.__new__(cls), scored.documents[at]
-        vars(result).update(
-            text=document.text,
-            score=score,
-            p_value=p_value,
-            is_anomaly=is_anomaly,
-            id=document.id,
-            columns=document.columns,
-            judged_by=scored.judged_by,
-            rule=scored.rule,
-            rate=scored.rate,
-            _place=(scored, at),
-        )
+        vars(result).update(text=document.text, score=score, p_value=p_value, is_anomaly=is_anomaly, id=document.id)
+        vars(result).update(columns=document.columns, judged_by=scored.judged_by, rule=scored.rule, rate=scored.rate)
+        vars(result)["_place"] = scored, at
         return result
 
     if not TYPE_CHECKING:  # which would take any name for an attribute
@@ -135,16 +126,12 @@ class Result:
         """One line: what is asked of a result most often."""
         text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…"
         odd = [word.text for word in self.words if word.is_anomaly]
-        return (
-            f"Result({text!r}, score={self.score:.3g}, p_value={self.p_value:.2g}, is_anomaly={self.is_anomaly}, flagged={odd!r})"
-        )
+        said = f"score={self.score:.3g}, p_value={self.p_value:.2g}, is_anomaly={self.is_anomaly}, flagged={odd!r}"
+        return f"Result({text!r}, {said})"
 
     def __getstate__(self) -> dict[str, Any]:
         """Its own fields, and not the columns that it is a view of."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
 
     @property
     def place(self) -> tuple[Scored, int]:
@@ -239,15 +226,13 @@ class Scored:
         """The same of some of the documents, in the order in which they are named."""
         if list(chosen) == list(range(len(self))):
             return self
-        spans = [range(self.starts[at], self.starts[at + 1]) for at in chosen]
-        words = np.fromiter(chain.from_iterable(spans), np.intp)
-        position = {old: new for new, old in enumerate(words.tolist())} if self.suggestions or self.faults else {}
+        words = np.fromiter(chain.from_iterable(range(*self.starts[at : at + 2]) for at in chosen), np.intp)
         rows = np.array(chosen, dtype=np.intp)
         return replace(
             self,
             documents=[self.documents[at] for at in chosen],
-            suggestions={position[at]: meant for at, meant in self.suggestions.items() if at in position},
-            faults={position[at]: kind for at, kind in self.faults.items() if at in position},
+            suggestions={new: meant for new, old in enumerate(words.tolist()) if (meant := self.suggestions.get(old))},
+            faults={new: kind for new, old in enumerate(words.tolist()) if (kind := self.faults.get(old))},
             **{name: getattr(self, name)[words] for name in WORD_COLUMNS},
             **{name: getattr(self, name)[rows] for name in DOCUMENT_COLUMNS},
         )
@@ -275,11 +260,9 @@ class Scored:
         if not self.document_flags[at]:
             return ""
         start, words = self.starts[at], self.documents[at].words
-        flagged = sorted(self.flagged(at), key=lambda position: float(self.word_p[position]))
         by_kind: dict[str, dict[str, None]] = {}  # ordered sets: a fault is named before what merely is unusual
-        for position in sorted(flagged, key=lambda position: position not in self.faults):
-            kind = self.faults.get(position, "")
-            by_kind.setdefault(kind, {})[words[position - start].text] = None
+        for position in sorted(self.flagged(at), key=lambda position: (position not in self.faults, self.word_p[position])):
+            by_kind.setdefault(self.faults.get(position, ""), {})[words[position - start].text] = None
         parts = []
         for kind, named in by_kind.items():
             label = kind or f"unusual word{'s' if len(named) > 1 else ''}"
@@ -323,7 +306,6 @@ class Scored:
     def _words(self, first: int, last: int) -> Iterator[dict[str, Any]]:
         """The fields of the words of some documents, made one by one: of many at a time Python would look for cycles."""
         start, end = self.starts[first], self.starts[last]
-        views = self.views
         cells = zip(
             chain.from_iterable([document.words for document in self.documents[first:last]]),
             (self.word_scores[start:end] + 0.0).tolist(),  # −0.0 is 0.0
@@ -344,7 +326,7 @@ class Scored:
                 "p_value": p_value,
                 "is_anomaly": is_anomaly,
                 "suggestion": suggestion,
-                "evidence": dict(zip(views, evidence, strict=True)),
+                "evidence": dict(zip(self.views, evidence, strict=True)),
             }
             if allowed:
                 made["allowed"] = True

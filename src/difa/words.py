@@ -11,6 +11,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 
 from difa.document import Document, Word
 from difa.errors import InputError
@@ -64,7 +65,8 @@ def from_tokens(
         raise InputError(f"expected one label per word, got {len(labels)} labels for {len(tokens)} words")
     words = None if text is None else _find_in_order(tokens, text)
     if words is None or text is None:
-        text, words = " ".join(tokens), _lay_out(tokens)
+        starts = accumulate((len(token) + 1 for token in tokens), initial=0)
+        text, words = " ".join(tokens), tuple(Word(token, at, at + len(token)) for token, at in zip(tokens, starts, strict=False))
     check_unicode(text)
     return Document(text=text, words=words, id=id, labels=None if labels is None else tuple(labels))
 
@@ -130,12 +132,4 @@ def _find_in_order(tokens: Sequence[str], text: str) -> tuple[Word, ...] | None:
             return None
         position = start + len(token)
         words.append(Word(token, start, position))
-    return tuple(words)
-
-
-def _lay_out(tokens: Sequence[str]) -> tuple[Word, ...]:
-    words, position = [], 0
-    for token in tokens:
-        words.append(Word(token, position, position + len(token)))
-        position += len(token) + 1
     return tuple(words)

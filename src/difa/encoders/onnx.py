@@ -7,18 +7,14 @@ document has the same vectors, bit for bit, alone or in any batch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from difa.document import Document, Encoded, FloatArray, IntArray
-from difa.encoders import LONGEST_WORD, EncoderSpec, Progress
+from difa.encoders import GRAPH, LONGEST_WORD, TOKENIZER, EncoderSpec, ExportedEncoder, Progress
 from difa.runtime.graphs import GraphRunner
 from difa.runtime.parallel import bound_tokenizer
 from difa.runtime.windows import Window, batch_by_length, padded_length, plan_windows, pool_subwords
-
-if TYPE_CHECKING:
-    from difa.encoders.convert import ExportedEncoder
 
 _CHUNK = 1024  # documents tokenised, run and pooled together
 _MIN_TOKENS = 256  # smaller batches than this are not split to occupy more threads
@@ -33,8 +29,8 @@ class OnnxEncoder:
         self.exported = exported
         self._batch_tokens = batch_tokens
         bound_tokenizer(threads)
-        self._runner = GraphRunner(exported.graph, threads)
-        self._tokenizer = Tokenizer.from_str(exported.tokenizer)
+        self._runner = GraphRunner(exported.files[GRAPH], threads)
+        self._tokenizer = Tokenizer.from_str(exported.files[TOKENIZER].decode())
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         bare = self._tokenizer.encode(["a"], is_pretokenized=True, add_special_tokens=False).ids
