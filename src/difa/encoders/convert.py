@@ -47,6 +47,7 @@ class EncoderFiles:
     name: str
     folder: Path
     layer: int
+    layers: int
     sha256: str
     fingerprint: str
 
@@ -73,7 +74,7 @@ def find(config: EncoderConfig) -> EncoderFiles:
         raise EncoderError(f"layer: expected 0 to {layers} (or −1 to −{layers + 1}) for {config.name}, got {wanted}")
     is_folder = not embedded and Path(config.name).expanduser().is_dir()
     name = folder.resolve().name if is_folder else config.name
-    return EncoderFiles(name, folder, layer, digest, _fingerprint(folder, digest))
+    return EncoderFiles(name, folder, layer, layers, digest, _fingerprint(folder, digest))
 
 
 def sha256_of(path: Path) -> str:
