@@ -169,11 +169,8 @@ class Detector:
             chunks: waits for the next chunk.
             ready: gives the next chunk if there is one already: it is encoded while the one before is scored.
         """
-
-        def encode(chunk: C) -> list[Encoded]:
-            return self.encode(chunk.documents)
-
-        with closing(prefetch(encode, chunks, ready if self.has_threads else None)) as encoded:
+        work = prefetch(lambda chunk: self.encode(chunk.documents), chunks, ready if self.has_threads else None)
+        with closing(work) as encoded:
             for chunk, vectors in encoded:
                 scored = self.score_chunk(chunk.documents, vectors)
                 del vectors  # a long document's are large, and not needed for its results

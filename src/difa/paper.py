@@ -135,7 +135,7 @@ def mix(descriptor: Array, weights: Weights, xp: Any = np) -> Array:
 
 def mixture(descriptor: Array, weights: Weights, xp: Any = np) -> Array:
     """π: how much each candidate counts, by descriptors: (B, 9) -> (B, 4)."""
-    units = xp.stack([d * unit for d, unit in zip(_columns(descriptor), UNITS, strict=True)], -1)
+    units = xp.stack([descriptor[..., column] * unit for column, unit in enumerate(UNITS)], -1)
     logits = xp.tanh(units @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
     shares = xp.exp(logits - xp.amax(logits, -1)[..., None])
     return shares / xp.sum(shares, -1)[..., None]
@@ -160,10 +160,6 @@ def _largest(scores: Array, k: int, xp: Any) -> Array:
     if xp is not np:
         return xp.topk(scores, k, dim=-1).values
     return np.sort(np.partition(scores, -k, axis=-1)[..., -k:], axis=-1)[..., ::-1]
-
-
-def _columns(descriptor: Array) -> list[Array]:
-    return [descriptor[..., column] for column in range(descriptor.shape[-1])]
 
 
 def learn_paper(normal: Sequence[Example], pseudo: Sequence[Example], config: Config, seed: int) -> PaperWeights:

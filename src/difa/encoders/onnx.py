@@ -14,7 +14,7 @@ from difa.document import Document, Encoded, FloatArray, IntArray
 from difa.encoders import GRAPH, LONGEST_WORD, TOKENIZER, EncoderSpec, ExportedEncoder, Progress
 from difa.runtime.graphs import GraphRunner
 from difa.runtime.parallel import bound_tokenizer
-from difa.runtime.windows import Window, batch_by_length, padded_length, plan_windows, pool_subwords
+from difa.runtime.windows import batch_by_length, padded_length, plan_windows, pool_subwords
 
 _CHUNK = 1024  # documents tokenised, run and pooled together
 _MIN_TOKENS = 256  # smaller batches than this are not split to occupy more threads
@@ -47,16 +47,13 @@ class OnnxEncoder:
         encoded: list[Encoded] = []
         for start in range(0, len(documents), _CHUNK):
             chunk = documents[start : start + _CHUNK]
-            encoded.extend(self._encode_chunk(chunk))
+            words = [tuple(word.text for word in document.words) for document in chunk]
+            unique = list(dict.fromkeys(words))  # duplicates are computed once
+            found = dict(zip(unique, self._encode_unique(unique), strict=True))
+            encoded.extend(found[key] for key in words)
             if progress is not None:
                 progress(len(chunk))
         return encoded
-
-    def _encode_chunk(self, documents: Sequence[Document]) -> list[Encoded]:
-        words = [tuple(word.text for word in document.words) for document in documents]
-        unique = list(dict.fromkeys(words))  # duplicates are computed once
-        encoded = dict(zip(unique, self._encode_unique(unique), strict=True))
-        return [encoded[key] for key in words]
 
     def _encode_unique(self, documents: Sequence[tuple[str, ...]]) -> list[Encoded]:
         subwords = self._tokenize(documents)
@@ -66,7 +63,8 @@ class OnnxEncoder:
         # What a window gives is put in its place at once: holding all of it would double the memory of a long document.
         for at, states in self._run([self._prefix + subwords[i][0][w.start : w.end] + self._suffix for i, w in windows]):
             index, window = windows[at]
-            hidden[index][window.keep_start : window.keep_end] = self._kept(states, window)
+            shift = len(self._prefix) - window.start
+            hidden[index][window.keep_start : window.keep_end] = states[window.keep_start + shift : window.keep_end + shift]
         return [
             Encoded(document, pool_subwords(states, owners, len(document)), np.bincount(owners, minlength=len(document)))
             for document, states, (_, owners) in zip(documents, hidden, subwords, strict=True)
@@ -78,10 +76,6 @@ class OnnxEncoder:
         words = {entry.lstrip(marks) for entry in self._tokenizer.get_vocab()}
         return sorted(word for word in words if word.isalpha())
 
-    def _kept(self, hidden: FloatArray, window: Window) -> FloatArray:
-        shift = len(self._prefix) - window.start
-        return hidden[window.keep_start + shift : window.keep_end + shift]
-
     def _tokenize(self, documents: Sequence[tuple[str, ...]]) -> list[tuple[list[int], IntArray]]:
         """Subword numbers of each document and, for each subword, the word it belongs to."""
         read = [[word[:LONGEST_WORD] for word in document] for document in documents]
@@ -92,15 +86,12 @@ class OnnxEncoder:
             silent = set(range(len(document))) - set(owners.tolist())
             if silent:
                 # White space, control characters and the like leave no subword: the unknown word stands in for them.
-                stand_in = [self._unknown if i in silent else word for i, word in enumerate(document)]
+                unknown = getattr(self._tokenizer.model, "unk_token", None) or "?"
+                stand_in = [unknown if i in silent else word for i, word in enumerate(document)]
                 encoding = self._tokenizer.encode(stand_in, is_pretokenized=True, add_special_tokens=False)
                 owners = np.array(encoding.word_ids, dtype=np.int64)
             result.append((encoding.ids, owners))
         return result
-
-    @property
-    def _unknown(self) -> str:
-        return getattr(self._tokenizer.model, "unk_token", None) or "?"
 
     def _run(self, sequences: list[list[int]]) -> Iterator[tuple[int, FloatArray]]:
         """The position of each sequence and its states (L, d), in whatever order they are computed."""
