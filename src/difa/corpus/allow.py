@@ -7,10 +7,9 @@ same as a whole: `Louise` does not allow `Louise's`, and there are no wildcards.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,15 +65,16 @@ class AllowList:
             return np.zeros(len(words), dtype=bool)
         folded = [_fold(word) for word in words]
         allowed = np.array([word in self._whole for word in folded], dtype=bool)
-        for at in range(len(folded) if self._phrases else 0):
+        steps, ends = self._phrases
+        for at in range(len(folded) if steps else 0):
             if at % _TURN == 0:
                 check_cancelled()
-            step, end = self._phrases, at
+            state, end = 0, at
             for place in range(at, len(folded)):
-                if folded[place] not in step:
+                state = steps.get((state, folded[place]), -1)
+                if state < 0:
                     break
-                step = step[folded[place]]
-                end = place + 1 if None in step else end
+                end = place + 1 if state in ends else end
             allowed[at:end] = True
         return allowed
 
@@ -84,20 +84,21 @@ class AllowList:
         return frozenset(map(_fold, self.entries))
 
     @cached_property
-    def _phrases(self) -> dict[str | None, Any]:
-        """Entries of several words as one tree, in which None stands behind a last word.
+    def _phrases(self) -> tuple[Mapping[tuple[int, str], int], frozenset[int]]:
+        """Entries of several words as one automaton: from a state by a word to the next, and the states that end an entry.
 
         However many entries begin alike, a document is read but once for all of them.
         """
-        tree: dict[str | None, Any] = {}
+        steps: dict[tuple[int, str], int] = {}
+        ends = set()
         for entry in self.entries:
-            words = split_words(entry)
-            if len(words) > 1:
-                step = tree
-                for word in words:
-                    step = step.setdefault(_fold(word.text), {})
-                step[None] = {}
-        return tree
+            phrase = [_fold(word.text) for word in split_words(entry)]
+            if len(phrase) > 1:
+                state = 0
+                for word in phrase:
+                    state = steps.setdefault((state, word), len(steps) + 1)
+                ends.add(state)
+        return steps, frozenset(ends)
 
 
 def _fold(word: str) -> str:

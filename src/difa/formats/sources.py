@@ -12,6 +12,7 @@ import glob
 import io
 import os
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -183,26 +184,28 @@ def _check_ending(path: str | Path) -> None:
 def files_below(folder: Path, wanted: Callable[[Path], bool]) -> dict[Path, str | None]:
     """Files in a folder and all below it whose names are wanted, sorted, each with the reason why it cannot be read, if so.
 
-    Folders that cannot be looked into are among them.
+    Folders that cannot be looked into are among them. In Python 3.11 `os.walk` calls itself, and fails in very deep ones.
     """
-    found, seen, tops = dict[Path, str | None](), set[tuple[int, int]](), [folder]
-
-    def note(error: OSError) -> None:
-        found[Path(error.filename)] = error.strerror or str(error)
-
-    for top in tops:
-        for name, folders, files in os.walk(top, onerror=note):
-            place, status = Path(name), os.stat(name)
+    found, seen = dict[Path, str | None](), set[tuple[int, int]]()
+    folders, links = deque([folder]), deque[Path]()
+    while folders or links:
+        place = folders.popleft() if folders else links.popleft()  # a folder's own name comes before that of a link
+        try:
+            status = place.stat()
             if (status.st_dev, status.st_ino) in seen:
-                folders.clear()
                 continue
             seen.add((status.st_dev, status.st_ino))
-            tops += [place / inner for inner in folders if (place / inner).is_symlink()]  # a folder's own name comes before it
-            for path in filter(wanted, map(place.joinpath, files)):
-                if path.is_file():
-                    found[path] = None if os.access(path, os.R_OK) else "Permission denied"
-                elif path.is_symlink() and not path.exists():
-                    found[path] = "a link that leads nowhere"
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    path = place / entry.name
+                    if entry.is_dir():
+                        (links if entry.is_symlink() else folders).append(path)
+                    elif wanted(path) and path.is_file():
+                        found[path] = None if os.access(path, os.R_OK) else "Permission denied"
+                    elif wanted(path) and entry.is_symlink() and not path.exists():
+                        found[path] = "a link that leads nowhere"
+        except OSError as error:
+            found[place] = error.strerror or str(error)
     return dict(sorted(found.items()))
 
 
