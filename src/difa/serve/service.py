@@ -208,8 +208,8 @@ def _respond(asked: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Exp
 
 
 def _record(result: Result, reasons: Sequence[Mapping[str, Sequence[Reason]]], asked: ScoreRequest) -> dict[str, Any]:
-    record = result.to_dict()
-    del record["rule"], record["rate"]  # the answer has them once, for all
+    shared = ("rule", "rate")  # the answer has them once, for all
+    record = {name: value for name, value in result.to_dict().items() if name not in shared}
     if asked.return_reasons:
         record["sentence"] = document_sentence(result, reasons)
         unusual = frozenset(unusual_words(result))
