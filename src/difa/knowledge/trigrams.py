@@ -22,8 +22,7 @@ from difa.knowledge.wordlist import plain
 FEATURES = ("support from the left", "support from the right", "gain when left out", "unknown to the trigrams")
 _UNKNOWN = -12.0  # stands for the log-probability of a word that the model does not have
 _NOTHING = -1e8  # the model answers with less than this where it knows nothing
-_MEMO = 1 << 16  # the last answers, which are remembered one by one
-_TABLE = 18  # bits: places of a table in which many more are found at once
+_TABLE = 18  # bits: places of the table of answers
 _NONE, _START, _END = 0, 1, 2  # numbers of no word, and of the edges of a document
 _BITS = 20  # of a word's number: three of them make a key
 
@@ -41,7 +40,6 @@ class Trigrams:
         self._names: list[str | None] = [None, "<s>", "</s>"]
         self._numbers: dict[str | None, int] = {name: number for number, name in enumerate(self._names)}
         self._words = WordCache(self._describe_word, 2)
-        self._chance_of_key = lru_cache(_MEMO)(self._compute_chance)
         self._table = AnswerTable(_TABLE)
         self._lock = Lock()
         self._end = self.chance("</s>")
@@ -69,10 +67,7 @@ class Trigrams:
         """Log-probability of a word (by its name) after the one before it and the one before that."""
         if word is None:
             return _UNKNOWN
-        if before is None:
-            return float(self._model.prob([word])) * self._unit
-        context = [word, before] if earlier is None else [word, before, earlier]
-        return float(self._model.prob(context)) * self._unit
+        return float(self._model.prob([name for name in (word, before, earlier) if name is not None])) * self._unit
 
     def describe(self, documents: Sequence[tuple[str, ...]]) -> FloatArray:
         """For each word of all documents the numbers of FEATURES: (all words, 4).
@@ -113,17 +108,9 @@ class Trigrams:
         return np.stack([*(np.where(known, column, 0.0) for column in (left, right, gain)), ~known], axis=1)
 
     def support(self, words: Sequence[str], first: int, last: int) -> float:
-        """The mean support of some words of a document, from the left and from the right: what `describe` says of few words."""
-        rows = self._words.of(words).tolist()
-        numbers = [_NONE, _START, *(int(number) for number, _ in rows), _END]
-        alone = [0.0, 0.0, *(chance for _, chance in rows), self._end]
-        total = 0.0
-        for at in range(first + 2, last + 2):
-            earlier, before, word, after = numbers[at - 2 : at + 2]
-            if word != _NONE:
-                total += self._chance_of_key(_key(word, before, earlier)) - alone[at]
-                total += self._chance_of_key(_key(after, word, _NONE)) - alone[at + 1] if after != _NONE else 0.0
-        return total / (2 * (last - first))
+        """The mean support of some words of a document, from the left and from the right."""
+        rows = self._describe((tuple(words),))[first:last, :2]
+        return float(np.cumsum(rows)[-1]) / rows.size
 
     def _chances(self, word: IntArray, before: IntArray, earlier: IntArray) -> FloatArray:
         """Log-probabilities of words by their numbers: (T,)."""
@@ -132,17 +119,10 @@ class Trigrams:
         return self._table.find(keys, self._compute_chances)
 
     def _compute_chances(self, keys: IntArray) -> FloatArray:
-        return np.fromiter(map(self._chance_of_key, keys.tolist()), np.float64, len(keys))
-
-    def _compute_chance(self, key: int) -> float:
-        """Log-probability of the word whose number a key has, after the words whose numbers it has."""
+        """Log-probabilities of the words whose numbers the keys have, after the words whose numbers they have."""
         names, mask = self._names, (1 << _BITS) - 1
-        return self.chance(names[key >> 2 * _BITS], names[key >> _BITS & mask], names[key & mask])
-
-
-def _key(word: int, before: int, earlier: int) -> int:
-    """What an answer is remembered by; beyond a missing word, nothing counts."""
-    return word << 2 * _BITS | (before << _BITS | earlier if before != _NONE else 0)
+        numbers = ((key >> 2 * _BITS, key >> _BITS & mask, key & mask) for key in keys.tolist())
+        return np.fromiter((self.chance(*map(names.__getitem__, each)) for each in numbers), np.float64, len(keys))
 
 
 @lru_cache(maxsize=1)
