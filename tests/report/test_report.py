@@ -90,12 +90,12 @@ def test_the_page_says_what_was_counted():
 def test_long_texts_are_cut_around_the_most_unusual_word():
     long = make(" ".join(["word"] * 400 + ["odd"] + ["word"] * 400), 0.01, ["odd"])
     part = excerpt(long, 100)
-    assert part.before == "… "
-    assert part.after == " …"
-    assert len(part.result.text) <= 100
-    assert all(part.result.text[word.start : word.end] == word.text for word in part.result.words)
-    assert "odd" in [word.text for word in part.result.words]
-    assert excerpt(RESULTS[0]).result is RESULTS[0]
+    assert part.text.startswith("… word")
+    assert part.text.endswith("word …")
+    assert len(part.text) <= 100 + len("…  …")
+    assert all(part.text[word.start : word.end] == word.text for word in part.words)
+    assert "odd" in [word.text for word in part.words]
+    assert excerpt(RESULTS[0]) is RESULTS[0]
 
 
 def test_ten_thousand_documents_make_a_small_page(tmp_path):

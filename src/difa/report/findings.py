@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -35,6 +34,8 @@ UNUSUAL_WORD = "unusual word"
 _ADDED = "git --literal-pathspecs diff --unified=0 --inter-hunk-context=0 --no-color --no-ext-diff --no-textconv"
 _KNOWN = "git --literal-pathspecs ls-files"
 _GIT_SECONDS = 60
+_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})  # how GitHub has a message escaped, and the properties before it
+_PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,8 @@ def as_json(findings: Sequence[Finding]) -> str:
 def as_github(findings: Sequence[Finding]) -> str:
     """Commands of a GitHub workflow, which shows them beside the lines of a change."""
     return "\n".join(
-        f"::warning file={_property(found.path)},line={found.line},endLine={found.end_line},col={found.column},"
-        f"endColumn={found.end_column},title={_property(found.kind)}::{_data(found.message)}"
+        f"::warning file={found.path.translate(_PROPERTY)},line={found.line},endLine={found.end_line},col={found.column},"
+        f"endColumn={found.end_column},title={found.kind.translate(_PROPERTY)}::{found.message.translate(_DATA)}"
         for found in findings
     )
 
@@ -192,16 +193,16 @@ def as_sarif(findings: Sequence[Finding]) -> str:
         "version": __version__,
         "rules": [{"id": _rule(kind), "shortDescription": {"text": text}} for kind, text in rules.items()],
     }
-    results = [
-        {
-            "ruleId": _rule(found.kind),
-            "ruleIndex": numbers[found.kind],
-            "level": "warning",
-            "message": {"text": found.message},
-            "locations": [{"physicalLocation": _location(found)}],
+    results = []
+    for found in findings:
+        path = Path(found.path)
+        region = {"startLine": found.line, "startColumn": found.column, "endLine": found.end_line, "endColumn": found.end_column}
+        location = {
+            "artifactLocation": {"uri": path.as_uri() if path.is_absolute() else quote(path.as_posix())},
+            "region": region,
         }
-        for found in findings
-    ]
+        rule = {"ruleId": _rule(found.kind), "ruleIndex": numbers[found.kind], "level": "warning"}
+        results.append({**rule, "message": {"text": found.message}, "locations": [{"physicalLocation": location}]})
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(log, ensure_ascii=False, indent=2)
@@ -211,21 +212,5 @@ FORMATS = {"text": as_text, "json": as_json, "github": as_github, "sarif": as_sa
 """By the name that users give."""
 
 
-def _location(found: Finding) -> dict[str, Any]:
-    path = Path(found.path)
-    ends = {"endLine": found.end_line, "endColumn": found.end_column}
-    region = {"startLine": found.line, "startColumn": found.column, **ends}
-    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
-    return {"artifactLocation": {"uri": uri}, "region": region}
-
-
 def _rule(kind: str) -> str:
     return kind.replace(" ", "-")
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from difa.decide import UNUSUAL
@@ -36,7 +36,9 @@ def word_sentence(word: WordScore, reasons: Reasons | None = None) -> str:
     """What is unusual about a word, how rare that is, and what it may have been meant to be."""
     whole = _whole_fault(word, reasons)
     if whole is not None:
-        return f"'{visible(_shorten(whole.values['span']))}' {visible(whole.plain)} ({rarity(word.p_value)})."
+        span = whole.values["span"]
+        span = span if len(span) <= _SPAN else f"{span[: _SPAN // 2]}…{span[-_SPAN // 2 :]}"
+        return f"'{visible(span)}' {visible(whole.plain)} ({rarity(word.p_value)})."
     name, causes = f"'{visible(word.text)}'", _causes(word, reasons)
     if not causes:
         what = "is unusual by many small signs" if word.is_anomaly or word.p_value <= UNUSUAL else "is nothing unusual"
@@ -113,11 +115,6 @@ def _whole_fault(word: WordScore, reasons: Reasons | None) -> Reason | None:
     return next((reason for reason in found if "span" in reason.values and reason.weight >= _SHARE), None)
 
 
-def _shorten(span: str) -> str:
-    """A span of text, without its middle if it is long."""
-    return span if len(span) <= _SPAN else f"{span[: _SPAN // 2]}…{span[-_SPAN // 2 :]}"
-
-
 def _plain(reason: Reason, word: WordScore) -> str:
     """What a reason says; what was meant is said once, and the suggestion says it."""
     has_both = word.suggestion and "meant" in reason.values
@@ -167,19 +164,10 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\t\u200d\ufe0f" else _BREAKS.get(c, "\ufffd") for c in text)
 
 
-@dataclass(frozen=True)
-class Excerpt:
-    """A part of a result, as a result, and the dots for what stands before and behind it."""
-
-    result: Result
-    before: str = ""
-    after: str = ""
-
-
-def excerpt(result: Result, longest: int = LONGEST) -> Excerpt:
-    """The result itself if it is short; otherwise an excerpt of about `longest` characters, cut between words."""
+def excerpt(result: Result, longest: int = LONGEST) -> Result:
+    """The result itself if it is short; otherwise about `longest` characters of it, cut between words, with dots for the rest."""
     if len(result.text) <= longest:
-        return Excerpt(result)
+        return result
     unusual = unusual_words(result, 1)
     middle = result.words[unusual[0]].start if unusual else 0
     start = max(0, min(middle - longest // 3, len(result.text) - longest))
@@ -187,6 +175,7 @@ def excerpt(result: Result, longest: int = LONGEST) -> Excerpt:
     kept = [word for word in result.words if word.start >= start and word.end <= end]
     if kept:
         start, end = kept[0].start, kept[-1].end
-    words = tuple(replace(word, start=word.start - start, end=word.end - start) for word in kept)
-    part = replace(result, text=result.text[start:end], words=words)
-    return Excerpt(part, "… " if start > 0 else "", " …" if end < len(result.text) else "")
+    before, after = "… " if start > 0 else "", " …" if end < len(result.text) else ""
+    shift = len(before) - start
+    words = tuple(replace(word, start=word.start + shift, end=word.end + shift) for word in kept)
+    return replace(result, text=f"{before}{result.text[start:end]}{after}", words=words)

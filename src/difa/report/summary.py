@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -110,12 +110,12 @@ def summarise(results: Iterable[Result], by: Sequence[str] = (), most: int = 30)
         by: columns by whose values the share flagged is given; `file` and `day` are understood without such a column.
         most: worst documents to keep.
     """
-    summary, worst = Summary(), _MostUnusual(most)
+    summary, kept = Summary(), dict[str, UnusualDocument]()
     grouped: dict[str, dict[str, Group]] = {name: defaultdict(Group) for name in by}
     columns: dict[str, None] = {}
     for result in results:
         _count(summary, result)
-        worst.add(result)
+        _keep(kept, result, most)
         columns.update(dict.fromkeys(result.columns))
         for name, groups in grouped.items():
             groups[value_of(result, name)].add(1, result.is_anomaly)
@@ -129,7 +129,7 @@ def summarise(results: Iterable[Result], by: Sequence[str] = (), most: int = 30)
             raise InputError(f"by {name}: expected a column that the results have{hint}, such as {listed}")
         if without is not None:
             groups[_NONE].add(without.documents, without.flagged)
-    summary.worst, summary.groups = worst.sorted(), {name: dict(groups) for name, groups in grouped.items()}
+    summary.worst, summary.groups = _sorted(kept)[:most], {name: dict(groups) for name, groups in grouped.items()}
     return summary
 
 
@@ -172,20 +172,16 @@ def _count(summary: Summary, result: Result) -> None:
             entry.suggestions[word.suggestion] += 1
 
 
-class _MostUnusual:
-    """The most unusual documents, each text once."""
+def _keep(kept: dict[str, UnusualDocument], result: Result, most: int) -> None:
+    """Keep a document if it may be one of the most unusual, each text once."""
+    if result.text in kept:
+        kept[result.text].times += 1
+    elif result.words:
+        kept[result.text] = UnusualDocument(result)
+        if len(kept) > 4 * most:  # cut back now and then
+            for entry in _sorted(kept)[most:]:
+                del kept[entry.result.text]
 
-    def __init__(self, most: int) -> None:
-        self._most, self._kept = most, dict[str, UnusualDocument]()
 
-    def add(self, result: Result) -> None:
-        if result.text in self._kept:
-            self._kept[result.text].times += 1
-        elif result.words:
-            self._kept[result.text] = UnusualDocument(result)
-            if len(self._kept) > 4 * self._most:  # cut back now and then
-                self._kept = {entry.result.text: entry for entry in self.sorted()}
-
-    def sorted(self) -> list[UnusualDocument]:
-        order = sorted(self._kept.values(), key=lambda entry: (entry.result.p_value, -entry.result.score))
-        return order[: self._most]
+def _sorted(kept: Mapping[str, UnusualDocument]) -> list[UnusualDocument]:
+    return sorted(kept.values(), key=lambda entry: (entry.result.p_value, -entry.result.score))

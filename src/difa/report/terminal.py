@@ -58,12 +58,13 @@ def document_line(result: Result) -> Text:
 
 def found_document(place: int, result: Result, reasons: Sequence[Reasons]) -> RenderableType:
     """One of the most unusual documents: its place, its text around the most unusual word, and the reason."""
-    part = excerpt(result, _SHORT)
     mark = Text("▲ " if result.is_anomaly else "  ", style="bold red")
     head = Text.assemble(Text(f"{place:>3} ", style="dim"), mark, Text(f"p={result.p_value:<7.2g} ", style="dim"))
     head.append(Text(f"{visible(result.id)}  " if result.id else "", style="dim"))
-    line = Text.assemble(head, part.before, marked_text(part.result), part.after)
-    return Group(line, Text(f"      {visible(document_sentence(result, reasons))}", style="italic"))
+    return Group(
+        Text.assemble(head, marked_text(excerpt(result, _SHORT))),
+        Text(f"      {visible(document_sentence(result, reasons))}", style="italic"),
+    )
 
 
 def explanation(explained: Explanation, most: int = 6, details: bool = False) -> RenderableType:
@@ -105,7 +106,8 @@ def _table(explained: Explanation, most: int) -> Table:
         word = result.words[t]
         heads = [Text(visible(word.text), style=style_of(word)), Text(f"{word.p_value:.2g}")]
         for name, value in word.evidence.items():
-            table.add_row(*heads, name, f"{_bar(value)} {value:4.1f}", _why(value, explained.reasons[t][name]))
+            bar = "█" * round(10 * min(value / _BAR, 1.0))
+            table.add_row(*heads, name, f"{bar:░<10} {value:4.1f}", _why(value, explained.reasons[t][name]))
             heads = [Text(), Text()]
     return table
 
@@ -118,8 +120,3 @@ def _why(evidence: float, reasons: tuple[Reason, ...]) -> Text:
         return Text("nothing unusual", style="dim")
     rarity = f"as rare as {share:.1%} of normal words" if share >= 0.001 else "rarer than 1 in 1000 normal words"
     return Text(visible("; ".join([rarity, *(reason.text for reason in telling(reasons, evidence))])))
-
-
-def _bar(value: float) -> str:
-    filled = round(10 * min(value, _BAR) / _BAR)
-    return "█" * filled + "░" * (10 - filled)
