@@ -68,10 +68,10 @@ app.add_typer(report.export)
 app.add_typer(bench.app)
 
 
-_INTERRUPTED = 128 + 2  # what a shell says of a command that SIGINT ended
-_PIPE_CLOSED = 128 + 13  # what a shell says of a command that SIGPIPE ended; 1 would mean an alarm
-
-
+_INTERRUPTED, _PIPE_CLOSED = (
+    128 + 2,
+    128 + 13,
+)  # what a shell says of a command that SIGINT or SIGPIPE ended; 1 would mean an alarm
 _ARGUMENT = re.compile(r"\b(skip_bad|shard_size|max_words|per_thousand)\b|^(diff|top)(?=:| keeps)|\b(resume|force)=True\b")
 _OTHERS = {"out=FILE": "--out FILE", "IgnoreConfig.kinds": "--ignore", "IgnoreConfig.patterns": "--ignore-pattern"}
 
@@ -130,15 +130,15 @@ def _interruptible() -> Iterator[None]:
     def stop(*given: object) -> None:
         raise _Interrupted
 
-    known = signal.getsignal(signal.SIGINT)
-    if known is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_default or threading.current_thread() is not threading.main_thread():
         yield
         return
     signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, known)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _fill_closed() -> None:

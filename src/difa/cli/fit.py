@@ -203,9 +203,13 @@ def update(
     before, left_out = fitted.detector_.updates, Counter[str]()
 
     def is_normal(source: Source, document: Document) -> bool:
-        if why := _why_not(source, document):
-            left_out[why] += 1
-        return not why
+        if any(document.labels or ()):
+            left_out["words are marked as anomalies"] += 1
+        elif source.suffix == ".json" and document.labels is None:
+            left_out["nobody called the task normal"] += 1
+        else:
+            return True
+        return False
 
     sources = given.sources(normal)
     try:
@@ -220,13 +224,6 @@ def update(
     fitted.save(place)
     documents, words = after.documents - before.documents, after.words - before.words
     say(f"{place}: {counted(documents, 'document')}, {words} words added, in update {after.times}", given.quiet)
-
-
-def _why_not(source: Source, document: Document) -> str:
-    """Why nobody called a document normal; empty if someone did."""
-    if any(document.labels or ()):
-        return "words are marked as anomalies"
-    return "nobody called the task normal" if source.suffix == ".json" and document.labels is None else ""
 
 
 @command("difa set model --fpr 0.05")

@@ -152,16 +152,13 @@ def command(*examples: str, **defaults: Any) -> Callable[[Callable[..., None]], 
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(function, include_extras=True)
-        parameters = [given.replace(annotation=hints[name]) for name, given in inspect.signature(function).parameters.items()]
-        groups: dict[str, Any] = {given.name: given.annotation for given in parameters if is_dataclass(given.annotation)}
-        shown = [given for given in parameters if given.name not in groups]
+        groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+        own = [given for name, given in inspect.signature(function).parameters.items() if name not in groups]
+        shown = [given.replace(annotation=hints[given.name]) for given in own]
         for group in groups.values():
-            shown += [
-                inspect.Parameter(
-                    name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, getattr(group, name)), annotation=kind
-                )
-                for name, kind in options_of(group).items()
-            ]
+            for name, kind in options_of(group).items():
+                default = defaults.get(name, getattr(group, name))
+                shown.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
 
         @wraps(function)
         def call(**given: Any) -> None:
