@@ -152,7 +152,7 @@ def command(*examples: str, **defaults: Any) -> Callable[[Callable[..., None]], 
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(function, include_extras=True)
-        groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+        groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
         own = [given for name, given in inspect.signature(function).parameters.items() if name not in groups]
         shown = [given.replace(annotation=hints[given.name]) for given in own]
         for group in groups.values():

@@ -6,6 +6,7 @@ p-values that are still flagged, and sets the flags. Python, the command line, t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -20,7 +21,6 @@ from difa.views.faults.kinds import NO_SLIPS
 
 UNUSUAL = 0.05
 """P-value up to which a word is looked at for what it may have been meant to be."""
-_WAITING = 1 << 18  # p-values that are counted at a time
 
 
 @dataclass(frozen=True)
@@ -83,28 +83,19 @@ class Tally:
     """How often each p-value has occurred. There are only so many: memory depends on the model, not on how much was scored."""
 
     def __init__(self) -> None:
-        self._values, self._counts = np.empty(0), np.empty(0, dtype=np.int64)
-        self._waiting: list[FloatArray] = []
+        self._counts = Counter[float]()
 
     def add(self, p_values: FloatArray) -> None:
         """Count some more."""
-        self._waiting.append(p_values)
-        if sum(map(len, self._waiting)) > _WAITING:
-            self._count()
+        values, counts = np.unique(p_values, return_counts=True)
+        self._counts.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
     def cutoff(self, rate: float) -> float:
         """The largest p-value that Benjamini and Hochberg flag at a false-discovery rate; below zero where they flag nothing."""
-        self._count()
-        up_to = np.cumsum(self._counts)  # of equal p-values the last one decides
-        passing = np.flatnonzero(self._values <= rate * up_to / max(1, int(self._counts.sum())))
-        return float(self._values[passing[-1]]) if len(passing) else -1.0
-
-    def _count(self) -> None:
-        values, places = np.unique(np.concatenate([self._values, *self._waiting]), return_inverse=True)
-        weights = np.concatenate([self._counts, np.ones(len(places) - len(self._counts), dtype=np.int64)])
-        counts = np.zeros(len(values), dtype=np.int64)
-        np.add.at(counts, places, weights)
-        self._values, self._counts, self._waiting = values, counts, []
+        values, counts = np.array(sorted(self._counts.items())).reshape(-1, 2).T
+        up_to = np.cumsum(counts)  # of equal p-values the last one decides
+        passing = np.flatnonzero(values <= rate * up_to / max(1, self._counts.total()))
+        return float(values[passing[-1]]) if len(passing) else -1.0
 
 
 def flag(results: Sequence[Result], rule: Rule) -> list[Result]:
@@ -124,26 +115,22 @@ def rank(detector: Detector, scored: Scored) -> Scored:
     word_p = detector.word_reference.p_values(scored.word_scores)
     unusual = np.flatnonzero(word_p <= UNUSUAL)
     documents = np.searchsorted(scored.starts, unusual, side="right") - 1
-    suggestions = {}
-    for position, at in zip(unusual.tolist(), documents.tolist(), strict=True):
-        meant = detector.suggest(scored.documents[at], position - scored.starts[at])
-        if meant is not None:
-            suggestions[position] = meant
+    places = zip(unusual.tolist(), documents.tolist(), strict=True)
+    meant = {place: detector.suggest(scored.documents[at], place - scored.starts[at]) for place, at in places}
     faults: dict[int, str] = {}
     for at in dict.fromkeys(documents[detector.in_faults(scored.evidence[unusual])].tolist()):
         found, start = detector.name_faults(scored.documents[at]), scored.starts[at]
         faults |= {start + position: kind for position, (kind, _) in found.items() if word_p[start + position] <= UNUSUAL}
-    suggestions = {at: meant for at, meant in suggestions.items() if faults.get(at) not in NO_SLIPS}
-    for at, meant in suggestions.items():
+    suggestions = {at: text for at, text in meant.items() if text is not None and faults.get(at) not in NO_SLIPS}
+    for at, text in suggestions.items():
         if faults.get(at) in (None, "no end"):
-            faults[at] = "glued words" if " " in meant else "misspelling"
-    flags = np.zeros(len(word_p), bool), np.zeros(len(document_p), bool)
+            faults[at] = "glued words" if " " in text else "misspelling"
     return replace(
         scored,
         word_p=word_p,
         document_p=document_p,
         suggestions=suggestions,
         faults=faults,
-        word_flags=flags[0],
-        document_flags=flags[1],
+        word_flags=np.zeros(len(word_p), bool),
+        document_flags=np.zeros(len(document_p), bool),
     )

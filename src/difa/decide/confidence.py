@@ -20,18 +20,17 @@ CONFIDENCE = 0.95
 _BISECTIONS = 60  # of the unit interval, to find a quantile
 
 
-def rate_bound(references: int, rate: float, confidence: float = CONFIDENCE) -> float:
+def rate_bound(references: int, rate: float) -> float:
     """The share of normal documents that a rate flags at most, with so much confidence in the reference sample.
 
     Args:
         references: normal documents that p-values are ranked among.
         rate: false-alarm rate in force.
-        confidence: share of reference samples for which the bound holds.
     """
     rank = math.floor(rate * (references + 1) * (1 + 1e-12))
     if rank < 1:
         return 0.0
-    return 1.0 if rank > references else beta_quantile(confidence, rank, references + 1 - rank)
+    return 1.0 if rank > references else beta_quantile(CONFIDENCE, rank, references + 1 - rank)
 
 
 def say_bound(references: int, rate: float) -> str:
@@ -39,9 +38,9 @@ def say_bound(references: int, rate: float) -> str:
     return f"at most {100 * rate_bound(references, rate):.2g} % with {100 * CONFIDENCE:.0f} % confidence"
 
 
-def share_interval(count: int, trials: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+def share_interval(count: int, trials: int) -> tuple[float, float]:
     """Clopper and Pearson's interval of a share, which holds for every share and number of trials."""
-    outside = (1 - confidence) / 2
+    outside = (1 - CONFIDENCE) / 2
     low = beta_quantile(outside, count, trials - count + 1) if count else 0.0
     high = beta_quantile(1 - outside, count + 1, trials - count) if count < trials else 1.0
     return low, high

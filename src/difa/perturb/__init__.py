@@ -51,8 +51,9 @@ def make_pseudo_anomalies(
     drafts = []
     for number, source in enumerate(sources.tolist()):
         kind, words = config.kinds[number % len(config.kinds)], documents[source].words
-        if config.excerpt and kind not in PAPER_KINDS:
-            words = _excerpt(words, config.excerpt, rng)
+        if kind not in PAPER_KINDS and 0 < config.excerpt < len(words):
+            start = int(rng.integers(len(words) - config.excerpt + 1))
+            words = words[start : start + config.excerpt]
         positions = choose_positions(len(words), config, rng)
         draft = Draft(list(words), len(positions), material, rng)
         if kind in PAPER_KINDS:
@@ -63,11 +64,6 @@ def make_pseudo_anomalies(
         if any(draft.labels):  # not every error can be made in every document
             drafts.append((source, kind, draft))
     return _realise(drafts, documents, usable, encoder, rng)
-
-
-def _excerpt(words: Sequence[str], most: int, rng: np.random.Generator) -> Sequence[str]:
-    start = int(rng.integers(len(words) - most + 1)) if len(words) > most else 0
-    return words[start : start + most]
 
 
 def _realise(
