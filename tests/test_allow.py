@@ -79,7 +79,8 @@ def test_a_document_is_scored_by_the_other_words_as_if_they_were_all(fast_large)
     plain = detector.score_chunk([document], [encoded])
     allowed = fast_large._fitted(["wpdlkrt", "stock?"]).score_chunk([document], [encoded])
     kept = ~np.isin(encoded.words, ["wpdlkrt", "stock?"])
-    score, traits = detector._judge(plain.word_scores[kept], plain.evidence[kept], [int(kept.sum())], np.zeros(1, dtype=int))
+    of_kept = plain.word_scores[kept], plain.evidence[kept], [int(kept.sum())]
+    score, traits = detector._score_documents(*of_kept, np.zeros(1, dtype=int))
     assert allowed.document_scores == score
     np.testing.assert_array_equal(allowed.document_evidence, traits)
     np.testing.assert_array_equal(allowed.word_scores, np.where(kept, plain.word_scores, 0))
