@@ -78,10 +78,8 @@ class TrainingData:
 
     def without(self, left_out: Sequence[bool]) -> TrainingData:
         """The same without some of the documents, and without what was made of them."""
-        new_index: dict[int, int] = {}
-        for index, is_out in enumerate(left_out):
-            if not is_out:
-                new_index[index] = len(new_index)
+        kept = [index for index, is_out in enumerate(left_out) if not is_out]
+        new_index = dict(zip(kept, range(len(kept)), strict=True))
         pseudos = [replace(pseudo, source=new_index[pseudo.source]) for pseudo in self.pseudos if pseudo.source in new_index]
         return replace(self, documents=[self.documents[index] for index in new_index], pseudos=pseudos)
 

@@ -27,7 +27,7 @@ from difa.knowledge.tone import hidden_insult, rated_words, spaced_insults, vale
 from difa.knowledge.word_cache import WordCache, distinct_words
 from difa.knowledge.wordlist import plain, word_list
 from difa.storage.atomic import kept
-from difa.views import SavedView, TrainingData, View, ViewKind, Wording, silence
+from difa.views import TrainingData, View, ViewKind, Wording, silence
 from difa.views.stored_words import pack_values, unpack_values
 from difa.words import from_tokens
 
@@ -170,10 +170,15 @@ class LexiconView(View):
     @classmethod
     def fit(cls, data: TrainingData) -> LexiconView:
         """Measure normal words."""
-        view = cls(_valences() if data.language == ENGLISH else {}, np.ones(2))
+        rated = rated_words() if data.language == ENGLISH else {}  # of which what is negative in any way is negative
+        view = cls({word: -complaint or praise for word, (complaint, praise) in rated.items()}, np.ones(2))
         sides = view._rows.of_each(distinct_words(data.documents))
         units = [np.quantile(sides[:, side], unit) for side, unit in enumerate(UNITS)]
         return cls(view.valence, np.maximum(units, _MIN_UNIT))
+
+    def extended(self, data: TrainingData, seen: int) -> LexiconView:
+        """The same: of the lexicon nothing is the corpus' own but its units, which stay."""
+        return self
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray]) -> LexiconView:
@@ -215,11 +220,6 @@ class LexiconView(View):
         return max(-valence, hidden), max(valence, 0.0)
 
 
-def _valences() -> dict[str, float]:
-    """Rated words with one number each: what is negative in any way is negative."""
-    return {word: -complaint or praise for word, (complaint, praise) in rated_words().items()}
-
-
 def _lexicon_reason(complaint: float, praise: float, spaced: float) -> Reason:
     complaint = max(complaint, spaced)
     if complaint == praise:
@@ -228,28 +228,15 @@ def _lexicon_reason(complaint: float, praise: float, spaced: float) -> Reason:
     return Reason(_RATED, {"side": side, "strength": strength}, 1.0)
 
 
-def _fit(data: TrainingData) -> View:
-    return ToneView.fit(data) if data.encoder.spec.dimension else LexiconView.fit(data)
-
-
-def _restore(saved: SavedView) -> View:
-    return ToneView(**saved.tensors) if "directions" in saved.tensors else LexiconView.restore(saved.tensors)
-
-
 def _prepare(data: TrainingData) -> None:
     if data.language == ENGLISH and data.encoder.spec.dimension:
         learn_directions(data.encoder)
 
 
-def _extend(view: View, data: TrainingData, seen: int) -> View:
-    # Of the lexicon nothing is the corpus' own but its units, which stay.
-    return view.extended(data, seen) if isinstance(view, ToneView) else view
-
-
 VIEW = ViewKind(
-    _fit,
-    _restore,
-    _extend,
+    lambda data: (ToneView if data.encoder.spec.dimension else LexiconView).fit(data),
+    lambda saved: ToneView(**saved.tensors) if "directions" in saved.tensors else LexiconView.restore(saved.tensors),
+    lambda view, data, seen: view.extended(data, seen),
     learnt_from=("valence",),
     english_only=True,
     prepare=_prepare,

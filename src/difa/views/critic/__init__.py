@@ -152,22 +152,18 @@ def train(
     ]
     first = [np.zeros_like(weight) for weight in weights]
     second = [np.zeros_like(weight) for weight in weights]
-    per_epoch = -(-len(standard) // _BATCH)
-    steps = epochs * per_epoch
-    step = 0
-    for _ in range(epochs):
-        order = rng.permutation(len(standard))
-        for start in range(0, len(order), _BATCH):
-            rows = order[start : start + _BATCH]
-            gradients = _gradients(standard[rows], targets[rows], weights)
-            step += 1
-            speed = rate * _cycle(step / steps)
-            for weight, gradient, m, v in zip(weights, gradients, first, second, strict=True):
-                m += (1 - _MOMENTA[0]) * (gradient - m)
-                v += (1 - _MOMENTA[1]) * (gradient**2 - v)
-                weight *= 1 - speed * _DECAY
-                corrected = np.sqrt(v / (1 - _MOMENTA[1] ** step)) + 1e-8
-                weight -= speed / (1 - _MOMENTA[0] ** step) * m / corrected
+    steps = epochs * -(-len(standard) // _BATCH)
+    orders = (rng.permutation(len(standard)) for _ in range(epochs))
+    batches = (order[start : start + _BATCH] for order in orders for start in range(0, len(order), _BATCH))
+    for step, rows in enumerate(batches, 1):
+        gradients = _gradients(standard[rows], targets[rows], weights)
+        speed = rate * _cycle(step / steps)
+        for weight, gradient, m, v in zip(weights, gradients, first, second, strict=True):
+            m += (1 - _MOMENTA[0]) * (gradient - m)
+            v += (1 - _MOMENTA[1]) * (gradient**2 - v)
+            weight *= 1 - speed * _DECAY
+            corrected = np.sqrt(v / (1 - _MOMENTA[1] ** step)) + 1e-8
+            weight -= speed / (1 - _MOMENTA[0] ** step) * m / corrected
     w1, b1, w2, b2 = (weight.astype(np.float64) for weight in weights)
     return Networks(mean[None], scale.astype(np.float64)[None], w1[None], b1[None], w2[None], b2)
 
@@ -192,18 +188,20 @@ def _cycle(done: float) -> float:
 _NETWORKS = ("plain", "vector")
 _ERROR = "looks like an error"
 _PLAIN = {
-    "repeats the word before it": ("repeats the word before it", 0),
-    "part of a word torn apart": ("looks like part of a word torn apart", 21),
-    **dict.fromkeys(("odd letters", "oddest letter"), ("is spelt oddly", 30)),
-    **dict.fromkeys(
+    name: (plain, rank)
+    for plain, rank, names in (
+        ("repeats the word before it", 0, ("repeats the word before it",)),
+        ("looks like part of a word torn apart", 21, ("part of a word torn apart",)),
+        ("is spelt oddly", 30, ("odd letters", "oddest letter")),
         (
-            *("odd capitals, digits or marks", "a capital within a sentence", "all capitals", "has digits", "only marks"),
-            "letters with other characters",
-        ),
-        ("has odd capitals, digits or marks", 31),
-    ),
-    **dict.fromkeys(("rare after the word before it", "rare before the word after it"), ("is unusual beside its neighbours", 43)),
-    "length": ("is unusually long", 57),
+            "has odd capitals, digits or marks",
+            31,
+            ("odd capitals, digits or marks", *STATISTICS[-6:-1]),
+        ),  # all cases but the lower one
+        ("is unusual beside its neighbours", 43, ("rare after the word before it", "rare before the word after it")),
+        ("is unusually long", 57, ("length",)),
+    )
+    for name in names
 }
 _KINDS = tuple(ReasonKind(name, f"{_ERROR}: {name}", *_PLAIN.get(name, (_ERROR, IMPLIED + 1))) for name in STATISTICS)
 _SLIP = ReasonKind("slip", "one letter from {word!r}", _ERROR, IMPLIED + 1)

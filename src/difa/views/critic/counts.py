@@ -204,19 +204,14 @@ class Pairs:
 
 def count_neighbours(counted: IntArray, size: int) -> IntArray:
     """For each word: how often it has a right neighbour, how many different ones, and the same on its left: (size, 4)."""
-    return np.concatenate([_totals(counted, 0, size), _totals(counted, 1, size)], axis=1)
+    columns = [np.bincount(words, weights, minlength=size) for words in counted[:, :2].T for weights in (counted[:, 2], None)]
+    return np.stack(columns, axis=1).astype(np.int64)
 
 
 def number_pairs(pairs: Mapping[tuple[str, str], int], number: Mapping[str, int]) -> IntArray:
     """Pairs of words as numbers with their counts: (pairs, 3)."""
     rows = [(number[left], number[right], count) for (left, right), count in pairs.items()]
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
-
-
-def _totals(counted: IntArray, side: int, size: int) -> IntArray:
-    """For each word: pairs that have it on that side, and how many different ones: (size, 2)."""
-    counts = np.bincount(counted[:, side], weights=counted[:, 2], minlength=size)
-    return np.stack([counts, np.bincount(counted[:, side], minlength=size)], axis=1).astype(np.int64)
 
 
 def nats_beside(chance: FloatArray, together: IntArray, totals: IntArray, own_pairs: IntArray, own_words: IntArray) -> FloatArray:

@@ -87,26 +87,24 @@ _OF_WORD = ("number", "shape", *OF_STRING, *CASES)
 what its string is like."""
 
 
-class Spelling:
-    """What the string of a word says, whatever the corpus counts: the numbers of OF_STRING."""
+def _read_strings(known: WordList, letters: Letters) -> WordCache:
+    """What the string of a word says, whatever the corpus counts: the numbers of OF_STRING and CASES."""
 
-    def __init__(self, known: WordList, letters: Letters) -> None:
-        self._known, self._letters = known, letters
-        self.strings = WordCache(self._describe, len(OF_STRING) + len(CASES))
-
-    def _describe(self, word: str) -> tuple[float, ...]:
-        surprises = self._letters.surprises(fold(word)[: 2 * _LONGEST])
+    def describe(word: str) -> tuple[float, ...]:
+        surprises = letters.surprises(fold(word)[: 2 * _LONGEST])
         lowered = plain(word)
         return (
-            self._known.frequency(word),
+            known.frequency(word),
             min(len(word), _LONGEST),
             sum(surprises) / len(surprises),
             max(surprises),
             word.isalpha(),
             lowered.isalpha(),
-            log_known(lowered, self._known.exact),
+            log_known(lowered, known.exact),
             *_cases(word),
         )
+
+    return WordCache(describe, len(OF_STRING) + len(CASES))
 
 
 def _cases(word: str) -> tuple[bool, ...]:
@@ -125,12 +123,12 @@ def _cases(word: str) -> tuple[bool, ...]:
 
 
 @lru_cache(maxsize=2)
-def spelling_of(language: str | None) -> Spelling:
-    """That of a language, shared by all that ask."""
+def spelling_of(language: str | None) -> WordCache:
+    """What strings say in a language, shared by all that ask."""
     known = word_list(language)
     name = f"letters-{language}-{version_of('words')}-v1.msgpack"  # counting them takes longer than reading the list
     runs = kept(name, lambda: msgpack.packb(count_runs(known.common(_LETTERS_OF), _RUN)), msgpack.unpackb)
-    return Spelling(known, Letters((), _RUN, runs))
+    return _read_strings(known, Letters((), _RUN, runs))
 
 
 class Statistics:
@@ -148,8 +146,8 @@ class Statistics:
         readable_words = readable(words)
         self._index = SlipIndex(word for word in readable_words if not self._known.exact(word))
         self._english = language == ENGLISH
-        spelling = spelling_of(language) if self._known else Spelling(self._known, Letters(sorted(readable_words), _RUN))
-        self._strings = spelling.strings
+        own = None if self._known else Letters(sorted(readable_words), _RUN)
+        self._strings = _read_strings(self._known, own) if own else spelling_of(language)
         self._of_word = WordCache(self._describe_word, 2)
         self._meant = WordCache(self._describe_meant, 2)
         self._suggestions = lru_cache(_MEMO)(self._find_suggestions)

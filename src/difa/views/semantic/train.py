@@ -19,11 +19,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
+from itertools import chain, count
 
 import numpy as np
 import torch
 from numpy.random import Generator
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from difa.config import SemanticConfig
 from difa.document import Encoded, FloatArray
@@ -91,7 +93,7 @@ class SemanticNetwork(nn.Module):
         super().__init__()
         width = len(mean)
         heads = max(h for h in range(1, config.heads + 1) if width % h == 0)
-        self.distance_weight = config.distance_weight
+        self.config = config
         self.encoder = nn.ModuleList(Block(width, heads) for _ in range(config.layers))
         self.teacher = nn.ModuleList(Block(width, heads) for _ in range(config.layers))
         self.student = Student(width)
@@ -118,7 +120,7 @@ class SemanticNetwork(nn.Module):
     def distance(self, a: Tensor, b: Tensor) -> Tensor:
         """‖a−b‖² + λ(1−cos(a,b)) per word, in vectors scaled to mean square norm 1."""
         cosine = (a * b).sum(-1) / ((a * a).sum(-1) * (b * b).sum(-1)).clamp_min(1e-12).sqrt()
-        return ((a - b) ** 2).mean(-1) + self.distance_weight * (1 - cosine)
+        return ((a - b) ** 2).mean(-1) + self.config.distance_weight * (1 - cosine)
 
     def forward(self, vectors: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Reconstruction error and teacher–student discrepancy, (B, T) each."""
@@ -156,6 +158,8 @@ _ONE_AT_A_TIME = threading.Lock()  # torch's random state belongs to all threads
 
 Progress = Callable[[float], None]
 """Called with the share of the work that is done."""
+Pieces = Sequence[FloatArray]
+"""Vectors of documents, at most a window of each: (T, d)."""
 Batch = tuple[Tensor, Tensor]  # vectors (B, T, d), mask (B, T)
 
 
@@ -186,21 +190,15 @@ def train_network(
         for part in (order[:held_count], order[held_count:])
     )
     with one_torch_thread():
-        _train_teacher(network, pieces, held, config, rng, lambda share: progress(0.8 * share))
-        _train_student(network, pieces, held, config, rng, lambda share: progress(0.8 + 0.2 * share))
+        _train_teacher(network, pieces, held, rng, lambda share: progress(0.8 * share))
+        _train_student(network, pieces, held, rng, lambda share: progress(0.8 + 0.2 * share))
     return network.eval()
 
 
-def _train_teacher(
-    network: SemanticNetwork,
-    pieces: Sequence[FloatArray],
-    held: Sequence[FloatArray],
-    config: SemanticConfig,
-    rng: Generator,
-    progress: Progress,
-) -> None:
+def _train_teacher(network: SemanticNetwork, pieces: Pieces, held: Pieces, rng: Generator, progress: Progress) -> None:
     """Let f and g_T learn to reconstruct normal vectors."""
-    batches = _endless_batches(pieces, config.batch_words, rng)
+    config = network.config
+    batches = chain.from_iterable(_batches(pieces, config.batch_words, rng) for _ in count())
     held_batches = [_pad(batch) for batch in _batches(held, _HELD_BATCH, rng)]
 
     def errors(batch: Batch) -> Tensor:
@@ -208,29 +206,22 @@ def _train_teacher(
         x, bias = network.standardise(vectors), attention_bias(mask)
         return network.distance(network.decode(network.encode(x, bias), bias), x)[mask > 0]
 
+    def loss() -> Tensor:
+        return errors(_pad(next(batches))).mean()
+
+    def held_loss() -> Tensor:
+        return torch.cat([errors(batch) for batch in held_batches]).mean()
+
     modules = nn.ModuleList([network.encoder, network.teacher])
-    _train_to_plateau(
-        modules,
-        lambda: errors(_pad(next(batches))).mean(),
-        lambda: torch.cat([errors(batch) for batch in held_batches]).mean(),
-        config,
-        config.teacher_rounds,
-        progress,
-    )
+    _train_to_plateau(modules, loss, held_loss, config, config.teacher_rounds, progress)
     modules.requires_grad_(False)
 
 
-def _train_student(
-    network: SemanticNetwork,
-    pieces: Sequence[FloatArray],
-    held: Sequence[FloatArray],
-    config: SemanticConfig,
-    rng: Generator,
-    progress: Progress,
-) -> None:
+def _train_student(network: SemanticNetwork, pieces: Pieces, held: Pieces, rng: Generator, progress: Progress) -> None:
     """Let g_S learn to imitate the frozen g_T. It sees words one by one, so their codes are computed once."""
+    config = network.config
 
-    def codes(some: Sequence[FloatArray]) -> tuple[Tensor, Tensor]:
+    def codes(some: Pieces) -> tuple[Tensor, Tensor]:
         pairs = []
         for batch in _batches(some, _HELD_BATCH, rng):
             vectors, mask = _pad(batch)
@@ -246,14 +237,10 @@ def _train_student(
         picked = torch.from_numpy(rng.integers(len(code), size=config.student_batch_words))
         return network.distance(network.student(code[picked]), target[picked]).mean()
 
-    _train_to_plateau(
-        network.student,
-        loss,
-        lambda: network.distance(network.student(held_code), held_target).mean(),
-        config,
-        config.student_rounds,
-        progress,
-    )
+    def held_loss() -> Tensor:
+        return network.distance(network.student(held_code), held_target).mean()
+
+    _train_to_plateau(network.student, loss, held_loss, config, config.student_rounds, progress)
 
 
 def _train_to_plateau(
@@ -292,7 +279,7 @@ def _step(optimiser: torch.optim.Optimizer, loss: Tensor, rate: float) -> None:
     optimiser.step()
 
 
-def _batches(pieces: Sequence[FloatArray], words: int, rng: Generator) -> Iterator[list[FloatArray]]:
+def _batches(pieces: Pieces, words: int, rng: Generator) -> Iterator[list[FloatArray]]:
     """All pieces once, in batches of about `words` words and of similar lengths, in random order."""
     lengths = np.array([len(piece) for piece in pieces])
     batches: list[list[FloatArray]] = [[]]
@@ -304,19 +291,10 @@ def _batches(pieces: Sequence[FloatArray], words: int, rng: Generator) -> Iterat
         yield batches[index]
 
 
-def _endless_batches(pieces: Sequence[FloatArray], words: int, rng: Generator) -> Iterator[list[FloatArray]]:
-    while True:
-        yield from _batches(pieces, words, rng)
-
-
-def _pad(batch: Sequence[FloatArray]) -> tuple[Tensor, Tensor]:
-    longest = max(map(len, batch))
-    vectors = torch.zeros(len(batch), longest, batch[0].shape[1])
-    mask = torch.zeros(len(batch), longest, dtype=torch.int64)
-    for row, piece in enumerate(batch):
-        vectors[row, : len(piece)] = torch.from_numpy(np.ascontiguousarray(piece, dtype=np.float32))
-        mask[row, : len(piece)] = 1
-    return vectors, mask
+def _pad(batch: Pieces) -> Batch:
+    vectors = [torch.from_numpy(np.ascontiguousarray(piece, dtype=np.float32)) for piece in batch]
+    masks = [torch.ones(len(piece), dtype=torch.int64) for piece in batch]
+    return pad_sequence(vectors, batch_first=True), pad_sequence(masks, batch_first=True)
 
 
 def to_graph(network: SemanticNetwork, config: SemanticConfig) -> bytes:
