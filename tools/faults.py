@@ -55,7 +55,8 @@ class Scene:
 def files_at(place: Path) -> dict[str, bytes]:
     """Everything of a run that stands under a valid name, by its path."""
     found = [place] if place.is_file() else sorted(place.rglob("*"))
-    return {str(path.relative_to(place)): path.read_bytes() for path in found if path.is_file() and not path.name.startswith(".")}
+    names = {path: path.relative_to(place) for path in found if path.is_file()}
+    return {str(name): path.read_bytes() for path, name in names.items() if not any(p.startswith(".") for p in name.parts)}
 
 
 def timeless(files: dict[str, bytes]) -> dict[str, object]:

@@ -22,8 +22,10 @@ def test_a_killed_run_leaves_nothing_of_a_table_on_standard_input(folder, tmp_pa
     assert not list(temporary.iterdir())
 
 
-@pytest.mark.parametrize("options", [{"out": None, "fdr": 0.3}, {"out": Path(os.devnull), "format": "csv"}])
-def test_what_a_killed_run_kept_aside_is_removed_by_the_next(faults, folder, texts, tmp_path, temporary, monkeypatch, options):
+@pytest.mark.parametrize(("options", "change"), [({"out": None, "fdr": 0.3}, 3), ({"out": Path(os.devnull), "format": "csv"}, 6)])
+def test_what_a_killed_run_kept_aside_is_removed_by_the_next(
+    faults, folder, texts, tmp_path, temporary, monkeypatch, options, change
+):
     model, source = DiFA.load(folder, threads=1), tmp_path / "in.txt"
     source.write_text("\n".join(texts[:200]))
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -31,7 +33,7 @@ def test_what_a_killed_run_kept_aside_is_removed_by_the_next(faults, folder, tex
     def run():
         score_inputs(model, Job(folder, [str(source)], **options), Silent())
 
-    assert faults.in_child(run, faults.kill_before(6)) == -9
+    assert faults.in_child(run, faults.kill_before(change)) == -9
     assert len(list(temporary.iterdir())) == 1
     run()
     assert not list(temporary.iterdir())

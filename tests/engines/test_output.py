@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from difa.engines.output import Block, Layout, Output, Progress, alone
+from difa.engines.job import Counts, Job
+from difa.engines.output import Block, Output, Progress, Target, alone
 from difa.errors import InputError
 from difa.formats.tables import Shape
-from difa.formats.write import Publisher
 
-LINES = Publisher("jsonl", Shape(()))
+RESUME = Job(Path("model"), [], shard_size=3, resume=True)
 GOOD = {
     "asked": {"model": "a", "inputs": [{"name": "x", "bytes": 1, "modified": 2}]},
     "shards": [{"file": "part-00000.jsonl", "documents": 3}],
@@ -19,6 +19,7 @@ GOOD = {
     "flagged": 1,
     "skipped": 0,
     "empty": 0,
+    "words": 9,
     "place": [1, 0],
     "partial": {"documents": 0, "bytes": 0},
     "complete": False,
@@ -26,9 +27,13 @@ GOOD = {
 ODD = [None, True, -1, 1.5, 2**70, "x", [], {}, [None], [[1]], [{"file": 1, "documents": 1}], {"documents": "x", "bytes": 0}]
 
 
+def target(path, kind="shards"):
+    return Target(str(path), kind, "jsonl", "jsonl", Shape(()))
+
+
 def read(path, values):
     path.write_text(json.dumps(values))
-    return Progress.read(path)
+    return Progress.read(str(path))
 
 
 def test_odd_values_are_refused_in_one_line(tmp_path):
@@ -47,56 +52,54 @@ def test_odd_values_are_refused_in_one_line(tmp_path):
     for content in (b"[1]", b"7", b"{", b"\xff", b"[" * 100_000):
         path.write_bytes(content)
         with pytest.raises(InputError, match="expected what a run of difa noted there"):
-            Progress.read(path)
+            Progress.read(str(path))
 
 
 @pytest.mark.parametrize("inputs", [7, [7], [{"name": "y"}], [None, None], {"a": 1}])
 def test_an_odd_note_of_what_was_asked_is_another_run(tmp_path, inputs):
-    layout = Layout.shards(tmp_path, 3)
     (tmp_path / "part-00000.jsonl").touch()
-    read(layout.journal, GOOD | {"asked": {"model": "a", "inputs": inputs}})
+    read(tmp_path / "manifest.json", GOOD | {"asked": {"model": "a", "inputs": inputs}})
     with (
         pytest.raises(InputError, match="expected the same inputs as in the interrupted run"),
-        Output(layout, GOOD["asked"], LINES, resume=True),
+        Output.open(target(tmp_path), GOOD["asked"], RESUME),
     ):
         pass
 
 
 def test_a_shard_that_was_removed_is_missed(tmp_path):
-    layout = Layout.shards(tmp_path, 3)
     for complete in (False, True):
-        read(layout.journal, GOOD | {"complete": complete})
+        read(tmp_path / "manifest.json", GOOD | {"complete": complete})
         with (
             pytest.raises(InputError, match=r"part-00000\.jsonl: expected the results of 3 documents"),
-            Output(layout, GOOD["asked"], LINES, resume=True),
+            Output.open(target(tmp_path), GOOD["asked"], RESUME),
         ):
             pass
     (tmp_path / "part-00000.jsonl").touch()
-    with Output(layout, GOOD["asked"], LINES, resume=True) as output:
-        assert output.counts.documents == 3
+    with Output.open(target(tmp_path), GOOD["asked"], RESUME) as output:
+        assert output.progress.documents == 3
 
 
 def test_names_that_are_no_unicode_can_be_noted(tmp_path):
-    progress = Progress(asked={"inputs": ["caf\udce9.txt", "Größe.txt"]})
-    progress.write(tmp_path / "manifest.json")
-    assert Progress.read(tmp_path / "manifest.json") == progress
+    with Output.open(target(tmp_path), {"inputs": ["caf\udce9.txt", "Größe.txt"]}, RESUME) as output:
+        output.keep()
+    assert Progress.read(str(tmp_path / "manifest.json")) == output.progress
 
 
 def test_a_place_is_held_by_one_run(tmp_path):
-    layout = Layout.file(tmp_path / "out.jsonl")
-    with alone(layout), pytest.raises(InputError, match="another run is writing there"), alone(layout):
+    place = target(tmp_path / "out.jsonl", "file")
+    with alone(place), pytest.raises(InputError, match="another run is writing there"), alone(place):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
 def test_a_full_disk_is_said_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(Output, "_open", lambda self: Path("/dev/full").open("wb"))  # noqa: SIM115
+    monkeypatch.setattr(Output, "_reopen", lambda self: Path("/dev/full").open("wb"))  # noqa: SIM115
 
     def run():
-        with Output(Layout.file(tmp_path / "out"), {"model": "a"}, LINES) as output:
-            output.append(Block(b"few bytes, which wait in memory", 1, 0))
-            output.finish()
+        with Output.open(target(tmp_path / "out", "file"), {"model": "a"}, RESUME) as output:
+            output.append(Block(b"few bytes, which wait in memory", Counts(1)))
+            output.finish(1)
 
     with pytest.raises(InputError, match="out: cannot be written: No space left on device"):
         run()

@@ -133,11 +133,12 @@ main()
 """
 
 
-def wait_for(pattern, folder, process):
-    """Wait until the run has written something of that name."""
-    deadline = time.monotonic() + HANG
-    while not (found := list(folder.glob(pattern))) and time.monotonic() < deadline and process.poll() is None:
+def wait_for_parts(folder, process):
+    """Wait until the run has noted that a part is complete; the names of all that are."""
+    deadline, journal, found = time.monotonic() + HANG, folder / "_journal.json", []
+    while not found and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.02)
+        found = [part["file"] for part in json.loads(journal.read_text())["shards"]] if journal.exists() else []
     assert found, process.communicate(timeout=HANG)
     return found
 
@@ -146,7 +147,7 @@ def test_a_killed_worker_costs_no_document(cluster, folder, texts, expected, tmp
     out = tmp_path / "out"
     arguments, gate = ("--engine", "ray", "--address", cluster[0], "--out", out), {"DIFA_TEST_GATE": str(temporary / "gate")}
     process = start("score", folder, texts, *arguments, mark="worker", code=GATED, env=gate)
-    done = wait_for(".out.part/_done-*", tmp_path, process)
+    done = wait_for_parts(tmp_path / ".out.part", process)
     busy = [pid for pid, title in processes(cluster[1]).items() if title.startswith("ray::Gated.score")]
     assert busy
     os.kill(busy[0], signal.SIGKILL)
@@ -165,17 +166,17 @@ def test_a_run_whose_driver_died_goes_on(cluster, folder, texts, expected, tmp_p
     arguments = ("score", folder, texts, "--engine", "ray", "--out", out)
     shut = aside | {"DIFA_TEST_GATE": str(tmp_path.parent / f"never-{mark}")}
     process = start(*arguments, "--workers", 1, mark=mark, code=GATED, env=shut)  # Ray starts for it, and ends with it
-    wait_for(".out.part/_done-*", tmp_path, process)
+    complete = wait_for_parts(tmp_path / ".out.part", process)
     process.kill()
     process.communicate(timeout=HANG)
     assert not out.exists()
     assert nothing_left(mark)  # Ray's agents may look for their head a minute long
     assert len(list(temporary.iterdir())) == 1
     before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / ".out.part").glob("part-*.jsonl")}
-    complete = [path.name.replace("_done-", "part-") + "l" for path in (tmp_path / ".out.part").glob("_done-*.json")]
     refused = difa(*arguments, "--address", cluster[0])
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-    assert "an interrupted run left its parts there: --resume goes on" in refused.stderr
+    assert "an interrupted run left the results of" in refused.stderr
+    assert "documents there: --resume goes on" in refused.stderr
     done = difa(*arguments, "--address", cluster[0], "--resume", env=aside)
     assert done.returncode == 0, done.stderr
     assert parts(out) == expected

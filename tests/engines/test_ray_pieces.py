@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from difa.document import columns_of
-from difa.engines import folder
-from difa.engines.folder import SUCCESS, OutputFolder, part_name, part_writer, write_notice
+from difa.engines import output as engine
+from difa.engines.job import Counts, Job
+from difa.engines.output import SUCCESS, Output, Target, part_writer
 from difa.engines.plan import for_any_machine, piece_size, plan, read_piece
 from difa.errors import EngineError, InputError
 from difa.formats import read_documents
@@ -26,6 +28,20 @@ JSON = '{"text": "good"}\n\n{"txt": "bad"}\n{"text": "x", "id": 7}\nnot json\n{"
 
 
 SHAPE = Shape(("id", "text"))
+JOB = Job(Path("model"), [])
+
+
+def target_at(place, format="jsonl", shape=SHAPE):
+    return Target(str(place), "parts", format, format, shape)
+
+
+def output_at(place, asked=None, **options):
+    return Output(target_at(place), asked or {}, replace(JOB, **options))
+
+
+def write_part(output, index):
+    with part_writer(output.target, index, "jsonl"):
+        pass
 
 
 def pieces_of(size, *inputs, columns=None):
@@ -126,34 +142,43 @@ def test_pieces_are_small_enough_for_all_workers_and_never_large(tmp_path):
 @pytest.mark.parametrize("prefix", ["", "file://"])
 def test_output_is_marked_when_complete(tmp_path, prefix):
     place = tmp_path / "out"
-    output = OutputFolder(f"{prefix}{place}", {})
-    with part_writer(output.staging, 0, "jsonl", SHAPE):
-        pass
-    output.check_parts([part_name(0, "jsonl")])
-    with pytest.raises(EngineError, match=r"expected 2 parts, but 1 are missing, as part-000001\.jsonl"):
-        output.check_parts([part_name(0, "jsonl"), part_name(1, "jsonl")])
-    assert not (place / SUCCESS).exists()
-    output.finish({"documents": 0})
+    with Output.open(target_at(f"{prefix}{place}"), {}, JOB) as output:
+        write_part(output, 0)
+        output.check_parts(["part-000000.jsonl"])
+        with pytest.raises(EngineError, match=r"expected 2 parts, but 1 are missing, as part-000001\.jsonl"):
+            output.check_parts(["part-000000.jsonl", "part-000001.jsonl"])
+        assert not (place / SUCCESS).exists()
+        output.finish_folder({"documents": 0})
     assert json.loads((place / SUCCESS).read_text()) == {"documents": 0, "asked": {}}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
-    with pytest.raises(InputError, match="found files"):
-        OutputFolder(f"{prefix}{place}", {})
+    with pytest.raises(InputError, match="holds the finished results of 0 documents: choose another name, or force=True"):
+        output_at(f"{prefix}{place}")
+    (place / SUCCESS).write_text('{"documents": 0}')
+    for options in ({}, {"force": True}, {"resume": True}):
+        with pytest.raises(InputError, match="expected a new or empty folder for the results, found other files"):
+            output_at(f"{prefix}{place}", **options)
 
 
 @pytest.mark.parametrize("prefix", ["", "file://"])
 def test_abandoned_output_leaves_nothing(tmp_path, prefix):
-    output = OutputFolder(f"{prefix}{tmp_path / 'out'}", {})
-    with pytest.raises(KeyError), part_writer(output.staging, 0, "jsonl", SHAPE) as write:
-        raise KeyError(write)
-    output.abandon()
+    def fail():
+        with Output.open(target_at(f"{prefix}{tmp_path / 'out'}"), {}, JOB) as output:
+            output.keep()
+            with part_writer(output.target, 0, "jsonl") as write:
+                raise KeyError(write)
+
+    with pytest.raises(KeyError):
+        fail()
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_a_taken_or_unwritable_place_is_refused(tmp_path):
     (tmp_path / "file").touch()
-    for place in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(InputError, match=r"found files|cannot be written"):
-            OutputFolder(str(place), {})
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / ".hidden").touch()
+    for place in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / "folder"):
+        with pytest.raises(InputError, match=r"found other files|cannot be written"), Output.open(target_at(place), {}, JOB):
+            pass
 
 
 def test_settings_of_an_address_stay_at_its_end():
@@ -162,10 +187,11 @@ def test_settings_of_an_address_stay_at_its_end():
 
 def test_parquet_parts_hold_what_the_json_holds(quick_model, tmp_path, corpus):
     results = quick_model.score(corpus[:5])
-    with part_writer(str(tmp_path), 3, "parquet", SHAPE) as write:
+    (tmp_path / ".out.part").mkdir()
+    with part_writer(target_at(tmp_path / "out", "parquet"), 3, "parquet") as write:
         for part in columns_of(results[:2]) + columns_of(results[2:]):
             write(part)
-    (file,) = tmp_path.iterdir()
+    (file,) = (tmp_path / ".out.part").iterdir()
     rows = parquet.read_table(file).to_pylist(maps_as_pydicts="strict")
     assert [row.pop("flagged_words") for row in rows] == [[w.text for w in r.words if w.is_anomaly] for r in results]
     assert [word.pop("allowed") for row in rows for word in row["words"]] == [None] * sum(len(r.words) for r in results)
@@ -225,54 +251,61 @@ def test_parts_of_a_table_have_its_columns(quick_model, tmp_path):
     source.write_text(TABLE)
     (file,) = find_sources([str(source)], Columns("body"))
     documents = list(read_documents([str(source)], [], Columns("body")))
+    staging = tmp_path / ".out.part"
+    staging.mkdir()
     for form in ("csv", "parquet"):
-        with part_writer(str(tmp_path), 0, form, Shape.of_sources([file])) as write:
+        with part_writer(target_at(tmp_path / "out", form, Shape.of_sources([file])), 0, form) as write:
             for part in columns_of(quick_model.score(documents)):
                 write(part)
-    table = parquet.read_table(tmp_path / "part-000000.parquet")
+    table = parquet.read_table(staging / "part-000000.parquet")
     assert table["n"].to_pylist() == ["1", "2", "4", "5"]
     assert table["id"].to_pylist() == ["x", f"{source}:4", "z", "w"]
-    assert (tmp_path / "part-000000.csv").read_text(encoding="utf-8-sig").startswith("n,body,id,score")
+    assert (staging / "part-000000.csv").read_text(encoding="utf-8-sig").startswith("n,body,id,score")
 
 
 def test_an_interrupted_output_goes_on_with_what_is_complete(tmp_path):
-    place, asked = str(tmp_path / "out"), {"rate": "fpr 0.1"}
-    first = OutputFolder(place, asked)
+    place, asked = tmp_path / "out", {"rate": "fpr 0.1"}
+    first = output_at(place, asked)
     first.begin(77)
+    for index in range(3):
+        write_part(first, index)
     for index in range(2):
-        with part_writer(first.staging, index, "jsonl", SHAPE):
-            pass
-    write_notice(first.staging, 0, {"index": 0, "documents": 3})
-    with pytest.raises(InputError, match="an interrupted run left its parts there: resume=True goes on, force=True starts anew"):
-        OutputFolder(place, asked)
+        first.add(index, Counts(3, 1, 2, 0, 7))
+    first.keep()
+    message = "an interrupted run left the results of 6 documents there: resume=True goes on, force=True starts anew"
+    with pytest.raises(InputError, match=message):
+        output_at(place, asked)
     with pytest.raises(InputError, match=r"expected the same rate as in the interrupted run, fpr 0\.1, got fpr 0\.2"):
-        OutputFolder(place, {"rate": "fpr 0.2"}, resume=True)
-    again = OutputFolder(place, asked, resume=True)
-    assert (again.piece_bytes, again.notices("jsonl")) == (77, [{"index": 0, "documents": 3}])
-    assert again.notices("csv") == [], "a notice without its part"
-    again.finish({"documents": 3})
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [SUCCESS, "part-000000.jsonl", "part-000001.jsonl"]
+        output_at(place, {"rate": "fpr 0.2"}, resume=True)
+    (tmp_path / ".out.part" / "part-000001.jsonl").unlink()
+    again = output_at(place, asked, resume=True)
+    assert again.progress.asked["piece bytes"] == 77
+    assert [part["file"] for part in again.progress.shards] == ["part-000000.jsonl"], "a note without its part"
+    assert (again.progress.documents, again.progress.flagged, again.progress.skipped, again.progress.words) == (3, 1, 2, 7)
+    again.finish_folder({"documents": 3})
+    assert sorted(path.name for path in place.iterdir()) == [SUCCESS, "part-000000.jsonl", "part-000002.jsonl"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    assert OutputFolder(place, asked, resume=True).summary == {"documents": 3}
+    with Output.open(target_at(place), asked, replace(JOB, resume=True)) as finished:
+        assert finished.summary == {"documents": 3}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-    anew = OutputFolder(place, asked, force=True)
-    anew.finish({"documents": 0})
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [SUCCESS]
+    with Output.open(target_at(place), asked, replace(JOB, force=True)) as anew:
+        anew.finish_folder({"documents": 0})
+    assert [path.name for path in place.iterdir()] == [SUCCESS]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])
 def test_a_replacement_that_is_stopped_keeps_one_of_the_two(tmp_path, monkeypatch, can_exchange):
-    place, asked = str(tmp_path / "out"), {"rate": "fpr 0.1"}
-    OutputFolder(place, asked).finish({"documents": 1})
-    anew = OutputFolder(place, asked, force=True)
+    place, asked = tmp_path / "out", {"rate": "fpr 0.1"}
+    output_at(place, asked).finish_folder({"documents": 1})
+    anew = output_at(place, asked, force=True)
     removed = []
-    monkeypatch.setattr(folder.shutil, "rmtree", lambda path, **more: removed.append((tmp_path / "out" / SUCCESS).exists()))
+    monkeypatch.setattr(engine.shutil, "rmtree", lambda path, **more: removed.append((place / SUCCESS).exists()))
     if not can_exchange:
         monkeypatch.setattr("difa.storage.atomic.exchange", lambda one, other: False)
-    anew.finish({"documents": 2})
-    assert removed == [True, True], "the new ones are there before anything is removed"
-    assert json.loads((tmp_path / "out" / SUCCESS).read_text())["documents"] == 2
+    anew.finish_folder({"documents": 2})
+    assert removed == [True], "the new ones are there before anything is removed"
+    assert json.loads((place / SUCCESS).read_text())["documents"] == 2
 
 
 def test_a_folder_and_a_pattern_mean_the_same_as_paths_and_as_addresses(tmp_path):

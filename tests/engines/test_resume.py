@@ -10,8 +10,9 @@ import pytest
 from difa import DiFA
 from difa.engines import output
 from difa.engines.local import Job, Silent, score_inputs
-from difa.engines.output import Layout, alone
+from difa.engines.output import Target, alone
 from difa.errors import InputError
+from difa.formats.tables import Shape
 from tests import HANG
 from tests.commands import difa, here
 from tests.conftest import ROOT
@@ -73,7 +74,7 @@ def interrupted(faults, folder, source, tmp_path):
     """A killed run, and its arguments."""
     arguments = ["score", folder, source, "--skip-bad", "--out", tmp_path / "out", "--fpr", 0.05]
     faults.in_child(lambda: here(*arguments), faults.kill_before(8))
-    assert (tmp_path / ".out.journal").exists()
+    assert (tmp_path / ".out.part" / "_journal.json").exists()
     return arguments
 
 
@@ -96,7 +97,7 @@ def test_only_the_same_run_goes_on(interrupted, tmp_path, change, message):
     run = here(*change(interrupted, tmp_path), "--resume")
     assert (run.returncode, run.stderr.count("\n")) == (2, 1), run.stderr
     assert message in run.stderr
-    assert (tmp_path / ".out.journal").exists()
+    assert (tmp_path / ".out.part" / "_journal.json").exists()
 
 
 def test_another_model_and_changed_inputs_are_refused(folder, tmp_path):
@@ -138,7 +139,7 @@ def test_a_bad_line_far_in_keeps_what_was_scored(folder, texts, tmp_path):
 
 
 def test_two_runs_do_not_write_to_one_place(folder, source, tmp_path):
-    with alone(Layout.file(tmp_path / "out")):
+    with alone(Target(str(tmp_path / "out"), "file", "jsonl", "jsonl", Shape(()))):
         second = difa("score", folder, source, "--skip-bad", "--out", tmp_path / "out")
     assert second.returncode == 2
     assert "another run is writing there" in second.stderr

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from difa.estimator import DiFA
     from difa.formats.sources import Source
 
-ENGINES = ("local", "ray")
-
 
 @command(
     "difa score model new.txt",
@@ -84,7 +82,7 @@ def score(
     words = _words_apart(allow, out, model)
     if (screen is None) != (screen_model is None):
         raise ConfigError("expected both of --screen and --screen-model, or neither, got one")
-    by_ray = _uses_ray(engine, out, {"workers": workers, "address": address}, {"input-format": given.input_format})
+    _check_engine(engine, out, local={"workers": workers, "address": address}, ray={"input-format": given.input_format})
     job = Job(
         model,
         inputs,
@@ -102,7 +100,7 @@ def score(
         screen_rate=Job.screen_rate if screen is None else screen,
     )
     sources, fitted = given.sources(inputs), given.load(model)
-    if by_ray:
+    if engine == "ray":
         from difa.engines.ray import score_files
 
         options: dict[str, Any] = {"workers": workers, "threads": given.threads, "address": address, "cache": given.cache}
@@ -118,17 +116,15 @@ def score(
         raise typer.Exit(1)
 
 
-def _uses_ray(engine: str, out: str | None, only_ray: Mapping[str, object], only_local: Mapping[str, object]) -> bool:
-    """Whether Ray was chosen; options of the other engine are refused, not ignored."""
-    if engine not in ENGINES:
-        raise ConfigError(f"engine: expected one of {', '.join(ENGINES)}, got {engine!r}")
-    for name, value in (only_local if engine == "ray" else only_ray).items():
-        if value is not None:
-            other = "the local engine" if engine == "ray" else "--engine ray"
-            raise ConfigError(f"--{name} cannot be used with --engine {engine}; use {other}")
+def _check_engine(engine: str, out: str | None, **others: Mapping[str, object]) -> None:
+    """Refuse, and not ignore, options that an engine does not have."""
+    if engine not in others:
+        raise ConfigError(f"engine: expected one of {', '.join(others)}, got {engine!r}")
+    if name := next((name for name, value in others[engine].items() if value is not None), None):
+        other = "the local engine" if engine == "ray" else "--engine ray"
+        raise ConfigError(f"--{name} cannot be used with --engine {engine}; use {other}")
     if engine == "ray" and not out:
         raise ConfigError("--engine ray writes a folder of parts, or a file, expected its name: give --out FOLDER")
-    return engine == "ray"
 
 
 def _words_apart(allow: list[str] | None, out: str | None, model: Path) -> list[str]:
@@ -156,7 +152,7 @@ def _score_here(fitted: DiFA, job: Job, sources: list[Source], quiet: bool) -> C
 
 def _tell(fitted: DiFA, job: Job, counts: Counts, out: str | None, quiet: bool) -> None:
     """Say how it went."""
-    from difa.engines.stream import why_nothing
+    from difa.engines.second_pass import why_nothing
 
     say_skipped(counts.skipped)
     if counts.empty:

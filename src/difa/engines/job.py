@@ -6,8 +6,8 @@ can go on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from difa import __version__
 from difa.corpus.allow import AllowList
 from difa.decide import Rule
+from difa.document import Scored
 from difa.engines.cascade import Cascade
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
@@ -60,6 +61,21 @@ class Counts:
     """Bad lines that were left out."""
     empty: int = 0
     """Documents without any word."""
+    words: int = 0
+
+    @classmethod
+    def of(cls, parts: Iterable[Scored]) -> Counts:
+        """What is counted of scored documents."""
+        counts = cls()
+        for part in parts:
+            empty = sum(not document.words for document in part.documents)
+            counts.add(Counts(len(part), int(part.document_flags.sum()), 0, empty, len(part.word_p)))
+        return counts
+
+    def add(self, other: Counts) -> None:
+        """Count what was done beside."""
+        for entry in fields(Counts):
+            setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
 
 
 class Watch(Protocol):
@@ -103,9 +119,15 @@ def check_job(job: Job, model: DiFA) -> Rule:
     return rule
 
 
-def asked_of(job: Job, rule: Rule, sources: Sequence[Source]) -> dict[str, Any]:
-    """Everything that decides the results, by name."""
+def needs_all(job: Job, rule: Rule) -> bool:
+    """Whether results depend on all documents, and are made in a second pass."""
+    return rule.name == "fdr" or job.top is not None
+
+
+def asked_of(job: Job, rule: Rule, sources: Sequence[Source], engine: str = "local") -> dict[str, Any]:
+    """Everything that decides the results, by name, and who goes on with them."""
     return {
+        "engine": engine,
         "version": f"difa {__version__}",
         "model": _checksum(job.model),
         **({"screen": f"{job.screen_rate!r} {_checksum(job.screen)}"} if job.screen else {}),
@@ -136,12 +158,9 @@ def _checksum(model: Path) -> str:
 
 def _difference(old: Any, new: Any) -> tuple[str, str]:
     """The first thing that differs, in words."""
-    if not isinstance(old, list) or not isinstance(new, list):
-        return str(old), str(new)
-    pairs = [(a, b) for a, b in zip(old, new, strict=False) if a != b]
-    if not pairs:
-        return f"{len(old)} files", f"{len(new)} files"
-    old, new = pairs[0]
+    if isinstance(old, list) and isinstance(new, list):
+        counts = f"{len(old)} files", f"{len(new)} files"
+        old, new = next((pair for pair in zip(old, new, strict=False) if pair[0] != pair[1]), counts)
     return _describe(old), _describe(new)
 
 

@@ -1,25 +1,23 @@
 """Files -> results on one machine, in bounded memory.
 
 One thread reads and parses, one encodes, the caller's scores and writes; where there is one core only, encoding waits its turn. A
-model without an encoder is run by several processes instead. A false-discovery rate looks at all documents at once: results are
-spooled first, and get their flags in a second pass.
+model without an encoder is run by several processes instead. What needs all documents is a second pass over their columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
-from difa.decide import Cutoff, Rule
 from difa.document import Scored
 from difa.engines.cascade import Cascade, Judge
-from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job
-from difa.engines.output import Layout, Output
-from difa.engines.processes import Workers, start_workers
-from difa.engines.stream import ReadAhead, ReadChunk, Shown, Top, cut_shards, read_chunks
+from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job, needs_all
+from difa.engines.output import Output, Target
+from difa.engines.processes import Score, start_workers
+from difa.engines.second_pass import second_pass
+from difa.engines.stream import ReadAhead, ReadChunk, read_chunks
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats import Position, read_entries
@@ -27,12 +25,10 @@ from difa.formats.results import check_output
 from difa.formats.sources import Source, find_sources
 from difa.formats.streams import is_packed
 from difa.formats.tables import Shape
-from difa.formats.write import COLUMNS, Publisher, format_of, json_lines, read_columns
+from difa.formats.write import COLUMNS, Publisher, format_of, json_lines, pack_columns, read_columns
 from difa.storage.atomic import is_stream, scratch_folder, writing
 
 __all__ = ["Job", "Silent", "Watch", "score_inputs"]
-
-_Sink: TypeAlias = Output | Shown
 
 
 def score_inputs(
@@ -58,17 +54,10 @@ def score_inputs(
     model = model.allowing(job.allow)
     rule = check_job(job, model)
     cascade = Cascade(model, DiFA.load(job.screen, threads=model.threads), job.screen_rate) if job.screen else None
-    run = _Run(Judge(model, rule, cascade), job, sources, watch)
-    size = sum(source.size for source in sources) if run.repeatable else None
+    size = None if any(source.is_stdin for source in sources) else sum(source.size for source in sources)
+    run = _Run(Judge(model, rule, cascade), job, sources, watch, size)
     watch.begin(size)
-    if job.out is None:
-        with scratch_folder() as folder:
-            return run.score_best(Shown(show), Layout.file(folder / "results").spool())
-    if job.top is not None and rule.name == "fpr":  # it needs results, and workers make lines
-        return run.score_to_files(job.out)
-    first = run.publisher() if rule.name == "fpr" else run.publisher(COLUMNS)
-    with start_workers(run.judge, first, size) as workers:
-        return replace(run, workers=workers).score_to_files(job.out)
+    return run.show(show) if job.out is None else run.write(job.out)
 
 
 def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path, sources: Sequence[Source]) -> Counts:
@@ -101,90 +90,70 @@ class _Run:
     job: Job
     sources: Sequence[Source]
     watch: Watch
-    workers: Workers | None = None
+    size: int | None
+    """Bytes of the inputs; None if they can be read once only."""
 
     @property
-    def rule(self) -> Rule:
-        return self.judge.rule
+    def needs_all(self) -> bool:
+        return needs_all(self.job, self.judge.rule)
 
-    @property
-    def repeatable(self) -> bool:
-        return not any(source.is_stdin for source in self.sources)
+    def show(self, show: Callable[[Scored], None]) -> Counts:
+        """Hand on results, as they come if that can be."""
+        counts = Counts()
+        with closing(self._results(counts)) as results:
+            if not self.needs_all:
+                for scored in results:
+                    show(scored)
+                return counts
+            with scratch_folder() as folder:
+                part = folder / "part"
+                with writing(folder), part.open("wb") as file:
+                    file.writelines(map(pack_columns, results))
+                for _, found in second_pass(lambda _: read_columns(part), 1, self.judge.rule, self.job, counts):
+                    for scored in found:
+                        show(scored)
+        return counts
 
-    @property
-    def format(self) -> str:
-        return self.job.format or "jsonl" if self.job.shard_size else format_of(self.job.out, self.job.format)
-
-    def publisher(self, format: str | None = None) -> Publisher:
-        return Publisher(format or self.format, Shape.of_sources(self.sources))
-
-    def output(self, layout: Layout, publisher: Publisher) -> Output:
-        asked, resume, force = asked_of(self.job, self.rule, self.sources), self.job.resume, self.job.force
-        notes = self.repeatable and self.job.top is None  # the most unusual are known at the end only
-        return Output(layout, asked, publisher, resume=resume, force=force, notes=notes)
-
-    def score_best(self, sink: _Sink, spooled: Layout) -> Counts:
-        """Score everything into a sink, or with `top` only the most unusual; all are counted."""
-        if self.job.top is None:
-            return self.score(sink, spooled)
-        best = Top(sink.write, self.job.top)
-        self.score(best, spooled)
-        best.finish()
-        return best.counts
-
-    def score_to_files(self, out: Path) -> Counts:
-        """Score everything into a file, or into shards."""
-        layout = Layout.shards(out, self.job.shard_size, self.format) if self.job.shard_size else Layout.file(out)
-        with self.output(layout, self.publisher()) as output:
-            counts = output.counts
-            if not output.progress.complete:
-                counts = self.score_best(output, layout.spool())
-                output.finish()
-            layout.spool().remove()
-            return counts
-
-    def score(self, sink: _Sink, spooled: Layout) -> Counts:
-        """Score everything into a sink, by way of a spool file if the flags need to know all p-values."""
-        first = self.output(spooled, self.publisher(COLUMNS))
-        if self.rule.name == "fpr":
-            with first if spooled.journal.exists() else nullcontext():  # of an earlier run, which must not be forgotten
-                self._score_into(sink)
-            return sink.counts
-        with first as spool:
-            if not spool.progress.complete:
-                self._score_into(spool)
-                spool.finish()
-            cutoff = Cutoff.of(read_columns(spooled.final(0)), self.rule)
-            flagged = map(cutoff.flag, read_columns(spooled.final(0), sink.counts.documents))
-            for _, part in cut_shards(flagged, sink.shard_size, sink.counts.documents):
-                sink.write(part)
-                sink.note(Position(0, sink.counts.documents))
-            sink.counts.skipped, sink.counts.empty = spool.counts.skipped, spool.counts.empty
-        return sink.counts
-
-    def _score_into(self, sink: _Sink) -> None:
-        done = sink.counts.documents
-        entries = read_entries(self.sources, sink.position)
-        chunks = read_chunks(entries, skip_bad=self.job.skip_bad, shard_size=sink.shard_size, done=done)
-        with ReadAhead(chunks) as ahead, closing(self._written(ahead, sink)) as written:
-            for chunk in written:
-                for complaint in chunk.bad:
-                    self.watch.skip(complaint)
-                sink.note(chunk.position, len(chunk.bad), sum(not document.words for document in chunk.documents))
-                self.watch.advance(len(chunk.documents), chunk.bytes)
-
-    def _written(self, chunks: ReadAhead[ReadChunk], sink: _Sink) -> Generator[ReadChunk, None, None]:
-        """The chunks, each of them when its results have been handed to the sink."""
-        if self.workers is not None and isinstance(sink, Output):
-            for chunk, block in self.workers.score(chunks):
-                sink.append(block)
-                yield chunk
-            return
-        with closing(self.judge.score(chunks, chunks.ready)) as scored:
+    def _results(self, counts: Counts) -> Generator[Scored]:
+        with ReadAhead(self._chunks()) as ahead, closing(self.judge.score(ahead, ahead.ready)) as scored:
             for chunk, parts in scored:
-                for part in parts:
-                    sink.write(part)
-                yield chunk
+                yield from parts
+                counts.add(Counts.of(parts))
+                counts.skipped += len(chunk.bad)
+                self._tell(chunk)
+
+    def write(self, out: Path) -> Counts:
+        """Fill a file, or shards."""
+        job, shape = self.job, Shape.of_sources(self.sources)
+        form = format_of(Path("part") if job.shard_size else out, job.format)
+        target = Target(str(out), "shards" if job.shard_size else "file", form, COLUMNS if self.needs_all else form, shape)
+        asked, publish = asked_of(job, self.judge.rule, self.sources), Publisher(target.written, target.shape)
+        notes = self.size is not None and job.top is None  # the most unusual are known at the end only
+        with start_workers(self.judge, publish, self.size) as score, Output.open(target, asked, job, notes) as output:
+            if not output.progress.complete:
+                self._fill(output, score)
+                output.finish(len(self.sources))
+                if self.needs_all:
+                    files = second_pass(output.read, 1, self.judge.rule, job, output.progress)
+                    output.publish_all((index, map(output.publish.block, found)) for index, found in files)
+            return output.progress
+
+    def _fill(self, output: Output, score: Score) -> None:
+        start, done = Position(*output.progress.place), output.progress.documents
+        with ReadAhead(self._chunks(start, output.shard_size, done)) as ahead, closing(score(ahead)) as scored:
+            for chunk, block in scored:
+                output.append(block)
+                self._tell(chunk)
+                output.note(chunk.position, len(chunk.bad))
+
+    def _chunks(self, start: Position | None = None, shard_size: int | None = None, done: int = 0) -> Iterator[ReadChunk]:
+        entries = read_entries(self.sources, start)
+        return read_chunks(entries, skip_bad=self.job.skip_bad, shard_size=shard_size, done=done)
+
+    def _tell(self, chunk: ReadChunk) -> None:
+        for complaint in chunk.bad:
+            self.watch.skip(complaint)
+        self.watch.advance(len(chunk.documents), chunk.bytes)
 
 
 def _check_places(job: Job, sources: Sequence[Source]) -> None:

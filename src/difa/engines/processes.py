@@ -14,11 +14,11 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import TypeAlias
 
@@ -36,28 +36,13 @@ _AHEAD = 2  # chunks in work for each worker, so that none waits
 _HEARTBEAT = 1.0  # seconds after which a worker notices that it is alone
 
 
-@dataclass(frozen=True)
-class Workers:
-    """Processes that have the model."""
-
-    pool: ProcessPoolExecutor
-    count: int
-
-    def score(self, chunks: ReadAhead[ReadChunk]) -> Generator[tuple[ReadChunk, Block], None, None]:
-        """Each chunk and its block, in order; what is done goes out before anything is waited for."""
-        try:
-            with closing(ordered_map(self._submit, chunks, chunks.ready, _AHEAD * self.count)) as made:
-                yield from made
-        except BrokenProcessPool:
-            raise EngineError("expected all worker processes to live, one was killed: give one thread, or more memory") from None
-
-    def _submit(self, chunk: ReadChunk) -> Future[Block]:
-        return self.pool.submit(_score, [_pack(document) for document in chunk.documents])
+Score: TypeAlias = Callable[[ReadAhead[ReadChunk]], Generator[tuple[ReadChunk, Block]]]
+"""Gives each chunk and its block, in order; what is done goes out before anything is waited for."""
 
 
 @contextmanager
-def start_workers(judge: Judge, publisher: Publisher, size: int | None) -> Generator[Workers | None, None, None]:
-    """Workers for a model without an encoder, where they help; None otherwise.
+def start_workers(judge: Judge, publish: Publisher, size: int | None) -> Iterator[Score]:
+    """Several processes, where they help a model without an encoder; this one otherwise.
 
     To be called before files are opened and threads are started: a worker has all that is there when it starts. `size` is the
     number of bytes that are to be read, if that is known.
@@ -66,26 +51,43 @@ def start_workers(judge: Judge, publisher: Publisher, size: int | None) -> Gener
     count = detector.threads or core_count()
     has_fork = sys.platform == "linux" and "fork" in multiprocessing.get_all_start_methods()
     if detector.encoder.spec.dimension or count < 2 or not has_fork or (size is not None and size < _LEAST_BYTES):
-        yield None
+        yield partial(_score_here, judge, publish)
         return
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(count, context, _begin, (judge, publisher, os.getpid()))
+    pool = ProcessPoolExecutor(count, context, _begin, (judge, publish, os.getpid()))
     try:
         pool.submit(int).result()  # forks now
-        yield Workers(pool, count)
+        yield partial(_score_there, pool, _AHEAD * count)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _score_here(judge: Judge, publish: Publisher, chunks: ReadAhead[ReadChunk]) -> Generator[tuple[ReadChunk, Block]]:
+    with closing(judge.score(chunks, chunks.ready)) as scored:
+        for chunk, parts in scored:
+            yield chunk, Block.of(parts, publish)
+
+
+def _score_there(pool: ProcessPoolExecutor, ahead: int, chunks: ReadAhead[ReadChunk]) -> Generator[tuple[ReadChunk, Block]]:
+    def submit(chunk: ReadChunk) -> Future[Block]:
+        return pool.submit(_score, [_pack(document) for document in chunk.documents])
+
+    try:
+        with closing(ordered_map(submit, chunks, chunks.ready, ahead)) as made:
+            yield from made
+    except BrokenProcessPool:
+        raise EngineError("expected all worker processes to live, one was killed: give one thread, or more memory") from None
 
 
 class _Here:
     """What a worker was started with."""
 
     judge: Judge
-    publisher: Publisher
+    publish: Publisher
 
 
-def _begin(judge: Judge, publisher: Publisher, parent: int) -> None:
-    _Here.judge, _Here.publisher = judge, publisher
+def _begin(judge: Judge, publish: Publisher, parent: int) -> None:
+    _Here.judge, _Here.publish = judge, publish
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted run is ended by the process that started it
     warnings.simplefilter("ignore")  # said already, once
     threading.Thread(target=_end_without, args=(parent,), daemon=True).start()
@@ -100,7 +102,7 @@ def _end_without(parent: int) -> None:
 def _score(sent: Iterable[_Sent]) -> Block:
     chunk = Chunk([_unpack(*item) for item in sent])
     ((_, parts),) = _Here.judge.score(iter([chunk]))
-    return Block.of(parts, _Here.publisher)
+    return Block.of(parts, _Here.publish)
 
 
 def _pack(document: Document) -> _Sent:

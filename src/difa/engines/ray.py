@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -24,16 +24,17 @@ from difa import __version__
 from difa.config.checks import check_threads
 from difa.decide import Rule
 from difa.engines.cascade import Cascade, Judge
-from difa.engines.folder import OutputFolder, part_name, part_writer, second_pass, write_notice
-from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job
+from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job, needs_all
+from difa.engines.output import PIECE, Output, Target, part_writer
 from difa.engines.plan import Piece, for_any_machine, piece_size, plan, read_piece
+from difa.engines.second_pass import second_pass
 from difa.errors import ConfigError, DifaError, EngineError, InputError, MissingExtraError
 from difa.estimator import DiFA
 from difa.formats.results import check_output
 from difa.formats.sources import Source, find_sources
 from difa.formats.streams import is_address, suffix_of
 from difa.formats.tables import Shape
-from difa.formats.write import COLUMNS, FORMATS, Publisher, format_of
+from difa.formats.write import COLUMNS, FORMATS, format_of
 from difa.runtime.parallel import chunk_documents, core_count
 from difa.storage.atomic import scratch_folder
 
@@ -49,7 +50,6 @@ class RayCounts(Counts):
     """What a whole run did."""
 
     parts: int = 0
-    words: int = 0
     seconds: float = 0.0
     """From the start of the first piece to the end of the last, without starting Ray and loading the model."""
 
@@ -60,24 +60,11 @@ class Task:
 
     job: Job
     rule: Rule
-    format: str
-    """What was asked for."""
-    is_file: bool
-    """Whether that is one file rather than a folder of parts."""
-    shape: Shape
-    """The columns of the parts, where they are tables."""
+    target: Target
     threads: int
     cache: Path | None
     """Folder for word vectors, on each machine."""
-    folder: str = ""
-    """Where parts are written."""
     version: str = __version__
-
-    @property
-    def written(self) -> str:
-        """The format of the workers' parts: columns where a second pass makes of them what was asked for."""
-        needs_all = self.rule.name == "fdr" or self.job.top is not None or self.job.shard_size is not None
-        return COLUMNS if needs_all or (self.is_file and self.format != "jsonl") else self.format
 
 
 @dataclass(slots=True)
@@ -87,10 +74,7 @@ class Notice:
     index: int
     began: float
     ended: float = 0.0
-    documents: int = 0
-    words: int = 0
-    flagged: int = 0
-    empty: int = 0
+    counts: Counts = field(default_factory=Counts)
     bad: list[str] = field(default_factory=list)
 
 
@@ -129,19 +113,22 @@ def score_files(
         raise InputError("expected files for the Ray engine, got - (standard input): write it to a file, or use the local engine")
     if is_file:
         check_output(Path(out), [source.path for source in sources], job.force)
-    task = Task(job, rule, form, is_file, Shape.of_sources(sources), threads or 1, cache)
+    again = needs_all(job, rule) or job.shard_size is not None or (is_file and form != "jsonl")
+    target = Target(out, "file" if is_file else "parts", form, COLUMNS if again else form, Shape.of_sources(sources))
     files = [_read_files(folder) for folder in (job.model, job.screen)]
-    with OutputFolder.open(out, asked_of(job, rule, sources), job.resume, job.force, is_file) as output:
+    with Output.open(target, asked_of(job, rule, sources, "ray"), job) as output:
         if output.summary is not None:
             return RayCounts(**output.summary)
+        anywhere = target if is_address(out) else replace(target, location=str(target.path))
+        task = Task(job, rule, anywhere, threads or 1, cache)
         model_bytes = sum(map(len, chain.from_iterable(content.values() for content in files)))
         with _cluster(address, workers, task.threads, model_bytes) as (ray, count):
-            size = output.piece_bytes or piece_bytes or piece_size(sources, count)
+            size = output.progress.asked.get(PIECE) or piece_bytes or piece_size(sources, count)
             pieces = plan([*map(for_any_machine, sources)], size, partial(_side_by_side, ray))
             output.begin(size)
-            task = replace(task, folder=output.staging)
-            counts = _run(ray, count, output, files, task, pieces, watch or Silent())
-        _finish(output, counts, task, len(pieces))
+            counts = RayCounts(parts=len(pieces), seconds=_run(ray, count, output, files, task, pieces, watch or Silent()))
+        counts.add(output.progress)
+        _finish(output, counts, task)
         return counts
 
 
@@ -157,54 +144,43 @@ def _check_choices(job: Job, file: Path, workers: int | None, threads: int | Non
     return form
 
 
-def _finish(output: OutputFolder, counts: RayCounts, task: Task, pieces: int) -> None:
+def _finish(output: Output, counts: RayCounts, task: Task) -> None:
     """Make what was asked for of the workers' parts."""
-    again = second_pass(task.folder, pieces, task.rule, task.job, counts) if task.written == COLUMNS else None
-    if task.is_file:
-        results = None if again is None else chain.from_iterable(part for _, part in again)
-        output.join(pieces, Publisher(task.format, task.shape), results)
+    again, parts, block = task.target.written == COLUMNS, counts.parts, output.publish.block
+    files = second_pass(output.read, parts, task.rule, task.job, counts) if again else iter(())
+    if task.target.kind == "file":
+        results = chain.from_iterable(found for _, found in files)
+        output.publish_all([(0, map(block, results) if again else output.content(parts))])
         counts.parts = 1
         return
-    if again is not None:
-        counts.parts = 0
-        for index, part in again:
-            counts.parts += 1
-            with part_writer(task.folder, index, task.format, task.shape) as write:
-                for scored in part:
-                    write(scored)
-    output.finish(asdict(counts))
+    for index, found in files:
+        counts.parts = index + 1
+        with part_writer(task.target, index, task.target.format) as write:
+            for scored in found:
+                write(scored)
+    output.finish_folder(asdict(counts))
 
 
 def _run(
-    ray: Any,
-    count: int,
-    output: OutputFolder,
-    files: Sequence[ModelFiles],
-    task: Task,
-    pieces: Sequence[Piece],
-    watch: Watch,
-) -> RayCounts:
-    """Have all pieces scored that no earlier run has; those are counted, but their bad lines are not named again."""
-    counts, began, ended = RayCounts(parts=len(pieces)), float("inf"), 0.0
-    earlier = [Notice(**notice) for notice in output.notices(task.written)]
-    complete = {notice.index for notice in earlier}
-    rest = [piece for piece in pieces if piece.index not in complete]
-    notices = _run_pool(ray, Scorer, ([ray.put(model) for model in files], task), rest, count, task.threads) if rest else ()
+    ray: Any, workers: int, output: Output, files: Sequence[ModelFiles], task: Task, pieces: Sequence[Piece], watch: Watch
+) -> float:
+    """Have all pieces scored that no earlier run has; bad lines of those are not named again. Returns the seconds it took."""
+    complete, began, ended = {part["file"] for part in output.progress.shards}, float("inf"), 0.0
+    names = [task.target.part_name(piece.index) for piece in pieces]
+    rest = [piece for piece, name in zip(pieces, names, strict=True) if name not in complete]
     watch.begin(len(pieces))
-    for done, notice in enumerate(chain(earlier, notices), 1):
-        counts.documents += notice.documents
-        counts.words += notice.words
-        counts.flagged += notice.flagged
-        counts.skipped += len(notice.bad)
-        counts.empty += notice.empty
-        watch.advance(notice.documents, done)
-        if done > len(earlier):
+    watch.advance(output.progress.documents, len(complete))
+    try:
+        for done, notice in enumerate(_run_pool(ray, files, task, rest, workers), len(complete) + 1):
+            output.add(notice.index, notice.counts)
+            watch.advance(notice.counts.documents, done)
             began, ended = min(began, notice.began), max(ended, notice.ended)
             for complaint in notice.bad:
                 watch.skip(complaint)
-    counts.seconds = max(0.0, ended - began)
-    output.check_parts([part_name(piece.index, task.written) for piece in pieces])
-    return counts
+    finally:
+        output.keep()
+    output.check_parts(names)
+    return max(0.0, ended - began)
 
 
 class Scorer:
@@ -212,24 +188,22 @@ class Scorer:
 
     def __init__(self, files: list[Any], task: Task) -> None:
         self._files, self._task = files, task
-        self._judge: Judge | None = None
 
-    def load(self) -> None:
+    def load(self) -> bool:
         """Be ready for pieces."""
-        self._loaded()
+        return self._judge is not None
 
-    def _loaded(self) -> Judge:
+    @cached_property
+    def _judge(self) -> Judge:
         import ray
 
         task = self._task
         if task.version != __version__:
             raise EngineError(f"expected difa {task.version} on every machine, a worker has {__version__}: install the same")
-        if self._judge is None:
-            files, screen = ray.get(self._files)
-            model = _load(files, task).allow(task.job.allow)
-            cascade = Cascade(model, _load(screen, task), task.job.screen_rate) if screen else None
-            self._judge = Judge(model, task.rule, cascade)
-        return self._judge
+        files, screen = ray.get(self._files)
+        model = _load(files, task).allow(task.job.allow)
+        cascade = Cascade(model, _load(screen, task), task.job.screen_rate) if screen else None
+        return Judge(model, task.rule, cascade)
 
     def score(self, piece: Piece) -> Notice:
         """Score one piece; what a user can mend is an error of ours rather than a trace from another machine."""
@@ -238,20 +212,17 @@ class Scorer:
         except DifaError as error:
             raise EngineError(str(error)) from None
         except OSError as error:
-            raise EngineError(f"{self._task.folder}: a worker cannot write there: {error}") from None
+            raise EngineError(f"{self._task.target.staging}: a worker cannot write there: {error}") from None
 
     def _score(self, piece: Piece) -> Notice:
-        task, judge, notice = self._task, self._loaded(), Notice(piece.index, time.time())
+        task, judge, notice = self._task, self._judge, Notice(piece.index, time.time())
         chunks = chunk_documents(read_piece(piece, notice.bad if task.job.skip_bad else None))
-        with part_writer(task.folder, piece.index, task.written, task.shape) as write:
-            for scored in chain.from_iterable(parts for _, parts in judge.score(chunks)):
-                write(scored)
-                notice.documents += len(scored)
-                notice.words += len(scored.word_p)
-                notice.flagged += int(scored.document_flags.sum())
-                notice.empty += sum(not document.words for document in scored.documents)
-        notice.ended = time.time()
-        write_notice(task.folder, piece.index, asdict(notice))
+        with part_writer(task.target, piece.index, task.target.written) as write:
+            for _, parts in judge.score(chunks):
+                for scored in parts:
+                    write(scored)
+                notice.counts.add(Counts.of(parts))
+        notice.counts.skipped, notice.ended = len(notice.bad), time.time()
         return notice
 
 
@@ -315,18 +286,13 @@ def _cluster(address: str | None, workers: int | None, threads: int, model_bytes
             ray.shutdown()
 
 
-def _run_pool(
-    ray: Any, worker: type, arguments: tuple[Any, ...], pieces: Sequence[Piece], workers: int, threads: int
-) -> Iterator[Any]:
-    """What the workers say of each piece, as it comes; a worker that dies is started again, and so is its piece.
-
-    The class `worker` has the methods `load`, called once, and `score`, called for each piece. A worker takes as many cores as
-    threads.
-    """
+def _run_pool(ray: Any, files: Sequence[ModelFiles], task: Task, pieces: Sequence[Piece], workers: int) -> Iterator[Notice]:
+    """What the workers say of each piece, as it comes; a worker that dies is started again, and so is its piece."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
-    environment = {"env_vars": dict.fromkeys(names, str(threads))}
-    start = ray.remote(num_cpus=threads, max_restarts=-1, max_task_retries=_ATTEMPTS - 1, runtime_env=environment)(worker)
-    actors = [start.remote(*arguments) for _ in range(min(workers, len(pieces)))]
+    options = {"num_cpus": task.threads, "runtime_env": {"env_vars": dict.fromkeys(names, str(task.threads))}}
+    start = ray.remote(max_restarts=-1, max_task_retries=_ATTEMPTS - 1, **options)(Scorer)
+    models = [ray.put(model) for model in files]
+    actors = [start.remote(models, task) for _ in range(min(workers, len(pieces)))]
     # A piece is given to a worker that has loaded the model: some may never find a core.
     busy: dict[Any, tuple[Any, Piece | None]] = {actor.load.remote(): (actor, None) for actor in actors}
     rest, left = iter(pieces), len(pieces)

@@ -1,29 +1,22 @@
-"""A stream of lines -> chunks of documents, read ahead in a thread of its own; and what takes their results in order.
+"""A stream of lines -> chunks of documents, read ahead in a thread of its own.
 
-Where the sender pauses, what is there goes out at once. Results are shown, or the most unusual of them kept, or cut into shards.
+Where the sender pauses, what is there goes out at once.
 """
 
 from __future__ import annotations
 
-import math
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Generic, TypeVar
 
-import numpy as np
-
-from difa.calibrate import TailReference
-from difa.document import Document, Scored
-from difa.engines.job import Counts
+from difa.document import Document
 from difa.formats import Entry, Position, bad_line
 from difa.runtime.parallel import cut_chunks, weight
 
 _AHEAD = 2  # chunks that wait to be encoded
-_ROOM = 4  # times as many results are held as are wanted, at most: to choose among them takes time
 
 T = TypeVar("T")
 
@@ -117,74 +110,3 @@ class ReadAhead(Generic[T]):
                 return
             finally:
                 self._made.put(made)
-
-
-class Shown:
-    """Results that are handed on at once and not kept."""
-
-    shard_size = None
-    position = Position()
-
-    def __init__(self, show: Callable[[Scored], None]) -> None:
-        self._show, self.counts = show, Counts()
-
-    def write(self, scored: Scored) -> None:
-        self._show(scored)
-        self.counts.documents += len(scored)
-        self.counts.flagged += int(scored.document_flags.sum())
-
-    def note(self, position: Position, skipped: int = 0, empty: int = 0) -> None:
-        self.counts.skipped += skipped
-        self.counts.empty += empty
-
-
-class Top(Shown):
-    """Takes all results, counts them, and passes on the most unusual ones, the most unusual first, at the end.
-
-    Only so many are held at a time. Of two alike the earlier comes first.
-    """
-
-    def __init__(self, write: Callable[[Scored], None], most: int) -> None:
-        super().__init__(self._keep)
-        self._write, self._most, self._kept = write, most, list[Scored]()
-
-    def finish(self) -> None:
-        """All results are there."""
-        for part, at in self._places(self._kept):
-            self._write(self._kept[part].take([at]))
-
-    def _keep(self, scored: Scored) -> None:
-        self._kept.append(scored.take(sorted(at for _, at in self._places([scored]))))
-        if sum(map(len, self._kept)) > _ROOM * self._most:
-            chosen = sorted(self._places(self._kept))
-            parts = {part: [at for other, at in chosen if other == part] for part, _ in chosen}
-            self._kept = [self._kept[part].take(places) for part, places in parts.items()]
-
-    def _places(self, parts: Sequence[Scored]) -> list[tuple[int, int]]:
-        """Part and place of the most unusual documents, in order."""
-        places = [(part, at) for part, scored in enumerate(parts) for at in range(len(scored))]
-        p_values, scores = (
-            np.concatenate([np.empty(0), *(getattr(part, name) for part in parts)]) for name in ("document_p", "document_scores")
-        )
-        return [places[at] for at in np.lexsort((-scores, p_values))[: self._most].tolist()]
-
-
-def cut_shards(results: Iterable[Scored], shard_size: int | None, done: int = 0) -> Iterator[tuple[int, Scored]]:
-    """Scored documents, behind `done` others, in parts that end where shards do, each with the number of its shard."""
-    for scored in results:
-        ends = range(-done % shard_size or shard_size, len(scored), shard_size) if shard_size else ()
-        for start, end in pairwise([0, *ends, len(scored)]):
-            yield done // shard_size if shard_size else 0, scored.take(range(start, end))
-            done += end - start
-
-
-def why_nothing(documents: int, reference: TailReference, rate: float) -> str:
-    """Why a false-discovery rate flags no document, and what can be done."""
-    least, normal = reference.least_p, len(reference.values)
-    needed = max(1, math.ceil(documents * least / rate - 1e-9))
-    lowest = f"with {normal} normal documents no p-value is below {least:.2g}"
-    reason = f"{needed} of the {documents} documents would have to be that unusual" if needed <= documents else "it is too high"
-    return (
-        f"nothing is flagged at a false-discovery rate of {rate:g}: {lowest}, and {reason}; fit on more normal documents, "
-        "score fewer at a time, raise the rate, or flag at a false-alarm rate"
-    )

@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, TextIO, TypeVar
+from typing import IO, Any, TextIO, TypeVar
 
 from difa.errors import InputError
 
@@ -111,8 +111,7 @@ def fresh_text(path: Path) -> Iterator[TextIO]:
             return
         with fresh_file(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            sync_file(file)
 
 
 @contextmanager
@@ -237,12 +236,17 @@ def is_named(path: Path, number: int) -> bool:
         return False
 
 
+def sync_file(file: IO[Any]) -> None:
+    """Wait until what was written to a file is on disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
 def write_synced(path: Path, content: bytes) -> None:
     """Write a file and wait until it is on disk."""
     with path.open("wb") as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        sync_file(file)
 
 
 def sync_folder(folder: Path) -> None:
