@@ -15,7 +15,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -65,6 +65,11 @@ class Target:
     def path(self) -> Path:
         """What the path leads to: a link stays."""
         return behind_link(Path(self.location).absolute())
+
+    @property
+    def anywhere(self) -> Target:
+        """The same by a path that leads to it from every folder."""
+        return self if is_address(self.location) else replace(self, location=str(self.path))
 
     @property
     def staging(self) -> str:

@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from importlib.util import find_spec
 from itertools import chain
@@ -119,17 +119,14 @@ def score_files(
     with Output.open(target, asked_of(job, rule, sources, "ray"), job) as output:
         if output.summary is not None:
             return RayCounts(**output.summary)
-        anywhere = target if is_address(out) else replace(target, location=str(target.path))
-        task = Task(job, rule, anywhere, threads or 1, cache)
-        model_bytes = sum(map(len, chain.from_iterable(content.values() for content in files)))
+        task = Task(job, rule, target.anywhere, threads or 1, cache)
+        model_bytes = sum(len(content) for model_files in files for content in model_files.values())
         with _cluster(address, workers, task.threads, model_bytes) as (ray, count):
             size = output.progress.asked.get(PIECE) or piece_bytes or piece_size(sources, count)
             pieces = plan([*map(for_any_machine, sources)], size, partial(_side_by_side, ray))
             output.begin(size)
             counts = RayCounts(parts=len(pieces), seconds=_run(ray, count, output, files, task, pieces, watch or Silent()))
-        counts.add(output.progress)
-        _finish(output, counts, task)
-        return counts
+        return _finish(output, counts, task)
 
 
 def _check_choices(job: Job, file: Path, workers: int | None, threads: int | None) -> str:
@@ -144,21 +141,23 @@ def _check_choices(job: Job, file: Path, workers: int | None, threads: int | Non
     return form
 
 
-def _finish(output: Output, counts: RayCounts, task: Task) -> None:
-    """Make what was asked for of the workers' parts."""
+def _finish(output: Output, counts: RayCounts, task: Task) -> RayCounts:
+    """Make what was asked for of the workers' parts, and count it."""
+    counts.add(output.progress)
     again, parts, block = task.target.written == COLUMNS, counts.parts, output.publish.block
     files = second_pass(output.read, parts, task.rule, task.job, counts) if again else iter(())
     if task.target.kind == "file":
         results = chain.from_iterable(found for _, found in files)
         output.publish_all([(0, map(block, results) if again else output.content(parts))])
         counts.parts = 1
-        return
+        return counts
     for index, found in files:
         counts.parts = index + 1
         with part_writer(task.target, index, task.target.format) as write:
             for scored in found:
                 write(scored)
     output.finish_folder(asdict(counts))
+    return counts
 
 
 def _run(
