@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from difa.config import EncoderConfig
-from difa.encoders import CachedEncoder, convert, load_encoder
+from difa.encoders import CachedEncoder, convert, encoder_files, load_encoder
 from difa.errors import EncoderError
 from difa.words import from_text, from_tokens
 
@@ -119,6 +119,12 @@ def test_cache_is_used_and_keyed_by_layer_and_text(tiny_folder, tmp_path, monkey
     monkeypatch.setattr(again.inner, "encode", lambda missing, progress=None: asked.extend(missing) or [])
     assert all((a.vectors == b.vectors).all() for a, b in zip(again.encode(documents), expected, strict=True))
     assert asked == []
+
+
+def test_an_exported_encoder_says_nothing_of_the_machine(tiny_folder):
+    graph = encoder_files(load_encoder(EncoderConfig(name=str(tiny_folder))))[convert.GRAPH]
+    assert b".py" not in graph
+    assert b"site-packages" not in graph
 
 
 def test_damaged_cache_files_are_computed_again(tiny_folder, tmp_path):

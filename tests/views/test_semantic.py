@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -126,6 +128,12 @@ def test_same_seed_same_graph_bit_for_bit(documents):
     assert train(documents, CONFIG, seed=3) == train(documents, CONFIG, seed=3)
     assert train(documents, CONFIG, seed=3) != train(documents, CONFIG, seed=4)
     assert (torch.random.get_rng_state() == state).all()
+
+
+def test_a_graph_says_nothing_of_the_machine_it_was_made_on(network):
+    graph = to_graph(network, CONFIG)
+    assert b".py" not in graph
+    assert str(Path.cwd()).encode() not in graph
 
 
 def test_padding_is_not_attended_to(network):

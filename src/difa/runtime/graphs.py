@@ -139,7 +139,10 @@ def export_graph(module: Any, inputs: dict[str, Any], outputs: list[str], longes
         )
     if program is None:
         raise EncoderError("export to ONNX: torch's exporter returned nothing")
-    return bytes(program.model_proto.SerializeToString())
+    model = program.model_proto
+    for part in (model, model.graph, *model.graph.node, *model.graph.input, *model.graph.output, *model.graph.value_info):
+        del part.metadata_props[:]  # the exporter notes paths of this machine there, line by line of the module's source
+    return bytes(model.SerializeToString())
 
 
 T = TypeVar("T")

@@ -317,7 +317,7 @@ def architecture(width: int, config: SemanticConfig) -> bytes:
 
     torch's exporter must not run beside other work of torch: call this before fitting in several threads.
     """
-    shape = {"width": width, "torch": torch.__version__, "version": 2, **asdict(config)}
+    shape = {"width": width, "torch": torch.__version__, "version": 3, **asdict(config)}
     key = hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
 
     def export() -> bytes:
