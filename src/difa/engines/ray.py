@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -187,13 +187,19 @@ class Scorer:
 
     def __init__(self, files: list[Any], task: Task) -> None:
         self._files, self._task = files, task
+        self._judge: Judge | None = None  # no cached_property: its lock cannot be sent to a worker
 
     def load(self) -> bool:
         """Be ready for pieces."""
-        return self._judge is not None
+        return self._ready() is not None
 
-    @cached_property
-    def _judge(self) -> Judge:
+    def _ready(self) -> Judge:
+        """What scores, read once: a worker that was started again has yet to read it."""
+        if self._judge is None:
+            self._judge = self._read()
+        return self._judge
+
+    def _read(self) -> Judge:
         import ray
 
         task = self._task
@@ -214,7 +220,7 @@ class Scorer:
             raise EngineError(f"{self._task.target.staging}: a worker cannot write there: {error}") from None
 
     def _score(self, piece: Piece) -> Notice:
-        task, judge, notice = self._task, self._judge, Notice(piece.index, time.time())
+        task, judge, notice = self._task, self._ready(), Notice(piece.index, time.time())
         chunks = chunk_documents(read_piece(piece, notice.bad if task.job.skip_bad else None))
         with part_writer(task.target, piece.index, task.target.written) as write:
             for _, parts in judge.score(chunks):
