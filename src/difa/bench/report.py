@@ -22,7 +22,7 @@ from difa.bench.ablation import ABLATION, LAYERS, parts_markdown
 from difa.bench.analyses import CONTAMINATION, EFFICIENCY, EXAMPLES, PAPER, PAPERS_OWN, SPARSITY
 from difa.bench.data import FORMS, SETS
 from difa.bench.feed import FEED
-from difa.bench.methods import DIFA, FED, label_of, preset_of
+from difa.bench.methods import DIFA, FED, PEERS, label_of, preset_of
 from difa.bench.metrics import Record, Records
 from difa.bench.promises import PROMISES
 from difa.bench.run import read_json, write_text
@@ -55,11 +55,18 @@ _FROM_TABLE: dict[str, Callable[[Records], str]] = {
     "times": times,
     "parts": parts_markdown,
     "presets": lambda records: presets(records),
-    "methods": lambda records: averages(tables.by_split(records)[1]),
-    "peers": lambda records: averages(tables.by_split(records)[0]),
+    "methods": lambda records: averages(records),
+    "peers": lambda records: averages(records),
     "published": lambda records: beside_published(records),
 }
 """What a page may show at places of its own, all from the records of `difa bench table`."""
+_OF_PLACES: dict[str, Callable[[Records], list[Record]]] = {
+    "presets": lambda records: _of_presets(records),
+    "methods": lambda records: _of_methods([record for record in records if record["method"] not in PEERS]),
+    "peers": lambda records: tables.by_split(records)[0] if any(r["method"] in PEERS for r in records) else [],
+    "published": lambda records: [r for r in tables.of_split(tables.by_split(records)[0]) if r["method"] in DIFA],
+}
+"""The records that some of these places are about; the others take all."""
 
 
 def write_report(results: Path, page: Path) -> list[str]:
@@ -93,9 +100,10 @@ def section_of(name: str, form: str | None, records: dict[str, list[Record]]) ->
     if name == "claims":
         return claims_markdown(records) if records["table"] else None
     mine = [record for record in records["table" if name in _FROM_TABLE else name] if form in (None, record["form"])]
+    mine = _OF_PLACES.get(name, list)(mine)
     body = (_FROM_TABLE.get(name) or _WRITERS[name])(mine) if mine else ""
     body = re.sub(r"^## ", "### ", body, flags=re.MULTILINE).strip()  # the page has its own headings
-    of_difa = name in ("alarms", "parts", "presets", "published")
+    of_difa = name in ("alarms", "parts")
     return f"{body}\n\n{_measured([r for r in mine if r['method'] in DIFA or not of_difa])}" if body else None
 
 
@@ -134,20 +142,30 @@ def _means(frame: tables.Frame, row: str, column: str, columns: Sequence[str]) -
     return table.set_index(row)
 
 
+def _of_presets(records: Records) -> list[Record]:
+    """Records of all presets but the paper's, on other splits than the published one where there are such."""
+    ours = [record for record in records if record["method"] in DIFA and record["method"] != OURS]
+    return tables.by_split(ours)[1] or ours
+
+
+def _of_methods(records: Records) -> list[Record]:
+    """Records of other splits than the published one, if baselines were measured there, too."""
+    published, others = tables.by_split(records)
+    return others if any(record["method"] not in DIFA for record in others) else published
+
+
 def presets(records: Records) -> str:
-    """DiFA's presets by set, beside the published split where there are other ones: means over seeds, with the average."""
-    ours = [record for record in records if record["method"] in DIFA]
-    chosen = tables.by_split(ours)[1] or ours
-    frame = tables.final_figures(tables.figures_frame([record for record in chosen if record["method"] != OURS]))
+    """Presets by set: means over seeds, with the average."""
+    frame = tables.final_figures(tables.figures_frame(records))
     if not len(frame):
         return ""
-    names = {name: preset_of(name) + (", feed" if name in FED else "") for name in tables.methods_of(ours)}
+    names = {name: preset_of(name) + (", feed" if name in FED else "") for name in tables.methods_of(records)}
     frame = frame.assign(head=frame.method.map(names) + ": " + frame.level + "s")
     heads = [head for name in names.values() for level in tables.LEVELS if (head := f"{name}: {level}s") in set(frame["head"])]
-    table = _means(frame, "set", "head", heads).reindex([*tables.sets_of(chosen), _AVERAGE]).fillna("")
+    table = _means(frame, "set", "head", heads).reindex([*tables.sets_of(records), _AVERAGE]).fillna("")
     table.loc[_AVERAGE] = "**" + table.loc[_AVERAGE] + "**"
     shown = tables.markdown(table.rename(index=str.capitalize).reset_index())
-    return tables.page(f"AUROC / average precision, {tables.seeds_of(chosen)}.", shown)
+    return tables.page(f"AUROC / average precision, {tables.seeds_of(records)}.", shown)
 
 
 def averages(records: Records) -> str:
