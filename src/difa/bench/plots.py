@@ -109,7 +109,8 @@ def _scatter(axes: Any, points: Frame) -> None:
     frontier = ordered[ordered.y > ordered.y.cummax().shift(fill_value=-1.0)]
     axes.plot(frontier.x, frontier.y, color="#c8c8c8", linewidth=1.5, drawstyle="steps-post", zorder=1)
     for name, point in points.iterrows():
-        axes.scatter([point.x], [point.y], s=70 if name in COLOURS else 36, color=colour_of(name), zorder=3, gid=label_of(name))
+        label = label_of(name).replace(", has seen the unlabelled test text)", ") with feed")  # beside a dot is little room
+        axes.scatter([point.x], [point.y], s=70 if name in COLOURS else 36, color=colour_of(name), zorder=3, gid=label)
     axes.margins(x=0.32, y=0.12)
 
 
