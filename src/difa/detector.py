@@ -17,11 +17,11 @@ from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
 from difa.corpus.allow import AllowList
 from difa.corpus.ignore import Noise, noise_of
-from difa.document import BoolArray, Document, Encoded, FloatArray, IntArray, Scored, split_by
+from difa.document import BoolArray, Document, Encoded, FloatArray, IntArray, Reason, Scored, quote_spans, split_by
 from difa.document_score import DocumentScore, describe, trait_names
 from difa.encoders import Encoder
 from difa.feed import FeedSummary
-from difa.fuse import FeedFusion, folds_of, prior_score
+from difa.fuse import HEAD_REASON, FeedFusion, folds_of, prior_score
 from difa.head import WordTable
 from difa.paper import PaperWeights, aggregate, fuse
 from difa.runtime.parallel import HasDocuments, check_cancelled, chunk_documents, core_count, prefetch
@@ -144,6 +144,24 @@ class Detector:
         words = [document.words[at].text for at in kept]
         found = {at: fault for view in self._faults for at, fault in view.name_faults(words, gaps).items()}
         return {kept[position]: (kind, kept[first]) for position, (kind, first) in found.items()}
+
+    def reasons(self, document: Document, encoded: Encoded | None = None) -> tuple[dict[str, tuple[Reason, ...]], ...]:
+        """Why each word has the evidence that it has, view by view; nothing for words that are ignored.
+
+        Args:
+            document: with all its words.
+            encoded: the same as `encode` gives it, where it is at hand.
+        """
+        read = encoded or self.encode([document])[0]
+        by_view = {view.name: view.explain(read) for view in self.views}
+        for name in self.evidence_names[len(self.views) :]:
+            by_view[name] = [[Reason(HEAD_REASON, {}, 1.0)] for _ in read.words]
+        reasons: list[dict[str, tuple[Reason, ...]]] = [dict.fromkeys(by_view, ()) for _ in document.words]
+        kept = self.noise.kept(document)
+        words = [document.words[position] for position in kept]
+        for t, position in enumerate(kept):
+            reasons[position] = {name: tuple(quote_spans(lists[t], document.text, words)) for name, lists in by_view.items()}
+        return tuple(reasons)
 
     @property
     def _faults(self) -> list[FaultsView]:

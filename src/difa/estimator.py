@@ -30,14 +30,13 @@ from difa.corpus.verdicts import read_verdicts
 from difa.decide import Rule, flag, flag_columns, rank
 from difa.decide.confidence import say_bound
 from difa.detector import C, Detector
-from difa.document import Document, Explanation, FloatArray, Reason, Result, Scored, quote_spans
+from difa.document import Document, Explanation, FloatArray, Result, Scored
 from difa.encoders import load_encoder
 from difa.errors import ConfigError, InputError, ModelError, NotFittedError
 from difa.feed import NewText, choose
 from difa.fitting import LEAST_DOCUMENTS
 from difa.fitting.cross_fit import Report
 from difa.fitting.update import check_updatable, new_documents, update
-from difa.fuse import HEAD_REASON
 from difa.views import check_views
 from difa.words import as_document, as_documents
 
@@ -276,17 +275,9 @@ class DiFA:
         """The same without flags."""
         fitted, document = self._fitted(allow), as_document(text)
         encoded = fitted.encode([document])
-        by_view = {view.name: view.explain(encoded[0]) for view in fitted.views}
-        for name in fitted.evidence_names[len(fitted.views) :]:
-            by_view[name] = [[Reason(HEAD_REASON, {}, 1.0)] for _ in encoded[0].words]
-        reasons: list[dict[str, tuple[Reason, ...]]] = [dict.fromkeys(by_view, ()) for _ in document.words]
-        kept = fitted.noise.kept(document)
-        words = [document.words[position] for position in kept]
-        for t, position in enumerate(kept):
-            reasons[position] = {name: tuple(quote_spans(lists[t], document.text, words)) for name, lists in by_view.items()}
         learned = tuple(fitted.feed_summary.sentences()) if fitted.feed_summary else ()
         (result,) = rank(fitted, fitted.score_chunk([document], encoded)).results()
-        return Explanation(result, tuple(reasons), learned=learned)
+        return Explanation(result, fitted.reasons(document, encoded[0]), learned=learned)
 
     # Fitted state
 

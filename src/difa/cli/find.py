@@ -98,7 +98,7 @@ def _show(
     console = Console(highlight=False)
     console.print(overview(results, model.fpr, learned), soft_wrap=True)
     for place, at in enumerate(chosen, 1):
-        reasons = model.explain_unflagged(documents[at]).reasons
+        reasons = model.detector_.reasons(documents[at])
         console.print()
         console.print(found_document(place, results[at], reasons), soft_wrap=True)
 

@@ -22,7 +22,7 @@ import numpy as np
 from difa import __version__
 from difa.decide import flag_columns
 from difa.detector import linter_scores
-from difa.document import WordScore
+from difa.document import Reason, WordScore
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats.prose import Paragraph, Prose, read_prose
@@ -101,7 +101,8 @@ def find_unusual(
         for at, place in enumerate(islice(rest, len(part.documents))):
             if part.flagged(at):
                 faults = model.detector_.name_faults(part.documents[at])
-                findings += _of_paragraph(model, place, part.words(at), faults, allow)
+                reasons = model.detector_.reasons(part.documents[at])
+                findings += _of_paragraph(place, part.words(at), faults, reasons)
     return findings
 
 
@@ -113,7 +114,10 @@ def _places(path: Path, diff: str | None) -> list[_Place]:
 
 
 def _of_paragraph(
-    model: DiFA, place: _Place, words: Sequence[WordScore], faults: Mapping[int, tuple[str, int]], allow: Sequence[str]
+    place: _Place,
+    words: Sequence[WordScore],
+    faults: Mapping[int, tuple[str, int]],
+    reasons: Sequence[Mapping[str, Sequence[Reason]]],
 ) -> Iterator[Finding]:
     runs: dict[tuple[str, int], list[int]] = {}  # by fault, or the word alone
     for t, word in enumerate(words):
@@ -122,7 +126,6 @@ def _of_paragraph(
     for fault, run in runs.items():  # of %s the whole, even if only the sign is flagged
         while faults.get(run[-1] + 1) == fault and words[run[-1] + 1].start == words[run[-1]].end:
             run.append(run[-1] + 1)
-    reasons = model.explain_unflagged(place.paragraph.text, allow=allow).reasons if runs else ()
     for run in runs.values():
         worst = min(run, key=lambda t: words[t].p_value)
         start, end = words[run[0]].start, words[run[-1]].end
