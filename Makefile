@@ -98,7 +98,7 @@ build/all-mpnet-base-v2: | $(VENV)/.installed
 	$(BIN)/python tools/mpnet_folder.py build
 
 figures-mpnet: $(ENCODER)  ## the comparison with a BERT-sized encoder (ENCODER=folder), some two hours
-	$(BIN)/difa bench layers --out $(LIKE_BERT) --cache build/vectors --forms original --encoder $(ENCODER)
+	$(BIN)/difa bench layers --out $(LIKE_BERT) --cache build/vectors --forms original --encoder $(ENCODER) --docs 150 --no-flags
 	$(BIN)/difa bench table --out $(LIKE_BERT)/last --cache build/vectors $(OF_PAPER) --encoder $(ENCODER) --layer -1
 	$(BIN)/difa bench table --out $(LIKE_BERT)/validated --cache build/vectors $(OF_PAPER) --encoder $(ENCODER) \
 	  --layer $$(cat $(LIKE_BERT)/layer.txt)
