@@ -98,6 +98,7 @@ def test_offsets_counted_in_utf16(tmp_path):
         ('[{"data": {"image": 3}}]', 'expected a string as "text"'),
         (json.dumps([task("a b", (0, 1, "x", "1"))]), "expected 'x' at 0 to 1 of the text, got 'a'"),
         (json.dumps([task("a b", ("0", 1, "a", "1"))]), "expected whole numbers"),
+        (json.dumps([task("a b", ("é" * 9999, 1, "a", "1"))]), "expected whole numbers"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path, content, message):
@@ -105,6 +106,7 @@ def test_what_cannot_be_read_is_named(tmp_path, content, message):
     with pytest.raises(InputError, match=r"export\.json") as error:
         list(read_documents([str(tmp_path / "export.json")]))
     assert message in str(error.value)
+    assert len(str(error.value)) < 400 + len(str(tmp_path)), "an error as long as its input"
 
 
 def test_a_missing_file(tmp_path):

@@ -144,7 +144,7 @@ def _place(span: dict[str, Any], text: str, wide: Sequence[int]) -> tuple[int, i
     """
     start, end, held = span.get("start"), span.get("end"), span.get("text")
     if type(start) is not int or type(end) is not int:
-        raise InputError(f'expected whole numbers as "start" and "end" of a span, got {start!r} and {end!r}')
+        raise InputError(f'expected whole numbers as "start" and "end" of a span, got {start!r:.60} and {end!r:.60}')
     if 0 <= start < end <= len(text) and (held is None or text[start:end] == held):
         return start, end
     first, last = start - bisect_left(wide, start), end - bisect_left(wide, end)

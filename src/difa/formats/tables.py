@@ -81,7 +81,7 @@ def choose_columns(
     listed = ", ".join(map(repr, names)) or "none"
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
-        raise InputError(f"{source}: expected a header with different names, got {twice!r} twice: rename one")
+        raise InputError(f"{source}: expected a header with different names, got {twice!r:.80} twice: rename one")
     for key, name in (("text", asked.text), ("id", asked.id)):
         if name is not None and name not in names:
             is_json = bool(names) and names[0].startswith("{")
