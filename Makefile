@@ -97,11 +97,9 @@ figures-pages: $(VENV)/.installed  ## write what was measured into the pages
 build/all-mpnet-base-v2: | $(VENV)/.installed
 	$(BIN)/python tools/mpnet_folder.py build
 
-figures-mpnet: $(ENCODER)  ## the comparison with a BERT-sized encoder (ENCODER=folder), some two hours
+figures-mpnet: $(ENCODER)  ## the comparison with a BERT-sized encoder (ENCODER=folder), some 90 minutes
 	$(BIN)/difa bench layers --out $(LIKE_BERT) --cache build/vectors --forms original --encoder $(ENCODER) --docs 150 --no-flags
 	$(BIN)/difa bench table --out $(LIKE_BERT)/last --cache build/vectors $(OF_PAPER) --encoder $(ENCODER) --layer -1
-	$(BIN)/difa bench table --out $(LIKE_BERT)/validated --cache build/vectors $(OF_PAPER) --encoder $(ENCODER) \
-	  --layer $$(cat $(LIKE_BERT)/layer.txt)
 	$(BIN)/difa bench report $(LIKE_BERT) --into docs/benchmark-mpnet.md
 
 $(DEMO)/model/config.json: $(VENV)/.fit
