@@ -34,16 +34,15 @@ from difa.document import Document, Explanation, FloatArray, Result, Scored
 from difa.encoders import load_encoder
 from difa.errors import ConfigError, InputError, ModelError, NotFittedError
 from difa.feed import NewText, choose
-from difa.fitting import LEAST_DOCUMENTS
+from difa.fitting import MIN_DOCUMENTS
 from difa.fitting.cross_fit import Report
 from difa.fitting.update import check_updatable, new_documents, update
 from difa.views import check_views
 from difa.words import as_document, as_documents
 
 DEFAULT_MAX_WORDS = 200_000
-_SAMPLING = 1  # beside the seed: the draw of the sample must not be the draw of anything else
-_UPDATING = 3  # the same for the sample of an update
-_FEEDING = 4  # the same for the sample of a feed
+_SAMPLING, _UPDATING, _FEEDING = 1, 3, 4
+"""Beside the seed, for samples of normal documents, updates and feeds: none must follow the draws of anything else."""
 
 
 class _NoNumber(list[Result]):
@@ -119,11 +118,9 @@ class DiFA:
         check_rate("fpr", self.fpr)
         if self.fdr is not None:
             check_rate("fdr", self.fdr)
-        seed = check_seed(self.seed)
-        rng = np.random.default_rng([seed, _SAMPLING])
-        strip = noise_of(config.ignore).strip
-        sample = enough_documents(strip(as_documents(texts)), self.max_words, LEAST_DOCUMENTS, rng)
-        new = self._new_text(sample.documents, feed, verdicts, config) if feed is not None or verdicts is not None else None
+        seed, normal = check_seed(self.seed), noise_of(config.ignore).strip(as_documents(texts))
+        sample = enough_documents(normal, self.max_words, MIN_DOCUMENTS, np.random.default_rng([seed, _SAMPLING]))
+        new = self._new_text(sample.documents, feed, verdicts, config)
         encoder = load_encoder(config.encoder, self.cache)
         fitted = fitting.fit(sample.documents, config, seed, encoder, report or (lambda stage, share: None), new)
         self.detector_ = replace(fitted, seen_documents=sample.seen_documents, seen_words=sample.seen_words)
@@ -139,14 +136,20 @@ class DiFA:
 
     def _new_text(
         self, normal: Sequence[Document], feed: Iterable[Any] | None, verdicts: Iterable[Any] | None, config: Config
-    ) -> NewText:
-        """What may be learned from; a feed that cannot teach is said so in a warning."""
+    ) -> NewText | None:
+        """What may be learned from, if there is anything; a feed that cannot teach is said so in a warning."""
+        if feed is None and verdicts is None:
+            return None
+        if config.fusion.rule == "gates" or config.calibration.reference == "in-sample":
+            raise ConfigError(
+                "expected the preset full or fast beside a feed or verdicts, got settings of the preset paper, whose gates learn "
+                "from pseudo anomalies: leave out the feed, or choose another preset"
+            )
         strip = noise_of(config.ignore).strip
         judged = [] if verdicts is None else read_verdicts(strip(as_documents(verdicts)))
         rng = np.random.default_rng([check_seed(self.seed), _FEEDING])
-        sample = sample_documents(strip(as_documents(feed if feed is not None else ())), self.max_words, rng)
+        sample = sample_documents(strip(as_documents(() if feed is None else feed)), self.max_words, rng)
         new, why = choose(normal, sample.documents, judged, config.feed)
-        fitting.check_teachable(config, new)
         if feed is not None and not sample.seen_documents:
             why = "nothing was learned from the feed: it has no documents"
         if why:
@@ -339,31 +342,25 @@ class DiFA:
         rng = np.random.default_rng([fitted.seed, _UPDATING, fitted.updates.times])
         sample = sample_documents(fitted.noise.strip(as_documents(texts)), self.max_words, rng)
         normal = [document for document in sample.documents if document.words and not any(document.labels or ())]
-        if len(sample.documents) < sample.seen_documents:
-            warnings.warn(
-                f"{len(sample.documents)} of {sample.seen_documents} documents were taken, of {self.max_words} words at most: "
-                "a larger max_words takes more",
-                stacklevel=2,
-            )
+        taken, seen = len(sample.documents), sample.seen_documents
+        if taken < seen:
+            said = f"{taken} of {seen} documents were taken, of {self.max_words} words at most: a larger max_words takes more"
+            warnings.warn(said, stacklevel=2)
         if not normal:
-            raise InputError(f"expected normal documents with words, got none of {sample.seen_documents}: add normal text")
+            raise InputError(f"expected normal documents with words, got none of {seen}: add normal text")
         new = new_documents(fitted, normal)
-        if len(new) < len(normal):
-            warnings.warn(
-                f"{len(normal) - len(new)} of {len(normal)} documents are there already and were left out", stacklevel=2
-            )
+        if known := len(normal) - len(new):
+            warnings.warn(f"{known} of {len(normal)} documents are there already and were left out", stacklevel=2)
         if new:
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            self.detector_ = update(fitted, new, max(self.max_words, LEAST_DOCUMENTS), now, rng)
+            self.detector_ = update(fitted, new, max(self.max_words, MIN_DOCUMENTS), now, rng)
         return self
 
     def _fitted(self, allow: Iterable[str] = ()) -> Detector:
         """The fitted detector, with further words allowed."""
-        try:
-            fitted = self.detector_
-        except AttributeError:
-            raise NotFittedError("expected a fitted detector: call fit(texts) or DiFA.load(folder) first") from None
-        more = AllowList.of(allow)
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("expected a fitted detector: call fit(texts) or DiFA.load(folder) first")
+        fitted, more = self.detector_, AllowList.of(allow)
         return replace(fitted, allow=fitted.allow.plus(more.entries)) if more else fitted
 
     def _warn_if_too_small(self, rate: float) -> None:
@@ -390,19 +387,16 @@ class DiFA:
             setattr(self, name, value)
         return self
 
-    def _changed(self) -> str:
-        """The parameters that differ from their defaults, as the constructor is called with them."""
-        defaults = self._defaults()
-        return ", ".join(f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name])
-
     def __repr__(self) -> str:
-        fitted = getattr(self, "detector_", None)
-        if fitted is None:
-            return f"DiFA({self._changed()}), not fitted"
+        defaults = self._defaults()
+        call = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name])
+        if not self.__sklearn_is_fitted__():
+            return f"DiFA({call}), not fitted"
+        fitted = self.detector_
         bound = say_bound(len(fitted.document_reference.values), self.fpr)
         rate = f"fdr {self.fdr:g}" if self.fdr is not None else f"fpr {self.fpr:g} ({bound})"
         views = ", ".join(fitted.config.views.names)
-        return f"DiFA({self._changed()}), fitted on {fitted.extent}; flags at {rate}; views {views}"
+        return f"DiFA({call}), fitted on {fitted.extent}; flags at {rate}; views {views}"
 
     def __sklearn_tags__(self) -> Any:
         from difa.integrations.sklearn import outlier_tags
@@ -415,7 +409,7 @@ class DiFA:
     def __getstate__(self) -> dict[str, Any]:
         from difa.storage.persist import model_files
 
-        files = model_files(self.detector_, self._stored_parameters()) if hasattr(self, "detector_") else None
+        files = model_files(self.detector_, self._stored_parameters()) if self.__sklearn_is_fitted__() else None
         return {"parameters": self.get_params(), "files": files}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,20 +19,23 @@ import numpy as np
 from difa.config import FeedConfig
 from difa.corpus.copies import content_of
 from difa.corpus.verdicts import Verdict
-from difa.document import Document, FloatArray, split_by
+from difa.document import Document, Encoded, FloatArray, split_by
 from difa.fuse import Trust, speak_of
 from difa.head import WordTable
 from difa.knowledge.letters import fold
-from difa.knowledge.wordlist import word_list
-from difa.views.stored_words import rare_words
+from difa.knowledge.wordlist import WordList, word_list
+from difa.views.stored_words import document_counts, rare_words
 
 _LEVELS = -np.log([0.05, 0.02, 0.01, 0.005, 0.002, 0.001])  # evidence at which new text is compared with normal text
-_CLEAR = 4.0  # standard errors by which new text must differ
-_NOTABLE = 1.5  # times as many that are worth saying
-_COMMON = 5  # documents of the feed that would have a word if it were normal text: it then tells little by itself
-_FEW = 0.5  # documents that a word must have in excess
-_EVERYDAY = 1e-3  # share of the language's running text from which a word tells nothing by itself
-_NAMED = 5  # words that a finding names at most
+_CLEAR_ERRORS = 4.0  # standard errors by which new text must differ
+_NOTABLE_RATIO = 1.5  # times as many that are worth saying
+_COMMON_DOCUMENTS = 5  # of the feed that would have a word if it were normal text: it then tells little by itself
+_MIN_EXCESS = 0.5  # documents that a word must have beyond what is expected
+_EVERYDAY_SHARE = 1e-3  # of the language's running text from which a word tells nothing by itself
+_MAX_NAMED = 5  # words that a finding names
+
+_NORMAL, _COPY, _REVIEWED = "stand among the normal ones", "are copies of others", "have verdicts"
+"""Why documents of a feed teach nothing, as a message says it."""
 
 
 @dataclass(frozen=True)
@@ -63,46 +67,49 @@ class NewText:
         words = sum(len(document.words) for document in self.documents[: self.feed])
         weights, certain = [np.ones(words)], [np.zeros(words, dtype=bool)]
         for verdict in self.verdicts:
-            nobody_said = np.zeros(len(verdict.document.words), dtype=bool)
-            odd = nobody_said | verdict.odd if verdict.marked is None else verdict.marked
+            length, marked = len(verdict.document.words), verdict.marked
+            odd = np.full(length, verdict.odd) if marked is None else marked
             weights.append(np.where(odd, config.verdict_weight, 0.0))
-            certain.append(nobody_said if verdict.marked is None else verdict.marked)
+            certain.append(np.zeros(length, dtype=bool) if marked is None else marked)
         return Trust(np.concatenate(weights), np.concatenate(certain))
+
+    def summary(
+        self, normal: WordTable, new: WordTable, names: Sequence[str], min_documents: int, language: str | None
+    ) -> FeedSummary:
+        """What they taught, once their words have evidence; the arguments are those of `find_differences`."""
+        words = sum(new.lengths[: self.feed])
+        feed = replace(new, documents=new.documents[: self.feed], evidence=new.evidence[:words])
+        findings = find_differences(normal, feed, names, min_documents, language)
+        odd = sum(verdict.odd for verdict in self.verdicts)
+        return FeedSummary(self.feed, words, self.given, self.copies, self.known, len(self.verdicts), odd, findings)
 
 
 def choose(
     normal: Iterable[Document], feed: Sequence[Document], verdicts: Sequence[Verdict], config: FeedConfig
 ) -> tuple[NewText, str]:
     """Documents that may teach, and why the feed does not, if it has too few of them; empty if it does or there is none."""
-    contents = set(map(_content, normal))
-    reviewed = {_content(verdict.document) for verdict in verdicts}
-    seen: set[str] = set()
+    taken = {_content(verdict.document): _REVIEWED for verdict in verdicts} | {_content(item): _NORMAL for item in normal}
+    counts = dict.fromkeys((_NORMAL, _COPY, _REVIEWED), 0)
     chosen: list[Document] = []
-    copies = known = judged = 0
     for document in feed:
         content = _content(document)
-        if content in contents:
-            known += 1
-        elif content in seen:
-            copies += 1
+        if content in taken:
+            counts[taken[content]] += 1
         elif document.words:
-            seen.add(content)
-            judged += content in reviewed
-            if content not in reviewed:
-                chosen.append(document)
-    kept, why = chosen, ""
+            chosen.append(document)
+        if document.words and taken.get(content) != _NORMAL:
+            taken[content] = _COPY  # what others are that come later
+    why = ""
     if feed and len(chosen) < config.least_documents:
-        apart = {"stand among the normal ones": known, "are copies of others": copies, "have verdicts": judged}
-        named = [f"{count} {what}" for what, count in apart.items() if count]
-        of_these = f" ({', '.join(named)})" if named else ""
+        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
         why = (
             f"nothing was learned from the feed: expected at least {config.least_documents} different documents, got "
-            f"{len(chosen)} of {len(feed)}{of_these}; the model is as without a feed"
+            f"{len(chosen)} of {len(feed)}{f' ({reasons})' if reasons else ''}; the model is as without a feed"
         )
-        kept = []
-    judged_ones = [verdict for verdict in verdicts if verdict.document.words]
-    documents = [*kept, *(verdict.document for verdict in judged_ones)]
-    return NewText(documents, judged_ones, len(feed), copies, known), why
+        chosen = []
+    judged = [verdict for verdict in verdicts if verdict.document.words]
+    documents = [*chosen, *(verdict.document for verdict in judged)]
+    return NewText(documents, judged, len(feed), counts[_COPY], counts[_NORMAL]), why
 
 
 def _content(document: Document) -> str:
@@ -193,38 +200,42 @@ def find_differences(
         min_documents: documents that must have a word for it to be named, unless the language's list knows it.
         language: of the normal documents.
     """
-    words, unreadable = len(feed.evidence), rare_words(feed.documents, min_documents, language)
-    common, known = _common(normal, len(feed.documents)), word_list(language)
+    words, hidden = len(feed.evidence), rare_words(feed.documents, min_documents, language)
+    expected = words * np.exp(-_LEVELS)  # among normal words, evidence −log p reaches x in a share exp(−x) of cases
+    errors = np.sqrt(np.maximum(expected, 1e-9) * (1 + words / max(len(normal.evidence), 1)))
     findings = []
     for view, name in enumerate(names):
-        expected = words * np.exp(-_LEVELS)
         reached = np.array([(feed.evidence[:, view] >= level).sum() for level in _LEVELS])
-        errors = np.sqrt(np.maximum(expected, 1e-9) * (1 + words / max(len(normal.evidence), 1)))
         at = int(np.argmax((reached - expected) / errors))
-        if reached[at] - expected[at] < _CLEAR * errors[at] or reached[at] < _NOTABLE * expected[at]:
-            continue
-        here, there = _reaching(feed, view, _LEVELS[at]), _reaching(normal, view, _LEVELS[at])
-        share = len(feed.documents) / max(len(normal.documents), 1)
-        named = (word for word in here if word not in unreadable and any(map(str.isalpha, word)))
-        named = (word for word in named if known.frequency(word) <= _EVERYDAY)
-        usual = {word: share * there[word] for word in named}
-        excess = {word: here[word] - less for word, less in usual.items() if word not in common or here[word] > 3 * (less + 1)}
-        telling = sorted((word for word, more in excess.items() if more > _FEW), key=lambda word: (-excess[word], word))
-        findings.append(Finding(name, round(float(reached[at] / expected[at]), 2), tuple(telling[:_NAMED])))
+        if reached[at] - expected[at] >= _CLEAR_ERRORS * errors[at] and reached[at] >= _NOTABLE_RATIO * expected[at]:
+            telling = _telling_words(normal, feed, view, _LEVELS[at], word_list(language), hidden)
+            findings.append(Finding(name, round(float(reached[at] / expected[at]), 2), telling))
     return tuple(sorted(findings, key=lambda finding: (-finding.times, finding.view)))
 
 
-def _common(normal: WordTable, documents: int) -> set[str]:
-    """Words of which so many normal documents would be expected to have some: they tell nothing by themselves."""
-    counts = Counter(word for document in normal.documents for word in {fold(word) for word in document.words})
-    return {word for word, count in counts.items() if count * documents >= _COMMON * len(normal.documents)}
+def _telling_words(
+    normal: WordTable, feed: WordTable, view: int, level: float, known: WordList, hidden: Collection[str]
+) -> tuple[str, ...]:
+    """Words whose evidence reaches a level in more documents of the feed than expected, most of all first."""
+    usual, everywhere = _reaching(normal, view, level), document_counts(normal.documents, _folded)
+    documents, normal_documents = len(feed.documents), len(normal.documents)
+    excess = {}
+    for word, count in _reaching(feed, view, level).items():
+        expected = documents / max(normal_documents, 1) * usual[word]
+        is_common = everywhere[word] * documents >= _COMMON_DOCUMENTS * normal_documents
+        if word in hidden or not any(map(str.isalpha, word)) or known.frequency(word) > _EVERYDAY_SHARE:
+            continue
+        if count - expected > _MIN_EXCESS and (not is_common or count > 3 * (expected + 1)):
+            excess[word] = count - expected
+    return tuple(sorted(excess, key=lambda word: (-excess[word], word))[:_MAX_NAMED])
 
 
 def _reaching(words: WordTable, view: int, level: float) -> Counter[str]:
     """Documents by the words whose evidence reaches a level."""
     marks = split_by(words.lengths, words.evidence[:, view] >= level)
-    return Counter(
-        word
-        for document, marked in zip(words.documents, marks, strict=True)
-        for word in {fold(document.words[at]) for at in np.flatnonzero(marked)}
-    )
+    pairs = zip(words.documents, marks, strict=True)
+    return Counter(chain.from_iterable({fold(document.words[at]) for at in np.flatnonzero(marked)} for document, marked in pairs))
+
+
+def _folded(document: Encoded) -> Iterable[str]:
+    return map(fold, document.words)

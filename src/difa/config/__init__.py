@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Annotated, Any, Literal, get_args
 
-from difa.config.checks import Bounds, Count, Positive, Share, Stage, Weight, check, check_threads, compile_pattern, kinds_of
+from difa.config.checks import Bounds, Count, Names, Positive, Share, Stage, Weight, check, compile_pattern, kinds_of
 from difa.errors import ConfigError
 
 DEFAULT_ENCODER = "minilm"
@@ -41,19 +41,16 @@ _OLD_KEYS = {("calibration", "trim"): "leave_out_outliers"}  # names that older 
 class IgnoreConfig(Stage):
     """Noise that is left out of all texts, when fitting and when scoring: its words have the score 0."""
 
-    kinds: tuple[str, ...] = ()
+    kinds: Annotated[tuple[str, ...], Names(NOISE_KINDS, may_be_empty=True)] = ()
     """Some of url, email, number, path, hash, handle and code."""
     patterns: tuple[str, ...] = ()
     """Regular expressions in the syntax of RE2, looked for in each run of characters between blanks. A word within a match is
     ignored."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("kinds", "patterns"):
-            given = getattr(self, name)
-            is_list = isinstance(given, (list, tuple)) and all(isinstance(item, str) for item in given)
-            check(is_list, self, name, "a list of strings")
-            object.__setattr__(self, name, tuple(dict.fromkeys(given)))
-        check(set(self.kinds) <= set(NOISE_KINDS), self, "kinds", f"some of {', '.join(NOISE_KINDS)}")
+            object.__setattr__(self, name, tuple(dict.fromkeys(getattr(self, name))))
         for pattern in self.patterns:
             compile_pattern(pattern)
 
@@ -71,33 +68,21 @@ class EncoderConfig(Stage):
     name: str = DEFAULT_ENCODER
     """`minilm` (embedded), a Hugging Face hub name, a local folder, or `none` for words without vectors, as in the preset
     `fast`. The paper's own is `bert-base-uncased`."""
-    layer: int | None = None
+    layer: Annotated[int | None, Bounds(-1000, 1000)] = None
     """Hidden layer to read: 0 is the embedding, negative counts from the end; None is 4 for `minilm`, where the last
     layer is bad for words, and the last layer, as in the paper, for any other encoder."""
     batch_tokens: Annotated[int, Bounds(1, 1 << 20)] = 1024
     """Subwords per batch, a thread each: enough to keep a core busy, small enough for its cache."""
-    threads: int | None = None
+    threads: Annotated[int | None, Bounds(1)] = None
     """Threads of the engine; None takes all cores."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check(isinstance(self.name, str) and bool(self.name.strip()), self, "name", "an encoder's name or folder")
-        is_layer = self.layer is None or (isinstance(self.layer, int) and not isinstance(self.layer, bool))
-        check(is_layer, self, "layer", "a whole number or None")
-        check_threads(self.threads)
 
 
 @dataclass(frozen=True)
 class ViewsConfig(Stage):
     """Which views look at the words."""
 
-    names: tuple[str, ...] = FULL_VIEWS
+    names: Annotated[tuple[str, ...], Names(VIEW_NAMES, each_once=True)] = FULL_VIEWS
     """In this order in results."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(self.names))
-        known = bool(self.names) and set(self.names) <= set(VIEW_NAMES) and len(set(self.names)) == len(self.names)
-        check(known, self, "names", f"some of {', '.join(VIEW_NAMES)}, each once")
 
 
 @dataclass(frozen=True)
@@ -233,14 +218,8 @@ class PerturbConfig(Stage):
     """Share of them with several changed words."""
     max_share: Annotated[float, Bounds(0, 1, above=True)] = 0.3
     """Share of words changed at most in a diffuse one."""
-    kinds: tuple[str, ...] = ERROR_KINDS
+    kinds: Annotated[tuple[str, ...], Names((*ERROR_KINDS, *PAPER_KINDS))] = ERROR_KINDS
     """In equal parts: the errors of real text, or the paper's string mutation, representation replacement, and both."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "kinds", tuple(self.kinds))
-        known = (*ERROR_KINDS, *PAPER_KINDS)
-        check(bool(self.kinds) and set(self.kinds) <= set(known), self, "kinds", f"some of {', '.join(known)}")
 
 
 PRIOR_WEIGHTS = {"critic": 1.0, "tone": 1.0, "language": 0.7, "phrase": 0.7, "form": 0.5, "faults": 0.25, "neighbour": 0.25}

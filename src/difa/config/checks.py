@@ -20,16 +20,31 @@ class Bounds:
     high: float = math.inf
     above: bool = False
 
-    def refusal(self, value: Any, whole: bool) -> str:
-        """What is expected instead of a value; empty where it is within the bounds."""
-        is_number = isinstance(value, int) or (not whole and isinstance(value, float) and math.isfinite(value))
-        is_within = is_number and not isinstance(value, bool) and self.low <= value <= self.high
-        if is_within and not (self.above and value == self.low):
+    def refusal(self, value: Any, kind: Any) -> str:
+        """What is expected instead of a value of a kind: `int`, `float` or `int | None`; empty where it may be."""
+        is_number = isinstance(value, int | kind) and not isinstance(value, bool)
+        if is_number and (value is None or (self.low <= value <= self.high and not (self.above and value == self.low))):
             return ""
-        if whole:
-            return f"a whole number {f'of at least {self.low}' if self.high == math.inf else f'from {self.low} to {self.high}'}"
-        most = "" if self.high == math.inf else f" and at most {self.high:g}"
-        return f"a number {'above' if self.above else 'of at least'} {self.low:g}{most}"
+        if kind is float:
+            highest = "" if self.high == math.inf else f" and at most {self.high:g}"
+            return f"a number {'above' if self.above else 'of at least'} {self.low:g}{highest}"
+        return f"a whole number {f'of at least {self.low}' if self.high == math.inf else f'from {self.low} to {self.high}'}"
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a list of names may hold."""
+
+    known: tuple[str, ...]
+    each_once: bool = False
+    may_be_empty: bool = False
+
+    def refusal(self, value: Any, kind: Any) -> str:
+        """What is expected instead of a list; empty where it may be."""
+        is_known = set(value) <= set(self.known) and (bool(value) or self.may_be_empty)
+        if is_known and not (self.each_once and len(set(value)) < len(value)):
+            return ""
+        return f"some of {', '.join(self.known)}{', each once' if self.each_once else ''}"
 
 
 Count = Annotated[int, Bounds(1)]
@@ -44,25 +59,35 @@ class Stage:
     def __post_init__(self) -> None:
         for name, kind in kinds_of(type(self)).items():
             value = getattr(self, name)
-            if kind is bool:
-                check(isinstance(value, bool), self, name, "true or false")
-            elif get_origin(kind) is Literal:
-                check(value in get_args(kind), self, name, f"one of {', '.join(get_args(kind))}")
-            elif get_origin(kind) is Annotated:
-                number, bounds = get_args(kind)
-                expected = bounds.refusal(value, whole=number is int)
-                check(not expected, self, name, expected)
+            if isinstance(value, list):  # as JSON has it
+                object.__setattr__(self, name, value := tuple(value))
+            expected = _refusal(value, kind)
+            check(not expected, self, name, expected)
 
 
-def kinds_of(settings: type) -> dict[str, Any]:
-    """The types of settings with their bounds, or those of all stages."""
-    return get_type_hints(settings, include_extras=True)
+def _refusal(value: Any, kind: Any) -> str:
+    """What is expected instead of a value by the type of a setting; empty where it may be."""
+    base, *rules = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    if base is bool and not isinstance(value, bool):
+        return "true or false"
+    if base is str and not (isinstance(value, str) and value.strip()):
+        return "text that is not blank"
+    if get_origin(base) is Literal and value not in get_args(base):
+        return f"one of {', '.join(get_args(base))}"
+    if get_origin(base) is tuple and not (isinstance(value, tuple) and all(isinstance(item, str) for item in value)):
+        return "a list of strings"
+    return next((expected for rule in rules if (expected := rule.refusal(value, base))), "")
 
 
 def check(condition: bool, stage: Stage, name: str, expected: str) -> None:
     """Refuse a setting that does not meet a condition."""
     if not condition:
         raise ConfigError(f"{type(stage).__name__}.{name}: expected {expected}, got {getattr(stage, name)!r}")
+
+
+def kinds_of(settings: type) -> dict[str, Any]:
+    """The types of settings with their bounds, or those of all stages."""
+    return get_type_hints(settings, include_extras=True)
 
 
 def compile_pattern(pattern: str) -> Any:
@@ -89,5 +114,5 @@ def check_seed(seed: object) -> int:
 
 def check_threads(threads: object) -> None:
     """Refuse anything but a positive whole number or None."""
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise ConfigError(f"threads: expected a whole number of at least 1, got {threads!r}")
+    if expected := Bounds(1).refusal(threads, int | None):
+        raise ConfigError(f"threads: expected {expected}, got {threads!r}")

@@ -14,11 +14,10 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difa.calibrate import TailReference, tail_evidence
 from difa.detector import describe_words, raw_evidence
-from difa.document import Encoded, FloatArray, IntArray, split_by
+from difa.document import BoolArray, Encoded, FloatArray, IntArray, split_by
 from difa.runtime.parallel import core_count
 from difa.views import TrainingData, View, fit_view, view_kind
 
@@ -34,6 +33,7 @@ class CrossFit:
 
     folds: IntArray  # (documents,)
     fold_views: tuple[tuple[View, ...], ...]
+    """By fold; a single fold without views of its own is judged by those of all documents."""
     views: tuple[View, ...]
 
     @classmethod
@@ -42,46 +42,39 @@ class CrossFit:
         count = data.config.calibration.folds
         folds = rng.permutation(np.arange(len(data.documents)) % max(count, 1))
         others = [data.without((folds == fold).tolist()) for fold in range(count)]
-        fold_views, views = _fit_side_by_side(others, data, report)
-        return cls(folds, tuple(fold_views), views)
-
-    @property
-    def judges(self) -> tuple[tuple[View, ...], ...]:
-        """The views that judge the documents of each fold; without folds those fitted on all documents."""
-        return self.fold_views or (self.views,)
+        *fold_views, views = _fit_in_parallel(others, data, report)
+        return cls(folds, tuple(fold_views) or (views,), views)
 
     def judge(self, documents: Sequence[Encoded], folds: IntArray, threads: int | None = 1) -> tuple[FloatArray, FloatArray]:
         """Raw evidence and plain statistics of all words by the views of each document's fold: (T, views), (T, statistics)."""
-        parts = []
+        raw, statistics = [], []
         for fold in np.unique(folds).tolist():
-            views, members = self.judges[fold], pick(documents, folds == fold)
-            statistics = describe_words(views, members)
-            parts.append((raw_evidence(views, members, threads, statistics), statistics))
-        place = np.argsort(np.argsort(np.repeat(folds, [len(document) for document in documents]), kind="stable"))
-        return np.concatenate([raw for raw, _ in parts])[place], np.concatenate([statistics for _, statistics in parts])[place]
+            views, members = self.fold_views[fold], pick(documents, folds == fold)
+            statistics.append(describe_words(views, members))
+            raw.append(raw_evidence(views, members, threads, statistics[-1]))
+        # Rows stand fold by fold: where each word of the documents, in their order, is among them.
+        row = np.argsort(np.argsort(np.repeat(folds, [len(document) for document in documents]), kind="stable"))
+        return np.concatenate(raw)[row], np.concatenate(statistics)[row]
 
     def raw(self, documents: Sequence[Encoded], folds: IntArray) -> list[FloatArray]:
-        """Raw evidence of each document by the views of its fold, which did not see it."""
+        """Raw evidence of each document by the views of its fold, which did not see it: (T, views) each."""
         return split_by(map(len, documents), self.judge(documents, folds)[0]) if documents else []
 
     def in_sample_evidence(self, documents: Sequence[Encoded], epsilon: float) -> FloatArray:
-        """Tail evidence of all words in the paper's way: ranked among what their fold's views were fitted on."""
-        references = [
-            references_of(raw_evidence(views, pick(documents, (self.folds != fold) | (not self.fold_views))))
-            for fold, views in enumerate(self.judges)
-        ]
-        raw = self.raw(documents, self.folds)
-        return np.concatenate(
-            [tail_evidence(item, references[fold], epsilon) for item, fold in zip(raw, self.folds, strict=True)]
-        )
+        """Tail evidence of all words in the paper's way: ranked among what their fold's views were fitted on: (T, views)."""
+        references = []
+        for fold, views in enumerate(self.fold_views):
+            others = self.folds != fold
+            seen = pick(documents, others if others.any() else ~others)  # without folds they judge what they were fitted on
+            references.append(references_of(raw_evidence(views, seen)))
+        parts = zip(self.raw(documents, self.folds), self.folds, strict=True)
+        return np.concatenate([tail_evidence(raw, references[fold], epsilon) for raw, fold in parts])
 
 
-def _fit_side_by_side(
-    parts: Sequence[TrainingData], whole: TrainingData, report: Report
-) -> tuple[list[tuple[View, ...]], tuple[View, ...]]:
-    """Views for each part and for the whole, fitted in parallel; the outcome does not depend on which is done first."""
+def _fit_in_parallel(parts: Sequence[TrainingData], whole: TrainingData, report: Report) -> list[tuple[View, ...]]:
+    """Views for each part, and behind them for the whole; the outcome does not depend on which is done first."""
     names = whole.config.views.names
-    joins = {name: join for name in names if (join := view_kind(name).join)}
+    joins = {name: join for name in names if parts and (join := view_kind(name).join)}
 
     def fit_views(data: TrainingData, progress: Callable[[float], None]) -> dict[str, View]:
         heard = replace(data, progress=progress)
@@ -100,10 +93,9 @@ def _fit_side_by_side(
         while wait(futures, _REPORT_SECONDS).not_done:  # only this thread reports
             report("learn normal text", sum(shares) / len(shares))
     report("learn normal text", 1.0)
-    *of_parts, of_whole = (future.result() for future in futures)
+    *of_parts, of_whole = fitted = [future.result() for future in futures]
     of_whole |= {name: join(whole, [views[name] for views in of_parts]) for name, join in joins.items()}
-    in_order = [tuple(views[name] for name in names) for views in (*of_parts, of_whole)]
-    return in_order[:-1], in_order[-1]
+    return [tuple(views[name] for name in names) for views in fitted]
 
 
 def references_of(raw: FloatArray) -> tuple[TailReference, ...]:
@@ -111,6 +103,6 @@ def references_of(raw: FloatArray) -> tuple[TailReference, ...]:
     return tuple(TailReference.of(column) for column in raw.T)
 
 
-def pick(items: Sequence[T], chosen: NDArray[np.bool_]) -> list[T]:
+def pick(items: Sequence[T], chosen: BoolArray) -> list[T]:
     """The items that are chosen."""
     return [item for item, is_chosen in zip(items, chosen, strict=True) if is_chosen]
