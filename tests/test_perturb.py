@@ -103,7 +103,7 @@ def material():
 def test_material_is_taken_from_the_corpus():
     made = material()
     assert made.common[0] == "the"
-    assert made.forms["parcel"] == ["parcels"]
+    assert made.forms_of("parcel") == ["parcels"]
     assert made.strangers == ["banana"]
 
 

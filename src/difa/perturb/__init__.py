@@ -2,9 +2,8 @@
 
 The paper's three kinds: `form` mutates the string of a word (its vectors are then computed anew), `semantic` puts the vector of a
 word of another document in its place, `mixed` does both. The other kinds are errors of real text, made from words alone
-(`word_errors`) or from the letters of a word
-(`string_errors`). Each hits a single word or, in diffuse variants, several. Everything random
-comes from the generator that is passed in.
+(`word_errors`) or from the letters of a word (`string_errors`). Each hits a single word or, in diffuse variants, several.
+Everything random comes from the generator that is passed in.
 """
 
 from __future__ import annotations
@@ -63,22 +62,12 @@ def make_pseudo_anomalies(
             make_error(kind, draft)
         if any(draft.labels):  # not every error can be made in every document
             drafts.append((source, kind, draft))
-    return _realise(drafts, documents, usable, encoder, rng)
-
-
-def _realise(
-    drafts: Sequence[tuple[int, str, Draft]],
-    documents: Sequence[Encoded],
-    usable: Sequence[int],
-    encoder: Encoder,
-    rng: np.random.Generator,
-) -> list[Pseudo]:
-    """Vectors for the words of drafts: their own, or foreign ones in place of them."""
-    fresh = iter(encoder.encode([from_tokens(draft.words) for _, kind, draft in drafts if kind != "semantic"]))
+    new_words = [from_tokens(draft.words) for _, kind, draft in drafts if kind != "semantic"]
+    encoded = iter(encoder.encode(new_words))
     pseudos = []
     for source, kind, draft in drafts:
-        base = documents[source] if kind == "semantic" else next(fresh)
-        vectors = base.vectors.copy()
+        base = documents[source] if kind == "semantic" else next(encoded)
+        vectors = base.vectors.copy()  # (T, d)
         if kind in ("semantic", "mixed"):
             for position in np.flatnonzero(draft.labels):
                 vectors[position] = _foreign_vector(documents, usable, source, rng)
@@ -106,6 +95,7 @@ def mutate_at(words: Sequence[str], position: int, rng: np.random.Generator) -> 
 
 
 def _foreign_vector(documents: Sequence[Encoded], usable: Sequence[int], source: int, rng: np.random.Generator) -> FloatArray:
+    """The vector of any word of another document: (d,)."""
     donor = source
     while donor == source and len(usable) > 1:
         donor = one_of(usable, rng)

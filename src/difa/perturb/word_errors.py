@@ -1,9 +1,10 @@
 """The errors of real text, made in normal documents from words alone.
 
-Each changes a `Draft` or a word of one; labels stay zero where the error cannot be made. In any language, the
-corpus' most frequent words stand for function words, its words that begin alike for inflected forms, and words that the encoder's
-tokenizer (or else the language) knows and the corpus does not for words of other topics. Some errors take knowledge of the
-language: real words in the wrong place, and words of another tone or tongue.
+Each changes a `Draft` or a word of one; labels stay zero where the error cannot be made. In any language, the corpus' most
+frequent words stand for function words, its words that begin alike for inflected forms, and words that the encoder's tokenizer
+(or else the language) knows and the corpus does not for words of other topics. Some errors take knowledge of the language: real
+words in the wrong place, and words of another tone or tongue. To add a kind, write a function, add a line to a table at the end,
+and its name to `ERROR_KINDS` in `difa.config`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from os.path import commonprefix
 
 import numpy as np
 
@@ -21,12 +23,12 @@ from difa.knowledge.tone import valences
 from difa.knowledge.wordlist import common_words, word_list
 from difa.perturb.string_errors import MARKS, Mutation, leet, mash, miscase, misdigit, misread, mojibake, one_of, pepper, typo
 
-_COMMON = 40  # most frequent words that are taken for function words
-STEM = 4  # letters that two forms of a word share at least
+_FUNCTION_WORDS = 40  # most frequent words that are taken for function words
+_STEM = 4  # letters that two forms of a word share at least
 _ENDING = 3  # letters in which they differ at most
-_REAL = 3e-7  # frequency from which a string counts as a real word
+_REAL_WORD = 3e-7  # frequency from which a string counts as one
 _STRANGERS = 30_000  # words of the language that strangers are drawn from
-_FOREIGN = ("de", "fr", "es", "it", "nl", "pt", "en")
+_TONGUES = ("de", "fr", "es", "it", "nl", "pt", "en")
 _HARSH = 1.2  # valence from which a word counts as an insult or a complaint
 
 _GROUP = {word: group.split() for group in LISTS["confused"] for word in group.split()}
@@ -38,7 +40,8 @@ class Material:
 
     documents: Sequence[Sequence[str]]
     common: Sequence[str]
-    forms: Mapping[str, Sequence[str]]
+    """The most frequent words, most frequent first."""
+    by_stem: Mapping[str, Sequence[str]]
     strangers: Sequence[str]
     language: str | None
 
@@ -46,20 +49,17 @@ class Material:
     def of(cls, documents: Sequence[Sequence[str]], vocabulary: Sequence[str], language: str | None = None) -> Material:
         """Collect it from a corpus and a vocabulary of words in general."""
         counts = Counter(word.lower() for words in documents for word in words if word.isalpha())
-        common = sorted(counts, key=lambda word: (-counts[word], word))[:_COMMON]
-        by_stem = _by_stem(sorted(counts))
-        alike = {word: [other for other in by_stem[word[:STEM]] if _same_stem(word, other)] for word in counts}
+        common = sorted(counts, key=lambda word: (-counts[word], word))[:_FUNCTION_WORDS]
         strangers = [word for word in vocabulary if 4 <= len(word) <= 12 and word.lower() not in counts]
-        return cls(documents, common, {word: found for word, found in alike.items() if found}, strangers or common, language)
+        return cls(documents, common, _group_by_stem(sorted(counts)), strangers or common, language)
 
-    @cached_property
-    def frequent(self) -> frozenset[str]:
-        """The common words once more, for looking them up."""
-        return frozenset(self.common)
+    def forms_of(self, word: str) -> list[str]:
+        """Other forms of a word in the corpus."""
+        return [other for other in self.by_stem.get(word[:_STEM], ()) if _same_stem(word, other)]
 
     def is_topical(self, word: str) -> bool:
         """Whether it is a longer word, and none of the most frequent."""
-        return len(word) > 3 and word.isalpha() and word.lower() not in self.frequent
+        return len(word) > 3 and word.isalpha() and word.lower() not in self.common
 
 
 @dataclass
@@ -126,9 +126,9 @@ def leave_out(draft: Draft) -> None:
 
 def function_word(draft: Draft) -> None:
     """Put another of the most frequent words in the place of one, or in between."""
-    common, frequent = draft.material.common, draft.material.frequent
+    common = draft.material.common
     if draft.rng.random() < 0.5:
-        draft.change(lambda word: draft.pick(common, word) if word.lower() in frequent else word)
+        draft.change(lambda word: draft.pick(common, word) if word.lower() in common else word)
     else:
         for at in draft.positions(len(draft.words)):
             draft.put(at, at, [draft.pick(common, draft.words[at])])
@@ -177,7 +177,7 @@ def insult(draft: Draft) -> None:
 def other_tongue(draft: Draft) -> None:
     """Put a run of words of another language in."""
     own = draft.material.language
-    foreign = _foreign(one_of([tongue for tongue in _FOREIGN if tongue != own], draft.rng), own)
+    foreign = _foreign(one_of([tongue for tongue in _TONGUES if tongue != own], draft.rng), own)
     draft.put_in([draft.pick(foreign, power=2) for _ in range(draft.rng.integers(2, 7))])
 
 
@@ -206,9 +206,9 @@ def torn(draft: Draft) -> None:
 
 def inflect(word: str, draft: Draft) -> str:
     """Another form of the word: one of the corpus, or one with an ending more or less."""
-    if len(word) < STEM or not word.isalpha():
+    if len(word) < _STEM or not word.isalpha():
         return word
-    if forms := draft.material.forms.get(word.lower()):
+    if forms := draft.material.forms_of(word.lower()):
         return draft.pick(forms, word)
     return word[:-1] if word.endswith("s") else word + "s"
 
@@ -218,15 +218,15 @@ def lookalike(word: str, draft: Draft) -> str:
     lowered, known = word.lower(), word_list(draft.material.language).exact
     if not 3 <= len(lowered) <= 12 or not lowered.isalpha():
         return word
-    return draft.pick([other for other in slips(lowered) if other != lowered and known(other) > _REAL], word)
+    return draft.pick([other for other in slips(lowered) if other != lowered and known(other) > _REAL_WORD], word)
 
 
 def other_ending(word: str, draft: Draft) -> str:
     """Another form of the word, as the language has it."""
     lowered = word.lower()
-    if len(lowered) < STEM or not lowered.isalpha():
+    if len(lowered) < _STEM or not lowered.isalpha():
         return word
-    alike = _stems_of(draft.material.language).get(lowered[:STEM], ())
+    alike = _words_by_stem(draft.material.language).get(lowered[:_STEM], ())
     return draft.pick([other for other in alike if _forms_of_one(lowered, other)], word)
 
 
@@ -267,30 +267,25 @@ def make_error(kind: str, draft: Draft) -> None:
         REARRANGED[kind](draft)
 
 
-def _by_stem(words: Iterable[str]) -> dict[str, list[str]]:
+def _group_by_stem(words: Iterable[str]) -> dict[str, list[str]]:
     stems = defaultdict(list)
     for word in words:
-        stems[word[:STEM]].append(word)
+        stems[word[:_STEM]].append(word)
     return stems
 
 
 @lru_cache(maxsize=4)
-def _stems_of(language: str | None) -> Mapping[str, Sequence[str]]:
-    return _by_stem(word_list(language).common(_STRANGERS))
-
-
-def _shared_start(word: str, other: str) -> int:
-    """How many letters two words have in common from the first on."""
-    return next((at for at, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), min(len(word), len(other)))
+def _words_by_stem(language: str | None) -> Mapping[str, Sequence[str]]:
+    return _group_by_stem(word_list(language).common(_STRANGERS))
 
 
 def _same_stem(word: str, other: str) -> bool:
-    shared = _shared_start(word, other)
-    return other != word and shared >= STEM and max(len(word), len(other)) - shared <= _ENDING
+    shared = len(commonprefix([word, other]))
+    return other != word and shared >= _STEM and max(len(word), len(other)) - shared <= _ENDING
 
 
 def _forms_of_one(word: str, other: str) -> bool:
-    shared = _shared_start(word, other)
+    shared = len(commonprefix([word, other]))
     return other != word and shared >= max(3, min(len(word), len(other)) - 2) and abs(len(word) - len(other)) <= 3
 
 
