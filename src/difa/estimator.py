@@ -6,12 +6,11 @@ The constructor stores its parameters untouched; fitted state ends in an undersc
 
 from __future__ import annotations
 
-import inspect
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -52,6 +51,7 @@ class _NoNumber(list[Result]):
         return 'a list of results; name a scorer, such as scoring="roc_auc", which ranks by decision_function'
 
 
+@dataclass(eq=False, repr=False)
 class DiFA:
     """Detector of anomalous words and documents, learned from normal documents alone.
 
@@ -68,30 +68,18 @@ class DiFA:
         stages: settings of single stages, as in `Config`: `{"semantic": {"teacher_rounds": 3}}`.
     """
 
-    def __init__(
-        self,
-        preset: str = "full",
-        *,
-        encoder: str | None = None,
-        layer: int | None = None,
-        fpr: float = 0.01,
-        fdr: float | None = None,
-        seed: int = 0,
-        cache: str | Path | None = None,
-        threads: int | None = None,
-        stages: dict[str, Any] | None = None,
-        max_words: int = DEFAULT_MAX_WORDS,
-    ) -> None:
-        self.preset = preset
-        self.encoder = encoder
-        self.layer = layer
-        self.fpr = fpr
-        self.fdr = fdr
-        self.seed = seed
-        self.cache = cache
-        self.threads = threads
-        self.stages = stages
-        self.max_words = max_words
+    # scikit-learn's contract, which a dataclass keeps: parameters are stored untouched, and nothing is checked before `fit`.
+    preset: str = "full"
+    _: KW_ONLY
+    encoder: str | None = None
+    layer: int | None = None
+    fpr: float = 0.01
+    fdr: float | None = None
+    seed: int = 0
+    cache: str | Path | None = None
+    threads: int | None = None
+    stages: dict[str, Any] | None = None
+    max_words: int = DEFAULT_MAX_WORDS
 
     # Fitting
 
@@ -369,34 +357,27 @@ class DiFA:
 
     # Habits of Python and scikit-learn
 
-    @classmethod
-    def _defaults(cls) -> dict[str, Any]:
-        """The constructor's parameters with their defaults."""
-        return {name: p.default for name, p in inspect.signature(cls.__init__).parameters.items() if name != "self"}
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's parameters."""
-        return {name: getattr(self, name) for name in self._defaults()}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def set_params(self, **parameters: Any) -> Self:
         """Change parameters; all but `fpr` and `fdr` take effect with the next fit."""
-        names = self._defaults()
         for name, value in parameters.items():
-            if name not in names:
-                raise ConfigError(f"unknown parameter {name!r}: expected one of {', '.join(names)}")
+            if name not in self.get_params():
+                raise ConfigError(f"unknown parameter {name!r}: expected one of {', '.join(self.get_params())}")
             setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
-        defaults = self._defaults()
-        call = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name])
+        given = [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+        call = f"DiFA({', '.join(f'{name}={getattr(self, name)!r}' for name in given)})"
         if not self.__sklearn_is_fitted__():
-            return f"DiFA({call}), not fitted"
-        fitted = self.detector_
-        bound = say_bound(len(fitted.document_reference.values), self.fpr)
-        rate = f"fdr {self.fdr:g}" if self.fdr is not None else f"fpr {self.fpr:g} ({bound})"
-        views = ", ".join(fitted.config.views.names)
-        return f"DiFA({call}), fitted on {fitted.extent}; flags at {rate}; views {views}"
+            return f"{call}, not fitted"
+        fitted, rate = self.detector_, f"fdr {self.fdr:g}"
+        if self.fdr is None:
+            rate = f"fpr {self.fpr:g} ({say_bound(len(fitted.document_reference.values), self.fpr)})"
+        return f"{call}, fitted on {fitted.extent}; flags at {rate}; views {', '.join(fitted.config.views.names)}"
 
     def __sklearn_tags__(self) -> Any:
         from difa.integrations.sklearn import outlier_tags

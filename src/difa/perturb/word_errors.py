@@ -13,7 +13,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from os.path import commonprefix
 
 import numpy as np
 
@@ -280,13 +279,13 @@ def _words_by_stem(language: str | None) -> Mapping[str, Sequence[str]]:
 
 
 def _same_stem(word: str, other: str) -> bool:
-    shared = len(commonprefix([word, other]))
-    return other != word and shared >= _STEM and max(len(word), len(other)) - shared <= _ENDING
+    shared = max(_STEM, len(word) - _ENDING, len(other) - _ENDING)
+    return other != word and other[:shared] == word[:shared]
 
 
 def _forms_of_one(word: str, other: str) -> bool:
-    shared = len(commonprefix([word, other]))
-    return other != word and shared >= max(3, min(len(word), len(other)) - 2) and abs(len(word) - len(other)) <= 3
+    shared = max(3, min(len(word), len(other)) - 2)
+    return other != word and other[:shared] == word[:shared] and abs(len(word) - len(other)) <= 3
 
 
 @lru_cache(maxsize=1)
