@@ -11,16 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from difa.baselines import METHODS
 from difa.bench import methods, tables
 from difa.bench.data import DataSet, Split, draw, split
-from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_documents, judge_words, pool_max
-from difa.bench.run import Cell, Run, Study, Trial, write_text
+from difa.bench.metrics import Record, Records, Scores, figures_of, judge_documents, judge_words, pool_max
+from difa.bench.run import Cell, Run, Study, write_text
 from difa.config import ERROR_KINDS, FULL_VIEWS, Config, PerturbConfig
 from difa.document import Document, FloatArray, split_by
 from difa.errors import ConfigError
@@ -69,9 +68,9 @@ def _fit_and_score(model: DiFA, halves: Split, made: PseudoTest | None) -> Score
     """Scores of the test half, with the vectors that pseudo anomalies carry."""
     with methods.quiet_rates():
         model.fit(halves.training)
-        if made is not None:
-            model.detector_ = replace(model.detector_, encoder=made.encoder)
-        return methods.read_results(model.score(halves.test, fpr=RATE))
+    if made is not None:
+        model.detector_ = replace(model.detector_, encoder=made.encoder)
+    return methods.score_documents(model, halves.test)
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ def run_ablation(run: Run, preset: str = "full", judge: str = "labels") -> list[
         {"variant": variant.label, "stages": dict(variant.stages), "judge": judge}
         for variant in (WHOLE, *different(run.options, preset))
     ]
-    return ABLATION.measure(run, [f"difa-{preset}"], lambda trial: settings)
+    return ABLATION.measure(run, [f"difa-{preset}"], lambda cell: settings)
 
 
 def different(options: methods.Options, preset: str) -> list[Variant]:
@@ -123,12 +122,12 @@ def different(options: methods.Options, preset: str) -> list[Variant]:
     return [variant for variant in concerned if options.difa(preset, 0, variant.stages).config() != whole]
 
 
-def _compute_ablation(trial: Trial, settings: Record) -> Record:
-    halves, preset = trial.halves, methods.preset_of(trial.method)
-    made = make_pseudo_test(halves.training, trial.seed, trial.options) if settings["judge"] == "pseudo" else None
+def _compute_ablation(cell: Cell) -> Record:
+    halves, preset, seed, settings = cell.halves, methods.preset_of(cell.method), cell.seed, cell.settings
+    made = make_pseudo_test(halves.training, seed, cell.options) if settings["judge"] == "pseudo" else None
     halves = made.halves if made else halves
     taught = {"perturb": {"kinds": TAUGHT}} if made and preset == "full" else {}
-    model = trial.options.difa(preset, trial.seed, methods.merge_stages(taught, settings["stages"]))
+    model = cell.options.difa(preset, seed, methods.merge_stages(taught, settings["stages"]))
     scores = _fit_and_score(model, halves, made)
     words, documents = ({}, {}) if settings["stages"] else _parts(model, scores, halves)
     words, documents = words | {"fusion": scores.words}, documents | {"document score": scores.documents["learned"]}
@@ -136,7 +135,7 @@ def _compute_ablation(trial: Trial, settings: Record) -> Record:
     figures: list[Record] = []
     for kind in tables.unique(["", *sorted(kinds)]):  # every kind of pseudo anomalies against the same normal documents
         members = [index for index, each in enumerate(kinds) if not kind or each in ("", kind)]
-        labels, draws, seed = [halves.word_labels[index] for index in members], trial.options.draws, trial.seed
+        labels, draws = [halves.word_labels[index] for index in members], cell.options.draws
         for part, by_document in words.items():
             figures.append(judge_words(labels, [by_document[index] for index in members], draws, seed, part=part, kind=kind))
         for part, pooled in documents.items():
@@ -172,7 +171,7 @@ def ablation_markdown(records: Records) -> str:
         for kind in tables.unique(frame["kind"]):
             judged = "labels" if judge == "labels" else f"{kind or 'all'} pseudo anomalies"
             blocks.append(f"## {methods.label_of(method)}, {form} form, {seeds}: judged by {judged}")
-            blocks += tables.by_level(frame[frame.kind == kind], tables.sets_of(mine), beside)
+            blocks += tables.by_level(frame[frame.kind == kind], mine, beside)
     return tables.page(*blocks)
 
 
@@ -197,7 +196,7 @@ def parts_markdown(records: Records) -> str:
         models = f", {tables.seeds_of(group, 'model_seed')}" if kind.startswith("models") else ""
         beside = (method, form) == ("difa-paper", "original") and kind != "others"
         blocks.append(f"## {methods.label_of(method)}, {form} form, {tables.seeds_of(group)}{models}")
-        blocks += tables.by_level(frame, tables.sets_of(group), beside)
+        blocks += tables.by_level(frame, group, beside)
     return tables.page(*blocks)
 
 
@@ -208,33 +207,17 @@ def _split_of(record: Record) -> str:
     return "published" if record["seed"] == tables.PUBLISHED_SEED else "others"
 
 
-def validation_cells(run: Run, dataset: DataSet, seed: int, names: Sequence[str]) -> list[Cell]:
-    """A cell for each setting that a named method's authors searched; none for methods without a choice."""
-
-    @cache  # made once for all settings, and only if one of them is not finished
-    def make() -> PseudoTest:
-        return make_pseudo_test(split(dataset.documents, seed).training, seed, run.options, Config.preset("paper").perturb)
-
-    def compute(trial: Trial, settings: Record) -> Record:
-        halves, encoder = make().halves, make().encoder
-        scores = methods.score_baseline(
-            trial.method, settings, run.options.reader.encode(halves.training), encoder.encode(halves.test), seed
-        )
-        return {"figures": figures_of(scores, halves.word_labels, 0, seed)}
-
-    study, searched = replace(VALIDATION, compute=compute), {name: METHODS[name].grid for name in names if name in METHODS}
-    return [cell for name, grid in searched.items() for cell in study.cells(Trial(run, dataset, seed, name), grid)]
+def validate(cell: Cell) -> list[Record]:
+    """Figures of a baseline with its settings on pseudo anomalies: no test document has a part in the choice of settings."""
+    made = _of_the_paper(cell.run, cell.dataset, cell.seed)
+    training, test = cell.options.reader.encode(made.halves.training), made.encoder.encode(made.halves.test)
+    scores = methods.score_baseline(cell.method, cell.settings, training, test, cell.seed)
+    return figures_of(scores, made.halves.word_labels, 0, cell.seed)
 
 
-def attach(records: Records) -> list[Record]:
-    """The records without those of validation, whose figures go to the record of the same setting, as `validation`."""
-    judged = {_key(record): record["figures"] for record in records if record["command"] == VALIDATION.name}
-    tested = [record for record in records if record["command"] != VALIDATION.name]
-    return [record | {"validation": judged[_key(record)]} if _key(record) in judged else record for record in tested]
-
-
-def _key(record: Record) -> str:
-    return repr([record[key] for key in ("set", "form", "seed", "method")] + sorted(record["settings"].items()))
+@lru_cache(maxsize=1)  # made once for all settings of all methods on a split
+def _of_the_paper(run: Run, dataset: DataSet, seed: int) -> PseudoTest:
+    return make_pseudo_test(split(dataset.documents, seed).training, seed, run.options, Config.preset("paper").perturb)
 
 
 def run_layers(run: Run, layers: Sequence[int] = (), preset: str = "paper", documents: int = 300) -> list[Record]:
@@ -244,18 +227,18 @@ def run_layers(run: Run, layers: Sequence[int] = (), preset: str = "paper", docu
     """
     depth = run.options.source.layers
     settings = [{"layer": layer, "documents": documents} for layer in layers or range(depth, depth // 3, -2)]
-    records = LAYERS.measure(run, [f"difa-{preset}"], lambda trial: settings)
+    records = LAYERS.measure(run, [f"difa-{preset}"], lambda cell: settings)
     write_text(run.folder / "layer.txt", f"{best_layer(records)}\n")
     return records
 
 
-def _compute_layer(trial: Trial, settings: Record) -> Record:
-    options, training = replace(trial.options, layer=settings["layer"]), trial.halves.training
-    chosen = sorted(draw(range(len(training)), settings["documents"], np.random.default_rng(trial.seed)))
+def _compute_layer(cell: Cell) -> Record:
+    options, training = replace(cell.options, layer=cell.settings["layer"]), cell.halves.training
+    chosen = sorted(draw(range(len(training)), cell.settings["documents"], np.random.default_rng(cell.seed)))
     some = [training[index] for index in chosen]
-    made = make_pseudo_test(some, trial.seed, options, Config.preset("paper").perturb)
-    scores = _fit_and_score(options.difa(methods.preset_of(trial.method), trial.seed), made.halves, made)
-    return {"figures": figures_of(scores, made.halves.word_labels, 0, trial.seed)}
+    made = make_pseudo_test(some, cell.seed, options, Config.preset("paper").perturb)
+    scores = _fit_and_score(options.difa(methods.preset_of(cell.method), cell.seed), made.halves, made)
+    return {"figures": figures_of(scores, made.halves.word_labels, 0, cell.seed)}
 
 
 def _word_figures(records: Records) -> tables.Frame:
@@ -266,7 +249,7 @@ def _word_figures(records: Records) -> tables.Frame:
 def layers_markdown(records: Records) -> str:
     """Word figures on validation data by layer, and the layer with the highest average AUROC."""
     said = f"Words of pseudo anomalies in held-out normal documents. {tables.ENTRIES}"
-    table = tables.by_set(_word_figures(records).rename(columns={"layer": "label"}), tables.sets_of(records), "layer")
+    table = tables.by_set(_word_figures(records).rename(columns={"layer": "label"}), records, "layer")
     return tables.page(said, table, f"Chosen: layer {best_layer(records)}.")
 
 
@@ -276,10 +259,4 @@ def best_layer(records: Records) -> int:
 
 
 ABLATION = Study("ablation", _compute_ablation, ablation_markdown, code=("bench/ablation.py",))
-VALIDATION = Study(
-    "validation",
-    lambda trial, settings: {},
-    code=("bench/ablation.py", "perturb"),
-    depends=lambda run: {"encoder": run.options.encoder_key},
-)
 LAYERS = Study("layers", _compute_layer, layers_markdown, code=("bench/ablation.py",))

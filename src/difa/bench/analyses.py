@@ -25,7 +25,6 @@ from difa.bench.data import Split, check_names, draw, is_anomalous, words_of
 from difa.bench.methods import (
     DIFA,
     FED,
-    GivenVectors,
     Options,
     check_methods,
     has_encoder,
@@ -33,13 +32,11 @@ from difa.bench.methods import (
     own_rule,
     preset_of,
     quiet_rates,
-    run_difa,
     run_method,
-    score_baseline,
 )
 from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_documents
 from difa.bench.plots import draw_contamination, draw_efficiency, draw_examples, draw_sparsity, example_titles
-from difa.bench.run import Run, Study, Trial, write_text
+from difa.bench.run import Cell, Run, Study, write_text
 from difa.bench.speed import memory_of
 from difa.bench.tables import ENTRIES, by_column, costs_of, figures_frame, grouped, markdown, page, plural, short, unique
 from difa.document import Document, Encoded
@@ -79,38 +76,34 @@ def run_contamination(
     """Measure some ways of contamination, all for none, and write `contamination.json`, `contamination.md` and the picture."""
     chosen = check_names("kinds", kinds, list(shares), f"some of {', '.join(shares)}")
     settings = [{"kind": kind, "share": share} for kind in chosen for share in shares[kind]]
-    return CONTAMINATION.measure(run, check_methods(methods), lambda trial: settings)
+    return CONTAMINATION.measure(run, check_methods(methods), lambda cell: settings)
 
 
 def run_sparsity(run: Run, methods: Sequence[str] = SPARSE_METHODS, counts: Sequence[int] = COUNTS) -> list[Record]:
     """Measure, and write `sparsity.json`, `sparsity.md` and the picture."""
-    return SPARSITY.measure(run, check_methods(methods), lambda trial: [{"counts": list(counts)}])
+    return SPARSITY.measure(run, check_methods(methods), lambda cell: [{"counts": list(counts)}])
 
 
 def run_examples(run: Run, preset: str = "full", count: int = 3) -> list[Record]:
     """Fit on each set with the first seed, and write `examples.json`, `examples.md`, `examples.html` and the picture."""
     first = replace(run, options=replace(run.options, seeds=run.options.seeds[:1]))
-    records = EXAMPLES.measure(first, [f"difa-{preset}"], lambda trial: [{"count": count}])
+    records = EXAMPLES.measure(first, [f"difa-{preset}"], lambda cell: [{"count": count}])
     write_text(run.folder / "examples.html", examples_page(records))
     return records
 
 
-def _compute_efficiency(trial: Trial, settings: Record) -> Record:
-    halves, options = trial.halves, replace(trial.options, cache=None)
-    _ = trial.options.reader  # exported once, before anybody's clock runs
+def _compute_efficiency(cell: Cell) -> Record:
+    halves, options = cell.halves, replace(cell.options, cache=None)
+    _ = cell.options.reader  # exported once, before anybody's clock runs
     try:
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            scores, cost = pool.submit(measure, trial.method, halves, trial.seed, options).result()
+            scores, cost = pool.submit(measure, cell.method, halves, cell.seed, options).result()
     except BrokenProcessPool:
         remedy = 'a script must ask for this below `if __name__ == "__main__":`'
-        raise DifaError(f"{trial.method}: expected figures from a process of its own, but it was ended: {remedy}") from None
+        raise DifaError(f"{cell.method}: expected figures from a process of its own, but it was ended: {remedy}") from None
     words = {f"{half}_words": sum(len(each.words) for each in getattr(halves, half)) for half in ("training", "test")}
-    return {
-        "figures": figures_of(scores, halves.word_labels, trial.options.draws, trial.seed),
-        **cost,
-        **words,
-        "cores": core_count(),
-    }
+    figures = figures_of(scores, halves.word_labels, cell.options.draws, cell.seed)
+    return {"figures": figures, **cost, **words, "cores": core_count()}
 
 
 def measure(name: str, halves: Split, seed: int, options: Options) -> tuple[Scores, Record]:
@@ -164,19 +157,13 @@ def efficiency_markdown(records: Records) -> str:
     return page(*blocks)
 
 
-def _compute_contamination(trial: Trial, settings: Record) -> Record:
-    name, halves, options, seed = trial.method, trial.halves, trial.options, trial.seed
-    if settings["kind"] == "anomalies":
-        halves = with_anomalies(halves, settings["share"], seed)
-        scores = run_method(name, {}, halves, seed, options)
+def _compute_contamination(cell: Cell) -> Record:
+    name, halves, options, seed, vectors = cell.method, cell.halves, cell.options, cell.seed, None
+    if cell.settings["kind"] == "anomalies":
+        halves = with_anomalies(halves, cell.settings["share"], seed)
     else:
-        noisy = add_noise(options.reader.encode(halves.training), settings["share"], seed)
-        if name in DIFA:
-            reader = GivenVectors(options.reader, {document.words: document for document in noisy})
-            scores = run_difa(name, halves, seed, options, encoder=reader)
-        else:
-            scores = score_baseline(name, {}, noisy, options.reader.encode(halves.test), seed)
-    rule = own_rule(name)
+        vectors = add_noise(options.reader.encode(halves.training), cell.settings["share"], seed)
+    scores, rule = run_method(name, {}, halves, seed, options, vectors), own_rule(name)
     return {"figures": [judge_documents(halves.word_labels, scores.documents[rule], options.draws, seed, pooling=rule)]}
 
 
@@ -211,18 +198,16 @@ def contamination_markdown(records: Records) -> str:
     return page(*blocks)
 
 
-def _compute_sparsity(trial: Trial, settings: Record) -> Record:
-    groups = make_groups(trial.halves, settings["counts"], trial.seed)
-    flat = [document for group in groups.values() for document in group]
-    halves, rule = Split(trial.halves.training, flat), own_rule(trial.method)
-    scores = run_method(trial.method, {}, halves, trial.seed, trial.options).documents[rule]
+def _compute_sparsity(cell: Cell) -> Record:
+    groups, rule = make_groups(cell.halves, cell.settings["counts"], cell.seed), own_rule(cell.method)
+    halves = Split(cell.halves.training, [document for group in groups.values() for document in group])
+    scores = run_method(cell.method, {}, halves, cell.seed, cell.options).documents[rule]
     count_of = np.repeat(list(groups), list(map(len, groups.values())))
     figures = []
-    for count in settings["counts"]:
+    for count in cell.settings["counts"]:
         members = np.flatnonzero((count_of == 0) | (count_of == count))
-        labels = [halves.word_labels[index] for index in members]
-        of = {"part": str(count), "pooling": rule}
-        figures.append(judge_documents(labels, scores[members], trial.options.draws, trial.seed, **of))
+        labels, of = [halves.word_labels[index] for index in members], {"part": str(count), "pooling": rule}
+        figures.append(judge_documents(labels, scores[members], cell.options.draws, cell.seed, **of))
     return {"figures": figures}
 
 
@@ -256,10 +241,10 @@ def sparsity_markdown(records: Records) -> str:
     return page(*blocks)
 
 
-def _compute_examples(trial: Trial, settings: Record) -> Record:
-    chosen = choose(trial.dataset.name, trial.halves, settings["count"], trial.seed)
+def _compute_examples(cell: Cell) -> Record:
+    chosen = choose(cell.dataset.name, cell.halves, cell.settings["count"], cell.seed)
     with quiet_rates():
-        model = trial.options.difa(preset_of(trial.method), trial.seed).fit(trial.halves.training)
+        model = cell.options.difa(preset_of(cell.method), cell.seed).fit(cell.halves.training)
         results = model.score([document for _, document in chosen], fpr=RATE)
     shown = []
     for (why, document), result in zip(chosen, results, strict=True):

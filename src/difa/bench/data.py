@@ -51,7 +51,7 @@ ORIGINAL = {
 """Checksums of words and labels (`digest_of`) of the original sets."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DataSet:
     """Labelled documents under a name."""
 
@@ -147,22 +147,16 @@ def load_sets(
 
     Without a folder it looks at `DIFA_DATA`, then `../shared/data`, then the hub: the original form at a commit that is given.
     """
-    wanted_forms = check_names("form", forms, FORMS, " or ".join(FORMS), InputError)
+    wanted_forms = [*check_names("form", forms, FORMS, " or ".join(FORMS), InputError), OWN]
     found = find_folder(folder)
-    root = next((each for each in (found / "tokenad", found) if any((each / f).is_dir() for f in FORMS)), None) if found else None
-    if found and not root:
-        return _own_sets(found, names)
-    beside = [path / "dev" / f"{name}.jsonl" for name in DEV_SETS for path in ((root, root.parent) if root else ())]
-    dev = {path.stem: path for path in reversed(beside) if path.is_file()}
-    wanted = check_names("set", names, [*SETS, *(name for name in DEV_SETS if name in dev)], error=InputError)
-    sets = [
-        _labelled(name, form, _read(root / form / f"{name}.jsonl") if root else fetch(name, form, revision))
-        for form in wanted_forms
-        for name in SETS
-        if name in wanted
-    ]
-    further = DEV_SETS if "clean" in wanted_forms else ()
-    return [*sets, *(_labelled(name, "clean", _read(dev[name])) for name in further if name in wanted)]
+    known = find_files(found) if found else {(name, form): None for form in FORMS for name in SETS}
+    wanted = check_names("set", names, list(dict.fromkeys(name for name, _ in known)), error=InputError)
+    sets = []
+    for (name, form), path in known.items():
+        if name in wanted and form in wanted_forms:
+            documents = list(read_documents([str(path)])) if path else fetch(name, form, revision)
+            sets.append(DataSet(name, form, _check_labels(documents, path.name if path and form == OWN else name)))
+    return sets
 
 
 def find_folder(folder: Path | None) -> Path | None:
@@ -173,25 +167,26 @@ def find_folder(folder: Path | None) -> Path | None:
     return named or (DEFAULT_FOLDER if (DEFAULT_FOLDER / "tokenad").is_dir() else None)
 
 
-def _own_sets(folder: Path, names: Sequence[str]) -> list[DataSet]:
-    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in (".jsonl", ".json") and path.is_file())
-    if not files:
+def find_files(folder: Path) -> dict[tuple[str, str], Path | None]:
+    """The file of each set and form in a folder: those of the benchmark, or else every labelled file."""
+    for root in (folder / "tokenad", folder):
+        if any((root / form).is_dir() for form in FORMS):
+            dev = [(name, "clean", place / "dev" / f"{name}.jsonl") for name in DEV_SETS for place in (root.parent, root)]
+            files = {(name, form): root / form / f"{name}.jsonl" for form in FORMS for name in SETS}
+            return {**files, **{(name, form): path for name, form, path in dev if path.is_file()}}
+    own = sorted(path for path in folder.iterdir() if path.suffix.lower() in (".jsonl", ".json") and path.is_file())
+    if not own:
         raise InputError(f"{folder}: expected tokenad/, original/ or clean/, or labelled .jsonl or .json files, found none")
-    wanted = check_names("set", names, [path.stem for path in files], error=InputError)
-    return [_labelled(path.stem, OWN, _read(path), path.name) for path in files if path.stem in wanted]
+    return {(path.stem, OWN): path for path in own}
 
 
-def _read(path: Path) -> list[Document]:
-    return list(read_documents([str(path)]))
-
-
-def _labelled(name: str, form: str, documents: list[Document], source: str = "") -> DataSet:
+def _check_labels(documents: list[Document], source: str) -> list[Document]:
     unlabelled = next((document.id for document in documents if document.labels is None), None)
     if unlabelled is not None:
-        raise InputError(f'{source or name}: expected labels for every document, {unlabelled} has none: give "labels" or "spans"')
+        raise InputError(f'{source}: expected labels for every document, {unlabelled} has none: give "labels" or "spans"')
     if not documents:
-        raise InputError(f"{source or name}: expected labelled documents, got none")
-    return DataSet(name, form, documents)
+        raise InputError(f"{source}: expected labelled documents, got none")
+    return documents
 
 
 def fetch(name: str, form: str, revision: str | None = None) -> list[Document]:
@@ -201,20 +196,20 @@ def fetch(name: str, form: str, revision: str | None = None) -> list[Document]:
         path = Path(_ask_hub(CLEAN_REPOSITORY, "hf_hub_download", filename=file, revision=CLEAN_REVISION))
         if (got := sha256_of(path)) != expected:
             raise InputError(f"{path}: expected sha256 {expected}, got {got}: delete the file and fetch it again")
-        return _read(path)
+        return list(read_documents([str(path)]))
     if revision is None:
         raise InputError(
             f"the original form of {name}: expected a folder with it (data or DIFA_DATA), or as revision a commit of "
             f"{ORIGINAL_REPOSITORY} on the Hugging Face hub: none is pinned, since we could not check one"
         )
     files = _ask_hub(ORIGINAL_REPOSITORY, "list_repo_files", revision=revision)
-    found = [file for file in files if file.endswith(".jsonl") and name in file]
-    if not found:
+    file = next((file for file in files if file.endswith(".jsonl") and name in file), None)
+    if file is None:
         raise InputError(
             f"{ORIGINAL_REPOSITORY} at {revision}: expected a .jsonl file for {name}, found none: give a folder with the data"
         )
-    path = Path(_ask_hub(ORIGINAL_REPOSITORY, "hf_hub_download", filename=found[0], revision=revision))
-    documents = _read(path)
+    path = _ask_hub(ORIGINAL_REPOSITORY, "hf_hub_download", filename=file, revision=revision)
+    documents = list(read_documents([str(path)]))
     if digest_of(documents) != ORIGINAL[name]:
         raise InputError(f"{path}: expected the words and labels of the original {name} set, got others: try another revision")
     return documents

@@ -7,21 +7,21 @@ somebody has reviewed them? Every answer stands beside that of a model without a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from difa.bench.data import Split, draw, is_anomalous
+from difa.bench.data import DataSet, Split, draw, is_anomalous
 from difa.bench.methods import LEARNERS, check_methods, label_of, run_difa
 from difa.bench.metrics import RATE, Record, Records, Scores, alarms_of, figures_of
-from difa.bench.plots import FAINT, colour_of, figure
-from difa.bench.run import Run, Study, Trial
-from difa.bench.tables import LEVELS, Frame, grouped, markdown, methods_of, page, plural, seeds_of, short, unique
-from difa.document import Document
+from difa.bench.plots import FAINT, colour_of, draw_lines, panels
+from difa.bench.run import Cell, Run, Study
+from difa.bench.tables import LEVELS, Frame, grouped, markdown, methods_of, page, plural, seeds_of, short
+from difa.document import Document, FloatArray
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Shares of anomalous documents in a feed."""
@@ -57,59 +57,39 @@ def run_feed(run: Run, presets: Sequence[str] = ("full", "fast")) -> list[Record
     return FEED.measure(run, check_methods([f"difa-{preset}" for preset in presets], LEARNERS), _settings)
 
 
-def _settings(trial: FeedTrial) -> list[Record]:
-    test = trial.halves.test
-    shares = [{"part": "share", "share": share} for share in SHARES if draw_share(test, share, trial.seed)]
+def _settings(cell: Cell) -> list[Record]:
+    test = cell.halves.test
+    shares = [{"part": "share", "share": share} for share in SHARES if draw_share(test, share, cell.seed)]
     counts = [{"part": "verdicts", "reviewed": count} for count in REVIEWED if 2 * count < len(test)]
     return [*shares, {"part": "later"}, *counts]
 
 
-@dataclass(frozen=True)
-class FeedTrial(Trial):
-    """A preset on a split; what several cells need is computed once, when the first of them asks for it."""
+def _score(
+    cell: Cell, test: list[Document], feed: list[Document] | None = None, verdicts: list[Document] | None = None
+) -> Scores:
+    """Scores of documents, after a fit with a feed."""
+    halves = Split(cell.halves.training, test)
+    scores = run_difa(cell.method, halves, cell.seed, cell.options, feed=feed, verdicts=verdicts)
+    return replace(scores, views={}, documents={"learned": scores.documents["learned"]})
 
-    @property
-    def places(self) -> list[int]:
-        """Of all test documents."""
-        return list(range(len(self.halves.test)))
 
-    @cached_property
-    def plain(self) -> Scores:
-        """Of all test documents, without a feed."""
-        return self.score(self.places)
+@lru_cache(maxsize=2)
+def _score_all(run: Run, dataset: DataSet, seed: int, method: str, fed: bool) -> Scores:
+    """Scores of all test documents, with these as feed or without one; several cells of a split need them."""
+    cell = Cell(FEED, run, dataset, seed, method)
+    return _score(cell, cell.halves.test, cell.halves.test if fed else None)
 
-    @cached_property
-    def fed(self) -> Scores:
-        """Of all test documents, which are the feed, too."""
-        return self.score(self.places, self.places)
 
-    def at(self, places: Sequence[int]) -> list[Document]:
-        """Some of the test documents."""
-        return [self.halves.test[place] for place in places]
-
-    def score(
-        self, places: Sequence[int], feed: Sequence[int] | None = None, verdicts: Sequence[Document] | None = None
-    ) -> Scores:
-        """Scores of some of the test documents, after a fit with some of them as feed."""
-        halves, given = Split(self.halves.training, self.at(places)), None if feed is None else self.at(feed)
-        scores = run_difa(self.method, halves, self.seed, self.options, feed=given, verdicts=verdicts)
-        return replace(scores, views={}, documents={"learned": scores.documents["learned"]})
-
-    def record(self, places: Sequence[int], by_variant: Mapping[str, Scores]) -> Record:
-        """Figures and flags of every variant on the same documents; no figures where all of these are of one kind."""
-        documents = self.at(places)
-        labels = Split([], documents).word_labels
-        both = len(set(map(is_anomalous, documents))) == 2
-        figures = [
-            figure | {"part": variant}
-            for variant, scores in by_variant.items()
-            for figure in (figures_of(scores, labels, self.options.draws, self.seed) if both else ())
-        ]
-        return {
-            "figures": figures,
-            "alarms": {variant: alarms_of(scores, documents) for variant, scores in by_variant.items()},
-            "taught": {variant: scores.taught for variant, scores in by_variant.items()},
-        }
+def _record(cell: Cell, documents: list[Document], by_variant: Mapping[str, Scores]) -> Record:
+    """Figures and flags of every variant on the same documents; no figures where all of these are of one kind."""
+    labels, both = Split([], documents).word_labels, len(set(map(is_anomalous, documents))) == 2
+    figures = [
+        figure | {"part": variant}
+        for variant, scores in by_variant.items()
+        for figure in (figures_of(scores, labels, cell.options.draws, cell.seed) if both else ())
+    ]
+    alarms = {variant: alarms_of(scores, documents) for variant, scores in by_variant.items()}
+    return {"figures": figures, "alarms": alarms, "taught": {name: scores.taught for name, scores in by_variant.items()}}
 
 
 def draw_share(documents: Sequence[Document], share: float, seed: int) -> list[int]:
@@ -125,41 +105,40 @@ def draw_share(documents: Sequence[Document], share: float, seed: int) -> list[i
     return [place for place, document in enumerate(documents) if place in drawn or not is_anomalous(document)]
 
 
-def _compute(trial: FeedTrial, settings: Record) -> Record:
-    if settings["part"] == "share":
-        places = draw_share(trial.halves.test, settings["share"], trial.seed)
-        return trial.record(places, {"without": trial.plain.take(places), "feed": trial.score(places, places)})
-    return compute_later(trial) if settings["part"] == "later" else compute_verdicts(trial, settings["reviewed"])
+def _compute(cell: Cell) -> Record:
+    part, test = cell.settings["part"], cell.halves.test
+    if part == "verdicts":
+        return _compute_verdicts(cell, cell.settings["reviewed"])
+    order = np.random.default_rng(cell.seed).permutation(len(test)).tolist()
+    later, earlier = sorted(order[len(order) // 2 :]), [test[place] for place in sorted(order[: len(order) // 2])]
+    places = later if part == "later" else draw_share(test, cell.settings["share"], cell.seed)
+    documents = [test[place] for place in places]
+    by_variant = {"without": _score_all(cell.run, cell.dataset, cell.seed, cell.method, False).take(places)}
+    if part == "later":  # the test documents in two halves by chance: the first is yesterday's feed, the second is scored
+        by_variant["earlier"] = _score(cell, documents, earlier)
+    return _record(cell, documents, by_variant | {"feed": _score(cell, documents, documents)})
 
 
-def compute_later(trial: FeedTrial) -> Record:
-    """The test documents in two halves by chance: the first is yesterday's feed, the second is scored."""
-    order = np.random.default_rng(trial.seed).permutation(len(trial.places)).tolist()
-    first, second = sorted(order[: len(order) // 2]), sorted(order[len(order) // 2 :])
-    fed = {"earlier": trial.score(second, first), "feed": trial.score(second, second)}
-    return trial.record(second, {"without": trial.plain.take(second), **fed})
-
-
-def compute_verdicts(trial: FeedTrial, count: int) -> Record:
+def _compute_verdicts(cell: Cell, count: int) -> Record:
     """The highest-scoring documents are reviewed; the others are the feed, and are scored."""
-    reviewed = trial.at(choose_reviewed(trial, count))
-    texts = {document.text for document in reviewed}
-    rest = [place for place in trial.places if trial.halves.test[place].text not in texts]
-    fed = trial.score(rest, rest) if count else trial.fed
-    by_variant = {"without": trial.plain.take(rest), "feed": fed, "documents": fed, "words": fed}
-    odd = sum(map(is_anomalous, reviewed))
+    plain, fed = (_score_all(cell.run, cell.dataset, cell.seed, cell.method, is_fed) for is_fed in (False, True))
+    test, reviewed = cell.halves.test, choose_reviewed(cell.halves.test, fed.documents["learned"], count)
+    texts, odd = {document.text for document in reviewed}, sum(map(is_anomalous, reviewed))
+    places = [place for place, document in enumerate(test) if document.text not in texts]
+    rest = [test[place] for place in places]
+    fed = _score(cell, rest, rest) if count else fed
+    by_variant = {"without": plain.take(places), "feed": fed, "documents": fed, "words": fed}
     if odd:
         judged = [replace(document, labels=None, odd=is_anomalous(document)) for document in reviewed]
-        by_variant |= {"documents": trial.score(rest, rest, judged), "words": trial.score(rest, rest, reviewed)}
-    return trial.record(rest, by_variant) | {"odd": odd, "used": bool(odd)}
+        by_variant |= {"documents": _score(cell, rest, rest, judged), "words": _score(cell, rest, rest, reviewed)}
+    return _record(cell, rest, by_variant) | {"odd": odd, "used": bool(odd)}
 
 
-def choose_reviewed(trial: FeedTrial, count: int) -> list[int]:
-    """Places of the highest-scoring test documents, each text once, by a model with all of them as feed."""
-    order = np.argsort(-trial.fed.documents["learned"], kind="stable").tolist()
-    first_of_text: dict[str, int] = {}
-    for place in order:
-        first_of_text.setdefault(trial.halves.test[place].text, place)
+def choose_reviewed(documents: Sequence[Document], scores: FloatArray, count: int) -> list[Document]:
+    """The highest-scoring documents, each text once."""
+    first_of_text: dict[str, Document] = {}
+    for place in np.argsort(-scores, kind="stable").tolist():
+        first_of_text.setdefault(documents[place].text, documents[place])
     return list(first_of_text.values())[:count]
 
 
@@ -189,32 +168,35 @@ def feed_markdown(records: Records) -> str:
     for name in methods_of(records):
         mine = [record for record in records if record["method"] == name]
         frame, sets = averages(mine), plural(len(grouped(mine, "set", "form")), "set")
-        blocks.append(f"## {label_of(name)}, {sets}, {seeds_of(mine)}")
-        shares = _table(frame, "share", "anomalous", lambda share: f"{100 * share:g} %")
-        blocks += ["**How many of the feed are anomalous**", shares]
-        blocks += ["**An earlier feed for later text**", _table(frame, "later")]
-        blocks.append("**Verdicts on the highest-scoring documents**: figures of the documents that were not reviewed")
-        blocks += [_table(frame, "verdicts", "reviewed", "{:.0f}".format), _remarks(mine)]
+        shares, later, verdicts = (frame[frame.part == part] for part in VARIANTS)
+        blocks += [
+            f"## {label_of(name)}, {sets}, {seeds_of(mine)}",
+            "**How many of the feed are anomalous**",
+            _table(shares.assign(value=100 * shares.value), "anomalous", "{:g} %"),
+            "**An earlier feed for later text**",
+            _table(later),
+            "**Verdicts on the highest-scoring documents**: figures of the documents that were not reviewed",
+            _table(verdicts, "reviewed", "{:.0f}"),
+            _remarks(mine),
+        ]
     return page(*blocks)
 
 
-def _table(frame: Frame, part: str, head: str = "", name_of: Callable[[Any], str] = str) -> str:
-    """A group of rows for each value of the setting that is varied, or one group where nothing is."""
-    rows = []
-    for row in frame[frame.part == part].replace({np.nan: None}).to_dict("records"):
-        pairs = {level: [row[f"{level} auroc"], row[f"{level} ap"]] for level in LEVELS}
-        rows.append(
-            ({head: name_of(row["value"])} if head else {})
-            | {"sets": row["sets"], "model": VARIANTS[part][row["variant"]]}
-            | {f"{level}s": " / ".join(map(short, pair)) if None not in pair else "" for level, pair in pairs.items()}
-            | {f"{label} flagged": short(row[kind]) for kind, label in _FLAGGED.items()}
-        )
-    return markdown(rows)
+def _table(frame: Frame, head: str = "", value: str = "") -> str:
+    """A row for each model, or for each value of the setting that is varied and each model."""
+    table = frame[["sets"]].assign(model=[VARIANTS[part][name] for part, name in frame[["part", "variant"]].to_numpy()])
+    if head:
+        table.insert(0, head, frame.value.map(value.format))
+    for level in LEVELS:
+        table[f"{level}s"] = frame[f"{level} auroc"].map(short) + " / " + frame[f"{level} ap"].map(short)
+    for kind, label in _FLAGGED.items():
+        table[f"{label} flagged"] = frame[kind].map(short)
+    return markdown(table.replace(" / ", ""))
 
 
 def _remarks(records: Records) -> str:
     """Fits in which a feed or verdicts had no part, and why."""
-    idle = [r for r in records if r["settings"].get("reviewed") and not r["used"]]
+    idle = [record for record in records if record["settings"].get("reviewed") and not record["used"]]
     counts = [count for record in records for variant, count in record["taught"].items() if variant != "without"]
     lines = []
     if idle:
@@ -233,55 +215,47 @@ _DASHED = (0, (4, 2))
 def draw_feed(records: Records, path: Path) -> None:
     """The three questions side by side."""
     names = methods_of(records)
-    titles = ("anomalies in the feed", "an earlier feed for later text", "reviewed documents")
-    with figure(16, 4.6 * len(names), path) as drawn:
-        for row, name in zip(drawn.subplots(len(names), 3, squeeze=False), names, strict=True):
+    with panels(path, len(names), 3, 16, 4.6 * len(names)) as grid:
+        for row, name in zip(grid, names, strict=True):
             frame = averages([record for record in records if record["method"] == name])
-            colours = _COLOURS | {"feed": colour_of(name)}
             shares, later, verdicts = (frame[frame.part == part] for part in VARIANTS)
-            _draw_shares(row[0], shares.assign(value=100 * shares.value), colours)
+            colours, most = _COLOURS | {"feed": colour_of(name)}, shares.sets.max()
+            columns = {"anomalous": (_FLAGGED["anomalous"], "-"), "normal": (_FLAGGED["normal"], _DASHED)}
+            _draw_part(row[0], shares.assign(value=100 * shares.value), columns, colours)
+            row[0].axhline(RATE, color=FAINT, lw=0.8, ls=":")
+            row[0].set_xscale("symlog", linthresh=1)
+            ticks = dict(zip(100 * shares.value, shares.sets, strict=True))
+            row[0].set_xticks(list(ticks), [f"{at:g}" + (f"\n({count})" if count < most else "") for at, count in ticks.items()])
+            row[0].minorticks_off()
+            x = "anomalous documents in the feed, % (sets, where not all have so many)"
+            row[0].set(xlabel=x, ylabel=f"share flagged at {RATE:g}", title=f"{label_of(name)}: anomalies in the feed")
             _draw_bars(row[1], later, colours)
-            for column, line in (("document ap", ("documents", "-")), ("word ap", ("words", _DASHED))):
-                _draw_lines(row[2], verdicts, {column: line}, colours)
-            row[2].set_xticks(unique(verdicts.value))
-            row[2].set(xlabel="reviewed documents; figures of the others", ylabel="average precision")
-            for axes, title, columns in zip(row, titles, (2, 1, 2), strict=True):
-                axes.set_title(f"{label_of(name)}: {title}")
-                axes.grid(True, axis="y", zorder=0)
-                axes.set_axisbelow(True)
+            row[1].set(ylabel="average precision", title=f"{label_of(name)}: an earlier feed for later text")
+            _draw_part(row[2], verdicts, {"document ap": ("documents", "-"), "word ap": ("words", _DASHED)}, colours)
+            row[2].set(xlabel="reviewed documents; figures of the others", xticks=verdicts.value.unique())
+            row[2].set(ylabel="average precision", title=f"{label_of(name)}: reviewed documents")
+            for axes in row:
+                axes.grid(True, axis="y")
                 axes.set_ylim(0, None)
-                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=8.5, frameon=False, ncols=columns)
+                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), fontsize=8.5, ncols=1 if axes is row[1] else 2)
 
 
-def _draw_lines(axes: Any, frame: Frame, lines: Mapping[str, tuple[str, Any]], colours: Mapping[str, str]) -> None:
+def _draw_part(axes: Any, frame: Frame, columns: Mapping[str, tuple[str, Any]], colours: Mapping[str, str]) -> None:
     """A line for each variant and each column of the frame, which has a label and a style."""
-    for variant, mine in frame.groupby("variant", sort=False):
-        for column, (said, style) in lines.items():
-            points, label = mine.dropna(subset=[column]), f"{said}, {VARIANTS[mine.part.iloc[0]][variant]}"
-            axes.plot(points["value"], points[column], color=colours[variant], ls=style, marker="o", ms=4, label=label)
-
-
-def _draw_shares(axes: Any, frame: Frame, colours: Mapping[str, str]) -> None:
-    _draw_lines(
-        axes, frame, {kind: (_FLAGGED[kind], style) for kind, style in (("anomalous", "-"), ("normal", _DASHED))}, colours
-    )
-    axes.axhline(RATE, color=FAINT, linewidth=0.8, linestyle=":")
-    axes.set_xscale("symlog", linthresh=1)
-    counts, most = dict(zip(frame.value, frame.sets, strict=True)), frame.sets.max()
-    axes.set_xticks(list(counts), [f"{at:g}" + (f"\n({n})" if n < most else "") for at, n in counts.items()])
-    axes.minorticks_off()
-    x = "anomalous documents in the feed, % (sets, where not all have so many)"
-    axes.set(xlabel=x, ylabel=f"share flagged at {RATE:g}")
+    variants = dict(list(frame.groupby("variant", sort=False)))
+    for column, (said, style) in columns.items():
+        values = {name: mine.dropna(subset=[column]).set_index("value")[column] for name, mine in variants.items()}
+        labels = [f"{said}, {VARIANTS[frame.part.iloc[0]][name]}" for name in values]
+        draw_lines(axes, dict(zip(labels, values.values(), strict=True)), [colours[name] for name in values], style)
 
 
 def _draw_bars(axes: Any, frame: Frame, colours: Mapping[str, str]) -> None:
     for at, row in enumerate(frame.fillna(0.0).to_dict("records")):
-        places = [place + 0.27 * (at - 1) for place in range(len(LEVELS))]
         heights, variant = [row[f"{level} ap"] for level in LEVELS], row["variant"]
+        places = np.arange(len(LEVELS)) + 0.27 * (at - 1)
         bars = axes.bar(places, heights, width=0.25, color=colours[variant], label=VARIANTS["later"][variant])
         axes.bar_label(bars, fmt="%.3f", fontsize=8.5)
     axes.set_xticks(range(len(LEVELS)), [f"{level}s" for level in LEVELS])
-    axes.set_ylabel("average precision")
 
 
-FEED = Study("feed", _compute, feed_markdown, draw_feed, code=("bench/feed.py",), trial=FeedTrial)
+FEED = Study("feed", _compute, feed_markdown, draw_feed, code=("bench/feed.py",))

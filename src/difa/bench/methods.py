@@ -16,23 +16,25 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
 import difa
 from difa import fitting
-from difa.baselines import METHODS, MethodSettings, method
+from difa.baselines import METHODS, MethodSettings
 from difa.bench.data import Split, check_names, checksum, without_labels, words_of
 from difa.bench.metrics import RATE, Scores, pool_max, pool_mean
 from difa.config import NO_ENCODER, Config, EncoderConfig, Preset
-from difa.document import Document, Encoded, FloatArray, Result
+from difa.document import Document, Encoded, FloatArray, split_by
 from difa.encoders import Encoder, EncoderSpec, NoEncoder, Progress, load_encoder
 from difa.encoders.convert import EncoderFiles, find
 from difa.errors import MissingExtraError
 from difa.estimator import DiFA
 from difa.feed import choose
 from difa.paper import DESCRIPTOR, pool
+
+T = TypeVar("T")
 
 LEARNERS = ("difa-full", "difa-fast")
 """Presets that learn from a feed."""
@@ -112,7 +114,7 @@ class Options:
             return fingerprint_of((CORE, *_JUDGING), ["torch", "onnxruntime"], encoder=key, stages=repr(self.stages))
         if name in PEERS:
             return fingerprint_of(_JUDGING, ["pytextad", "torch", "transformers"], encoder=self.encoder_key)
-        known = method(name)
+        known = METHODS[name]
         key = self.encoder_key if known.needs_vectors else "none"
         return fingerprint_of(("baselines", "encoders", *_JUDGING), known.packages, encoder=key)
 
@@ -165,7 +167,7 @@ def label_of(name: str) -> str:
     """How tables and pictures call a method or a peer."""
     if name in FED:
         return f"DiFA ({preset_of(name)}, has seen the unlabelled test text)"
-    return f"DiFA ({preset_of(name)})" if name in DIFA else PEERS.get(name) or method(name).label
+    return f"DiFA ({preset_of(name)})" if name in DIFA else PEERS.get(name) or METHODS[name].label
 
 
 def own_rule(name: str) -> str:
@@ -178,38 +180,42 @@ def check_methods(names: Sequence[str], known: Sequence[str] = ALL_METHODS) -> l
     return check_names("method", names, known)
 
 
-def run_method(name: str, settings: MethodSettings, halves: Split, seed: int, options: Options) -> Scores:
-    """Fit a method on the training half and score the test half."""
+def run_method(
+    name: str, settings: MethodSettings, halves: Split, seed: int, options: Options, vectors: Sequence[Encoded] | None = None
+) -> Scores:
+    """Fit a method on the training half and score the test half; training vectors that are given replace the run's own."""
     if name in DIFA:
-        return run_difa(name, halves, seed, options)
-    encode = options.reader.encode if method(name).needs_vectors else NoEncoder().encode
-    started = time.perf_counter()
-    training = encode(halves.training)
-    read = time.perf_counter()
-    test = encode(halves.test)
-    done = time.perf_counter()
-    return replace(score_baseline(name, settings, training, test, seed), encode_seconds=(read - started, done - read))
+        return run_difa(name, halves, seed, options, vectors=vectors)
+    if name in PEERS:
+        return run_peer(name, halves, seed, options)
+    encode = options.reader.encode if METHODS[name].needs_vectors else NoEncoder().encode
+    training, fit_seconds = clock(lambda: vectors or encode(halves.training))
+    test, score_seconds = clock(lambda: encode(halves.test))
+    return replace(score_baseline(name, settings, training, test, seed), encode_seconds=(fit_seconds, score_seconds))
 
 
 def score_baseline(
     name: str, settings: MethodSettings, training: Sequence[Encoded], test: Sequence[Encoded], seed: int
 ) -> Scores:
-    """Scores of a baseline fitted on given vectors, pooled by maximum and mean."""
-    baseline = method(name).make(settings, seed)
-    return _timed(lambda: baseline.fit(training), lambda: (baseline.word_scores(test), None))
+    """Scores of a baseline fitted on given vectors."""
+    baseline = METHODS[name].make(settings, seed)
+    return _fit_and_score(lambda: baseline.fit(training), lambda: (baseline.word_scores(test), None))
 
 
-def _timed(fit: Callable[[], object], score: Callable[[], tuple[list[FloatArray], FloatArray | None]]) -> Scores:
-    """Scores with the time to fit and to score; the highest and mean word where there are no document scores."""
+def clock(work: Callable[[], T]) -> tuple[T, float]:
+    """What some work gives, and the seconds that it takes."""
     started = time.perf_counter()
-    fit()
-    fitted = time.perf_counter()
-    words, documents = score()
-    done = time.perf_counter()
+    return work(), time.perf_counter() - started
+
+
+def _fit_and_score(fit: Callable[[], object], score: Callable[[], tuple[list[FloatArray], FloatArray | None]]) -> Scores:
+    """Scores with the time to fit and to score; the highest and mean word where there are no document scores."""
+    _, fit_seconds = clock(fit)
+    (words, documents), score_seconds = clock(score)
     words = _fill(words)
     highest = {"max": pool_max(words), "mean": pool_mean(words)}
     pooled = highest if documents is None else {"own": _fill([np.asarray(documents, np.float64)])[0]}
-    return Scores(words, pooled, fit_seconds=fitted - started, score_seconds=done - fitted)
+    return Scores(words, pooled, fit_seconds=fit_seconds, score_seconds=score_seconds)
 
 
 def _fill(arrays: Sequence[FloatArray]) -> list[FloatArray]:
@@ -224,34 +230,36 @@ def run_difa(
     seed: int,
     options: Options,
     *,
-    encoder: Encoder | None = None,
+    vectors: Sequence[Encoded] | None = None,
     feed: Sequence[Document] | None = None,
     verdicts: Sequence[Document] | None = None,
 ) -> Scores:
-    """Scores of one of `DIFA`.
+    """Scores of one of `DIFA`, which fits on training vectors of its own or on given ones, and with or without a feed.
 
-    A given encoder reads the training documents instead of the run's own. The labels of a feed are not seen. Methods that have
-    seen the documents to score have these as feed.
+    The labels of a feed are not seen. Methods that have seen the documents to score have these as feed.
     """
-    model = options.difa(preset_of(name), seed)
-    feed = halves.test if name in FED else feed
+    model, given = options.difa(preset_of(name), seed), halves.test if name in FED else feed
+    new = None if given is None else without_labels(given)
     with quiet_rates():
-        started = time.perf_counter()
-        if encoder is None:
-            model.fit(halves.training, feed=None if feed is None else without_labels(feed), verdicts=verdicts)
-        else:  # through the internal interface, on training vectors that are not the run's own
-            config = model.config()
-            new = None if feed is None else choose(halves.training, feed, [], config.feed)[0]
-            fitted = fitting.fit(halves.training, config, model.seed, encoder, lambda stage, share: None, new)
-            model.detector_ = replace(fitted, encoder=options.reader)
-        fit_seconds = time.perf_counter() - started
-        results = model.score(halves.test, fpr=RATE)
-        score_seconds = time.perf_counter() - started - fit_seconds
-    scores = read_results(results)
+        if vectors is None:
+            _, fit_seconds = clock(lambda: model.fit(halves.training, feed=new, verdicts=verdicts))
+        else:
+            fit_seconds = clock(lambda: _fit_on_vectors(model, halves.training, vectors, new, options.reader))[1]
+        scores, score_seconds = clock(lambda: score_documents(model, halves.test))
     if not options.promises(name):
-        scores = replace(scores, flagged=None, word_p=None)
+        scores = replace(scores, document_p=np.empty(0), word_p=[])
     documents = {**scores.documents, "topk": pool_words(model, scores.words, ("topk",))["topk"]}
     return replace(scores, documents=documents, taught=taught_by(model), fit_seconds=fit_seconds, score_seconds=score_seconds)
+
+
+def _fit_on_vectors(
+    model: DiFA, training: Sequence[Document], vectors: Sequence[Encoded], feed: Sequence[Document] | None, reader: Encoder
+) -> None:
+    """Fit through the internal interface, on training vectors that are not the encoder's own."""
+    config, encoder = model.config(), GivenVectors(reader, {document.words: document for document in vectors})
+    new = None if feed is None else choose(training, feed, [], config.feed)[0]
+    fitted = fitting.fit(training, config, model.seed, encoder, lambda stage, share: None, new)
+    model.detector_ = replace(fitted, encoder=reader)
 
 
 def taught_by(model: DiFA) -> int:
@@ -260,31 +268,30 @@ def taught_by(model: DiFA) -> int:
     return summary.documents if summary else 0
 
 
-def read_results(results: Sequence[Result]) -> Scores:
-    """Results as arrays."""
-    words = [np.array([word.score for word in result.words]) for result in results]
-    names = next((list(result.words[0].evidence) for result in results if result.words), [])
-    views = {name: [np.array([word.evidence[name] for word in result.words]) for result in results] for name in names}
-    learned = np.array([result.score for result in results])
-    pooled = {"learned": learned, "max": pool_max(words), "mean": pool_mean(words)}
-    word_p = [np.array([word.p_value for word in result.words]) for result in results]
-    return Scores(words, pooled, views, [result.is_anomaly for result in results], word_p)
+def score_documents(model: DiFA, documents: Sequence[Document]) -> Scores:
+    """What a fitted model says of documents."""
+    parts, lengths = model.score_columns(documents), [len(document.words) for document in documents]
+
+    def column(name: str) -> FloatArray:
+        return np.concatenate([getattr(part, name) for part in parts]) if parts else np.empty(0)
+
+    words, word_p = (split_by(lengths, column(name)) for name in ("word_scores", "word_p"))
+    views = {name: split_by(lengths, column("evidence")[:, at]) for at, name in enumerate(parts[0].views if parts else ())}
+    pooled = {"learned": column("document_scores"), "max": pool_max(words), "mean": pool_mean(words)}
+    return Scores(words, pooled, views, column("document_p"), word_p)
 
 
 def pool_words(
     model: DiFA, words: Sequence[FloatArray], rules: Sequence[str] = ("max", "topk", "lse", "adp", "mean")
 ) -> dict[str, FloatArray]:
     """Document scores of fused words under each rule that the paper's aggregation mixes, and the mean."""
-    fitted = model.detector_
+    fitted, columns = model.detector_, [DESCRIPTOR.index(rule) for rule in rules]
     sharpness = fitted.paper.aggregation["log_sharpness"] if fitted.paper else np.array(np.log(0.5))
-    columns = [DESCRIPTOR.index(rule) for rule in rules]
-    rows = [
-        pool(scores[None], np.ones((1, len(scores))), sharpness, fitted.config.aggregation)[0, columns]
-        if len(scores)
-        else np.zeros(len(columns))
-        for scores in words
-    ]
-    return dict(zip(rules, np.array(rows).T, strict=True))
+    rows = np.zeros((len(words), len(columns)))
+    for row, scores in zip(rows, words, strict=True):
+        if len(scores):
+            row[:] = pool(scores[None], np.ones((1, len(scores))), sharpness, fitted.config.aggregation)[0, columns]
+    return dict(zip(rules, rows.T, strict=True))
 
 
 def quiet_rates() -> warnings.catch_warnings[None]:
@@ -298,16 +305,16 @@ def run_peer(name: str, halves: Split, seed: int, options: Options) -> Scores:
     training, test = ([words_of(document) for document in half] for half in (halves.training, halves.test))
     with quiet_peers():
         if name == "pytextad-cvdd":
-            cvdd, transform = pytextad.CVDD(random_state=seed, device="cpu"), _embedder(pytextad, options).transform
-            return _timed(
+            cvdd, transform = pytextad.CVDD(random_state=seed, device="cpu"), _embedder(options).transform
+            return _fit_and_score(
                 lambda: cvdd.fit([each for each in transform(training)[0] if len(each)]),
                 lambda: _score_cvdd(cvdd, test, *transform(test)),
             )
         if name == "pytextad-date":
             date = pytextad.DATE(tokenizer=str(options.source.folder), random_state=seed, device="cpu")
-            return _timed(lambda: date.fit(training), lambda: (date.token_scores(test), date.decision_function(test)))
+            return _fit_and_score(lambda: date.fit(training), lambda: (date.token_scores(test), date.decision_function(test)))
         model = peer_detector(PEERS[name].split()[0], options, seed)
-        return _timed(lambda: model.fit(training), lambda: (model.token_scores(test), None))
+        return _fit_and_score(lambda: model.fit(training), lambda: (model.token_scores(test), None))
 
 
 def _score_cvdd(cvdd: Any, test: list[list[str]], vectors: Any, owners: Any) -> tuple[list[FloatArray], FloatArray]:
@@ -356,13 +363,12 @@ def fingerprint_of(parts: Sequence[str], packages: Sequence[str] = (), **more: A
 
 def code_of(source: str) -> str:
     """What a file does: its syntax tree without comments and docstrings."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            said = [isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) for each in body]
-            node.body = [each for each, only_said in zip(body, said, strict=True) if not only_said]  # type: ignore[attr-defined]
-    return ast.dump(tree)
+    return ast.dump(_WithoutTexts().visit(ast.parse(source)))
+
+
+class _WithoutTexts(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        return None if isinstance(node.value, ast.Constant) else node
 
 
 @cache

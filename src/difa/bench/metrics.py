@@ -1,8 +1,7 @@
 """Scores and labels -> AUROC, average precision and false-alarm rate at 95 % recall, with intervals over documents, and flags.
 
 Point figures of AUROC and average precision come from `difa.decide.evaluate`, so that they are the figures of `difa evaluate`.
-Intervals come from the bootstrap: documents, not words, are drawn again, since words of one document belong together. Scores
-are sorted once; a draw only changes how often each document counts.
+Intervals come from the bootstrap: documents, not words, are drawn again, since words of one document belong together.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class Scores:
     """One score per document, by pooling rule; DiFA's own is `learned`."""
     views: Mapping[str, list[FloatArray]] = field(default_factory=dict)
     """Tail evidence of each view of DiFA, (T,) per document."""
-    flagged: list[bool] | None = None
-    """DiFA's flags of documents at a false-alarm rate of `RATE`."""
-    word_p: list[FloatArray] | None = None
+    document_p: FloatArray = field(default_factory=lambda: np.empty(0))
+    """DiFA's p-values of documents, where it gives some."""
+    word_p: list[FloatArray] = field(default_factory=list)
     """DiFA's p-values of words, (T,) per document."""
     taught: int = 0
     """Documents of a feed that DiFA learned from."""
@@ -51,34 +50,13 @@ class Scores:
 
     def take(self, places: Sequence[int]) -> Scores:
         """The scores of some of the documents, without those of the views."""
-        flagged, word_p = self.flagged or [], self.word_p or []
-        kept: dict[str, Any] = {"documents": {rule: pooled[list(places)] for rule, pooled in self.documents.items()}}
-        for name, values in (("words", self.words), ("flagged", flagged), ("word_p", word_p)):
-            kept[name] = [values[place] for place in places]
-        return replace(self, views={}, **kept)
-
-
-class Curve:
-    """Scores of items, higher for more anomalous, sorted once to be weighed many times; each item is owned by a document."""
-
-    def __init__(self, labels: IntArray, scores: FloatArray, owners: IntArray) -> None:
-        order = np.argsort(-scores, kind="stable")
-        self._labels, self._owners, ordered = labels[order].astype(np.float64), owners[order], scores[order]
-        self._ends = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)  # last item of each group of equal scores
-
-    def figures(self, weights: FloatArray) -> FloatArray:
-        """AUROC, average precision and false-alarm rate at 95 % recall, items counting as often as their document."""
-        weight = weights[self._owners]
-        hits = np.cumsum(weight * self._labels)[self._ends]
-        alarms = np.cumsum(weight * (1 - self._labels))[self._ends]
-        if hits[-1] == 0 or alarms[-1] == 0:
-            return np.full(3, np.nan)
-        recall, fallout = np.append(0.0, hits / hits[-1]), np.append(0.0, alarms / alarms[-1])
-        flagged = hits + alarms
-        precision = np.divide(hits, flagged, out=np.ones_like(hits), where=flagged > 0)
-        at = np.searchsorted(recall, RECALL - 1e-12)
-        return np.array(
-            [np.sum(np.diff(fallout) * (recall[1:] + recall[:-1]) / 2), np.sum(np.diff(recall) * precision), fallout[at]]
+        return replace(
+            self,
+            words=[self.words[place] for place in places],
+            documents={rule: pooled[list(places)] for rule, pooled in self.documents.items()},
+            views={},
+            document_p=self.document_p[list(places)] if self.word_p else self.document_p,
+            word_p=[self.word_p[place] for place in places] if self.word_p else [],
         )
 
 
@@ -89,27 +67,33 @@ def judge_words(
 
     Intervals are (low, high), None without draws of the bootstrap. `of` says which part of a method and which pooling rule it is.
     """
-    flat_labels, flat_scores = np.concatenate(labels), np.concatenate(word_scores)
-    count = len(labels)
-    curve = Curve(flat_labels, flat_scores, np.repeat(np.arange(count), [len(item) for item in labels]))
-    found = measure("items", flat_labels.astype(np.float64), flat_scores)
-    ends = dict.fromkeys(("auroc_interval", "ap_interval", "fpr95_interval"))
+    scores, count = np.concatenate(word_scores), len(labels)
+    order = np.argsort(scores, kind="stable")  # sorted once: sorting it again for each draw then costs little
+    scores, labelled = scores[order], np.concatenate(labels)[order]
+    owners = np.repeat(np.arange(count), list(map(len, labels)))[order]
+    found = measure("items", labelled.astype(np.float64), scores)
+    ends: list[Any] = [None, None, None]
     if draws:
         rng = np.random.default_rng(seed)
-        weights = (np.bincount(rng.integers(count, size=count), minlength=count).astype(np.float64) for _ in range(draws))
-        limits = np.nanpercentile([curve.figures(each) for each in weights], [2.5, 97.5], axis=0)
-        ends = dict(zip(ends, map(tuple, limits.T.tolist()), strict=True))
-    figures = {"auroc": found.auroc, "ap": found.average_precision, "fpr95": float(curve.figures(np.ones(count))[2])}
-    return {
-        "level": level,
-        "part": "",
-        "pooling": None,
-        **of,
-        **figures,
-        "count": found.count,
-        "anomalous": found.anomalous,
-        **ends,
-    }
+        drawn = (np.bincount(rng.integers(count, size=count), minlength=count)[owners] for _ in range(draws))
+        figures = [weighted_figures(labelled, scores, weights) for weights in drawn]
+        ends = np.nanpercentile(figures, [2.5, 97.5], axis=0).T.tolist()
+    fpr95 = weighted_figures(labelled, scores, np.ones(len(scores)))[2]
+    point = {"auroc": found.auroc, "ap": found.average_precision, "fpr95": fpr95}
+    counts = {"count": found.count, "anomalous": found.anomalous}
+    intervals = {f"{metric}_interval": pair for metric, pair in zip(point, ends, strict=True)}
+    return {"level": level, "part": "", "pooling": None, **of, **point, **counts, **intervals}
+
+
+def weighted_figures(labels: IntArray, scores: FloatArray, weights: FloatArray) -> list[float]:
+    """AUROC, average precision and false-alarm rate at 95 % recall, of items that count more or less often."""
+    from sklearn.metrics import auc, average_precision_score, roc_curve
+
+    if len(np.unique(labels[weights > 0])) < 2:
+        return [np.nan] * 3
+    fallout, recall, _ = roc_curve(labels, scores, sample_weight=weights, drop_intermediate=False)
+    precision = average_precision_score(labels, scores, sample_weight=weights)
+    return [float(auc(fallout, recall)), float(precision), float(fallout[np.searchsorted(recall, RECALL - 1e-12)])]
 
 
 def judge_documents(labels: Sequence[IntArray], document_scores: FloatArray, draws: int, seed: int, **of: Any) -> Record:
@@ -137,10 +121,10 @@ def figures_of(scores: Scores, labels: Sequence[IntArray], draws: int, seed: int
 
 
 def alarms_of(scores: Scores, documents: Sequence[Document]) -> Record | None:
-    """How many normal documents DiFA flagged and how many of their words, and how many of the anomalous documents."""
-    if scores.flagged is None or scores.word_p is None:
+    """How many normal documents DiFA flags and how many of their words, and how many of the anomalous documents."""
+    if not scores.word_p:
         return None
-    flags, anomalous = np.array(scores.flagged, dtype=bool), np.array(list(map(is_anomalous, documents)), dtype=bool)
+    flags, anomalous = scores.document_p <= RATE, np.array(list(map(is_anomalous, documents)), dtype=bool)
     word_p = np.concatenate([np.empty(0), *(scores.word_p[at] for at in np.flatnonzero(~anomalous))])
     counts = {"normal": (~anomalous).sum(), "flagged_normal": flags[~anomalous].sum(), "normal_words": len(word_p)}
     counts |= {"flagged_normal_words": (word_p <= RATE).sum()}

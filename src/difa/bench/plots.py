@@ -1,34 +1,20 @@
 """Records -> pictures, as PNG and SVG: the comparison, and the paper's analyses.
 
-Colours can be told apart by colour-blind readers. Each point carries its own name, and the names of lines stand in the order of
-their ends.
-The same records give the same files.
+Colours can be told apart by colour-blind readers. Names of lines and points stand beside their panel, in the order of their
+ends, or from the most accurate down. The same records give the same files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from difa.bench import tables
 from difa.bench.methods import DIFA, label_of
 from difa.bench.metrics import Record, Records
-from difa.bench.tables import (
-    LEVELS,
-    Frame,
-    by_split,
-    costs_of,
-    figures_frame,
-    final_figures,
-    grouped,
-    methods_of,
-    of_split,
-    seeds_of,
-    sets_of,
-)
+from difa.bench.tables import LEVELS, Frame, figures_frame, grouped
 from difa.errors import MissingExtraError
 
 INK, FAINT = "#222222", "#9a9a9a"
@@ -45,6 +31,7 @@ COLOURS = {
 """Of the palette by Okabe and Ito, darker where DiFA has seen the test text; any other method is grey."""
 _STYLE = {
     "font.size": 10,
+    "axes.axisbelow": True,
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
     "axes.spines.right": False,
@@ -53,6 +40,7 @@ _STYLE = {
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
     "grid.color": "#e6e6e6",
+    "legend.frameon": False,
     "xtick.color": INK,
     "ytick.color": INK,
     "svg.hashsalt": "difa",
@@ -60,8 +48,8 @@ _STYLE = {
 
 
 @contextmanager
-def figure(width: float, height: float, path: Path, layout: Any = "constrained") -> Iterator[Any]:
-    """An empty figure that is saved beside `path` as PNG and SVG."""
+def panels(path: Path, rows: int, columns: int, width: float, height: float, **shared: Any) -> Iterator[Any]:
+    """The axes of an empty figure, (rows, columns); it is saved beside `path` as PNG and SVG."""
     try:
         from matplotlib import rc_context
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -69,11 +57,56 @@ def figure(width: float, height: float, path: Path, layout: Any = "constrained")
     except ImportError:
         raise MissingExtraError("matplotlib", "bench", "drawing") from None
     with rc_context(_STYLE):
-        drawn = Figure(figsize=(width, height), layout=layout)
+        drawn = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(drawn)  # drawn into memory: no screen, no state shared with anybody's own plots
-        yield drawn
+        yield drawn.subplots(rows, columns, squeeze=False, **shared)
         drawn.savefig(path.with_suffix(".png"), dpi=160, metadata={"Software": None})
         drawn.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+
+
+def draw_lines(axes: Any, lines: Mapping[str, Frame], colours: Sequence[str], style: Any = "-") -> None:
+    """A line of means by x for each label, with a band where a mean is of several values."""
+    for (label, values), colour in zip(lines.items(), colours, strict=True):
+        ends = values.groupby(level=0).agg(["mean", "min", "max"])
+        axes.plot(ends.index, ends["mean"], color=colour, ls=style, lw=2, marker="o", ms=4.5, label=label)
+        axes.fill_between(ends.index, ends["min"], ends["max"], color=colour, alpha=0.15, lw=0)
+    axes.grid(True, axis="y")
+
+
+def name_beside(axes: Any) -> None:
+    """The names of lines or points to the right of a panel, in their colours."""
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), labelcolor="linecolor", handlelength=1, fontsize=9)
+
+
+_COSTS = {"score_ms": "scoring 1,000 words, ms", "fit_seconds": "fitting, s", "peak_mib": "peak memory, MiB"}
+
+
+def draw_efficiency(records: Records, path: Path) -> None:
+    """Word AUROC against time to score, time to fit and memory; the line joins what nothing else beats in both."""
+    sets = grouped(records, "set", "form")
+    with panels(path, len(sets), 3, 15, 4.3 * len(sets)) as grid:
+        for row, ((name, form), mine) in zip(grid, sets.items(), strict=True):
+            costs = tables.costs_of(figures_frame(mine)).sort_values("word", ascending=False)
+            costs["score_ms"] = 1e6 * costs.score_seconds / costs.test_words
+            costs["fit_seconds"] = costs.fit_seconds.clip(lower=1e-3)  # less would stretch the axis
+            for axes, (cost, label) in zip(row, _COSTS.items(), strict=True):
+                _draw_frontier(axes, costs[cost], costs.word)
+                axes.set(xscale="log", xlabel=label, ylabel="word AUROC", title=f"{name.capitalize()}, {form} form")
+                axes.xaxis.set(major_formatter="{x:,g}", minor_formatter="")
+            name_beside(row[-1])
+
+
+def _draw_frontier(axes: Any, costs: Frame, accuracy: Frame) -> None:
+    """A numbered point for each method, and a line along those that no cheaper one beats."""
+    best = accuracy[costs.sort_values(kind="stable").index]
+    best = best[best > best.cummax().shift(fill_value=-1.0)]
+    axes.plot(costs[best.index], best, color="#c8c8c8", lw=1.5, drawstyle="steps-post")
+    for number, method in enumerate(costs.index, 1):
+        at, colour = (costs[method], accuracy[method]), colour_of(method)
+        axes.plot(*at, "o", ms=8 if method in COLOURS else 6, color=colour, label=f"{number} {label_of(method)}")
+        axes.annotate(str(number), at, (5, 3), textcoords="offset points", fontsize=8.5, color=colour)
+    axes.grid(True)
+    axes.margins(0.1)
 
 
 def colour_of(method: str) -> str:
@@ -81,144 +114,73 @@ def colour_of(method: str) -> str:
     return COLOURS.get(method, FAINT)
 
 
-def draw_efficiency(records: Records, path: Path) -> None:
-    """Word AUROC against time to score, time to fit and memory; the line joins what nothing else beats in both."""
-    axes_of = {"score_ms": "scoring 1,000 words, ms", "fit_seconds": "fitting, s", "peak_mib": "peak memory, MiB"}
-    sets = grouped(records, "set", "form")
-    with figure(13.5, 4.3 * len(sets), path) as drawn:
-        for row, ((name, form), mine) in zip(drawn.subplots(len(sets), 3, squeeze=False), sets.items(), strict=True):
-            costs = costs_of(figures_frame(mine)).assign(score_ms=lambda each: 1e6 * each.score_seconds / each.test_words)
-            costs["fit_seconds"] = costs.fit_seconds.clip(lower=1e-3)  # less would stretch the axis
-            for axes, (key, label) in zip(row, axes_of.items(), strict=True):
-                _scatter(axes, costs.assign(x=costs[key], y=costs.word))
-                axes.set(xlabel=label, ylabel="word AUROC", title=f"{name.capitalize()}, {form} form")
-            drawn.canvas.draw()
-            for axes in row:
-                _name_points(axes, drawn.canvas.get_renderer())
-
-
-def _scatter(axes: Any, points: Frame) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if points.x.max() > 100 * points.x.min() else (1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.grid(True, zorder=0)
-    ordered = points.sort_values(["x", "y"], ascending=[True, False])
-    frontier = ordered[ordered.y > ordered.y.cummax().shift(fill_value=-1.0)]
-    axes.plot(frontier.x, frontier.y, color="#c8c8c8", linewidth=1.5, drawstyle="steps-post", zorder=1)
-    for name, point in points.iterrows():
-        label = label_of(name).replace(", has seen the unlabelled test text)", ") with feed")  # beside a dot is little room
-        axes.scatter([point.x], [point.y], s=70 if name in COLOURS else 36, color=colour_of(name), zorder=3, gid=label)
-    axes.margins(x=0.32, y=0.12)
-
-
-_PLACES = [(side * 7, height) for height in (-3, 5, -11, 13, -19, 21, -27, 29, -35) for side in (1, -1)]
-"""Where a name may stand, in points from its dot: beside it first, then ever higher and lower."""
-
-
-def _name_points(axes: Any, renderer: Any) -> None:
-    """Write each point's name beside it, at the first place where it lies on no other name or point."""
-    from matplotlib.patheffects import withStroke
-    from matplotlib.transforms import Bbox
-
-    dots = sorted(axes.collections, key=lambda item: -item.get_offsets()[0][1])
-    centres = [axes.transData.transform(item.get_offsets()[0]) for item in dots]
-    taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in centres]
-    frame = axes.get_window_extent(renderer)
-    for item in dots:
-        strong = item.get_sizes()[0] > 50
-        text = axes.annotate(item.get_gid(), item.get_offsets()[0], (0, 0), textcoords="offset points", fontsize=8.5, zorder=4)
-        text.set(color=item.get_facecolor()[0] if strong else "#666666", fontweight="bold" if strong else "normal")
-        text.set_path_effects([withStroke(linewidth=3, foreground="white")])
-        for place in _PLACES:
-            text.set(position=place, ha="left" if place[0] > 0 else "right")
-            box = text.get_window_extent(renderer)
-            if frame.x0 < box.x0 and box.x1 < frame.x1 + 10 and not box.count_overlaps(taken):
-                break
-        taken.append(box)
-
-
 def draw_contamination(records: Records, path: Path) -> None:
     """Document AUROC as more of the training data is spoilt: a panel for each form and way."""
     titles = {"noise": "noise on training word vectors", "anomalies": "real anomalies in training"}
     frame = figures_frame(records, "kind", "share").assign(x=lambda each: 100 * each.share)
-    panels = frame.groupby(["form", "kind"], sort=False)
-    _draw_lines({f"{form.capitalize()} form: {titles[kind]}": mine for (form, kind), mine in panels}, "share spoilt, %", path)
+    frame["title"] = frame.form.str.capitalize() + " form: " + frame.kind.map(titles)
+    _draw_methods(frame, "share spoilt, %", path)
 
 
 def draw_sparsity(records: Records, path: Path) -> None:
     """Document AUROC by the number of anomalous words in an anomalous document: a panel for each form."""
     frame = figures_frame(records).assign(x=lambda each: each.part.astype(float))
-    panels = {f"{form.capitalize()} form": mine for form, mine in frame.groupby("form", sort=False)}
-    _draw_lines(panels, "anomalous words per document", path)
+    frame["title"] = frame.form.str.capitalize() + " form"
+    _draw_methods(frame, "anomalous words per document", path)
 
 
-def _draw_lines(panels: dict[str, Frame], label: str, path: Path) -> None:
-    """A line per method, the names beside them in the order of their ends; a band where there are several seeds."""
-    with figure(6.4 * len(panels), 4, path) as drawn:
-        row = drawn.subplots(1, len(panels), squeeze=False, sharey=True)[0]
-        for axes, (title, frame) in zip(row, panels.items(), strict=True):
-            values = frame.groupby(["method", "x"]).auroc.agg(["mean", "min", "max"])
-            for method in values["mean"].groupby("method").last().sort_values(ascending=False).index:
-                line, colour = values.loc[method], colour_of(method)
-                axes.plot(line.index, line["mean"], color=colour, lw=2.2, marker="o", ms=5, zorder=3, label=label_of(method))
-                axes.fill_between(line.index, line["min"], line["max"], color=colour, alpha=0.15, lw=0)
-            axes.set(title=title, xlabel=label, ylabel="document AUROC" if axes is row[0] else "")
-            axes.set_xticks(sorted(values.index.unique("x")))
-            axes.grid(True, axis="y")
-            axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, labelcolor="linecolor", handlelength=1)
-
-
-_METRICS = {"auroc": ("AUROC", "o", 0.14), "ap": ("average precision", "D", -0.14)}
-"""What is drawn: its name, its mark, and how far above its line it stands."""
+def _draw_methods(frame: Frame, label: str, path: Path) -> None:
+    """A panel for each title with a line for each method, the names beside it in the order of their ends."""
+    titles = frame.title.unique()
+    with panels(path, 1, len(titles), 6.4 * len(titles), 4, sharey=True) as grid:
+        for axes, title in zip(grid[0], titles, strict=True):
+            mine = frame[frame.title == title].set_index("x")
+            ends = mine.groupby(["method", "x"]).auroc.mean().groupby("method").last()
+            methods = ends.sort_values(ascending=False).index
+            lines = {label_of(method): mine.auroc[mine.method == method] for method in methods}
+            draw_lines(axes, lines, list(map(colour_of, methods)))
+            axes.set(title=title, xlabel=label, ylabel="document AUROC" if axes is grid[0, 0] else "")
+            axes.set_xticks(sorted(mine.index.unique()))
+            name_beside(axes)
 
 
 def draw_table(records: Records, path: Path) -> None:
-    """A picture `<path>-<form>` for each form."""
-    usual = [record for record in of_split(records) if record["figures"] and not record["settings"]]
+    """A picture `<path>-<form>` for each form: AUROC and average precision of each method, set and level."""
+    usual = [record for record in tables.of_split(records) if record["figures"] and not record["settings"]]
     for (form,), mine in grouped(usual, "form").items():
         shown = most_telling(mine)
-        _draw_form(final_figures(figures_frame(shown)), shown, path.with_name(f"{path.name}-{form}"))
+        _draw_form(tables.final_figures(figures_frame(shown)), shown, path.with_name(f"{path.name}-{form}"))
 
 
 def most_telling(records: Records) -> list[Record]:
     """Records of the published split or of the others, whichever have more methods; of the others where they have as many."""
-    return max(reversed(by_split(records)), key=lambda part: len(methods_of(part)))
+    return max(reversed(tables.by_split(records)), key=lambda part: len(tables.methods_of(part)))
 
 
 def _draw_form(frame: Frame, records: Records, path: Path) -> None:
-    names, sets, seeds = methods_of(records)[::-1], sets_of(records), seeds_of(records)
-    labels = max(2.2, 0.085 * max(len(label_of(name)) for name in names))  # inches
-    with figure(labels + 3.1 * len(sets), 1.6 + 0.52 * len(names), path) as drawn:
-        grid = drawn.subplots(2, len(sets), squeeze=False, sharex=True, sharey=True)
+    names, sets, seeds = tables.methods_of(records)[::-1], tables.sets_of(records), tables.seeds_of(records)
+    width = max(2.2, 0.085 * max(len(label_of(name)) for name in names)) + 3.1 * len(sets)  # inches
+    with panels(path, 2, len(sets), width, 1.6 + 0.52 * len(names), sharex=True, sharey=True) as grid:
         for row, level in zip(grid, LEVELS, strict=True):
             for axes, name in zip(row, sets, strict=True):
-                _panel(axes, frame[(frame["set"] == name) & (frame.level == level)], names)
-                axes.set_title(f"{name.capitalize()}, {level}s")
-            row[0].set_yticks(range(len(names)), [label_of(name) for name in names])
+                for metric, label, mark, lift in (("auroc", "AUROC", "o", 0.14), ("ap", "average precision", "D", -0.14)):
+                    axes.plot([], [], mark, color=FAINT, mfc=FAINT if metric == "auroc" else "white", ms=5, label=label)
+                    for method, mine in frame[(frame["set"] == name) & (frame.level == level)].groupby("method", sort=False):
+                        (middle, low, high), colour = spread(mine, metric), colour_of(method)
+                        at, face = names.index(method) + lift, colour if metric == "auroc" else "white"
+                        axes.plot([low, high], [at, at], color=colour, lw=1.6, solid_capstyle="round")
+                        axes.plot([middle], [at], mark, color=colour, mfc=face, ms=5)
+                axes.set(xlim=(-0.02, 1.02), xticks=(0, 0.25, 0.5, 0.75, 1), title=f"{name.capitalize()}, {level}s")
+                axes.tick_params(axis="y", length=0)
+                axes.xaxis.set_tick_params(labelbottom=True)
+                axes.grid(True, axis="x")
+            row[0].set_yticks(range(len(names)), list(map(label_of, names)))
             for text, name in zip(row[0].get_yticklabels(), names, strict=True):
                 text.set(color=colour_of(name) if name in DIFA else INK, fontweight="bold" if name in DIFA else "normal")
         said = f"{seeds}: {'mean ± sd' if seeds.startswith('seeds') else '95 % bootstrap intervals'}"
+        drawn = grid[0, 0].figure
         drawn.suptitle(f"{records[0]['form'].capitalize()} form, {said}", x=0.01, ha="left", color=INK)
-        drawn.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower right", ncols=2, frameon=False)
-
-
-def _panel(axes: Any, frame: Frame, names: Sequence[str]) -> None:
-    axes.grid(True, axis="x", zorder=0)
-    for label, mark, _ in _METRICS.values():
-        axes.plot([], [], mark, color=FAINT, markerfacecolor=FAINT if mark == "o" else "white", markersize=5, label=label)
-    for name, mine in frame.groupby("method", sort=False):
-        row, colour = names.index(name), colour_of(name)
-        for metric, (_, mark, lift) in _METRICS.items():
-            middle, low, high = spread(mine, metric)
-            axes.plot([low, high], [row + lift] * 2, color=colour, linewidth=1.6, zorder=2, solid_capstyle="round")
-            face = colour if metric == "auroc" else "white"
-            axes.plot([middle], [row + lift], mark, color=colour, markerfacecolor=face, markersize=5, zorder=3)
-    axes.set(xlim=(-0.02, 1.02), ylim=(-0.6, len(names) - 0.4), xticks=(0, 0.25, 0.5, 0.75, 1))
-    axes.tick_params(axis="y", length=0)
-    axes.xaxis.set_tick_params(labelbottom=True)
+        drawn.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower right", ncols=2)
 
 
 def spread(figures: Frame, metric: str) -> tuple[float, ...]:
@@ -230,10 +192,8 @@ def spread(figures: Frame, metric: str) -> tuple[float, ...]:
 
 
 _LINE = 92  # characters of a line in the picture of examples
-_WIDTH = 7.95  # its inches: so that a character of its grid is as wide as one of the typeface
-_SHADES = ("#ffffff", "#fde3c8", "#fdb97d", "#f58536", "#d94801")
-_STEPS = (0.05, 0.02, 0.005, 0.001)  # p-values at which the colour deepens
-_MARK = {"color": "#0072b2", "lw": 2.2, "zorder": 2, "solid_capstyle": "butt"}
+_SHADES = {1.0: "#ffffff", 0.05: "#fde3c8", 0.02: "#fdb97d", 0.005: "#f58536", 0.001: "#d94801"}
+"""Colours of words by their p-values."""
 
 
 def example_titles(records: Records) -> list[tuple[str, Record]]:
@@ -247,40 +207,35 @@ def example_titles(records: Records) -> list[tuple[str, Record]]:
 
 def draw_examples(records: Records, path: Path) -> None:
     """The examples as a picture, in a typeface of equal widths so that words can be laid out by counting."""
-    titled = example_titles(records)
-    blocks = [_lay_out(document["words"]) for _, document in titled]
-    heights = [max((line for _, _, line in placed), default=0) + 2.6 for placed in blocks]
-    rows = 2 + sum(heights)
-    with figure(_WIDTH, 0.24 * rows + 0.2, path, layout=None) as drawn:
-        axes = drawn.add_axes((0.02, 0.0, 0.96, 1.0))
-        axes.set(xlim=(0, _LINE + 4), ylim=(rows + 0.4, 0))
+    legend = [{"text": f"≤ {step:g}", "p": step, "marked": False} for step in list(_SHADES)[1:]]
+    legend.append({"text": "marked by annotators", "p": 1.0, "marked": True})
+    blocks = [("p-value among normal words", legend), *((title, shown["words"]) for title, shown in example_titles(records))]
+    placed, line = [], 0.0
+    for title, words in blocks:
+        placed.append(({"text": title}, 0, line))
+        column, line = 0, line + 1.1
+        for word in words:
+            if column and column + len(word["text"]) > _LINE:
+                column, line = 0, line + 1
+            placed.append((word, column, line))
+            column += len(word["text"]) + 1
+        line += 1.5
+    with panels(path, 1, 1, 7.95, 0.24 * line + 0.2) as ((axes,),):  # so wide that a character of the grid is one of the typeface
+        axes.get_figure().set_layout_engine("none")
+        axes.set(xlim=(0, _LINE + 4), ylim=(line, -1), position=(0.02, 0, 0.96, 1))
         axes.axis("off")
-        axes.text(0, 0.9, "p-value among normal words:", fontsize=9, color=INK, va="center")
-        for at, step in enumerate(_STEPS):
-            _draw_word(axes, {"text": f"≤ {step:g}", "p": step, "marked": False}, 30 + 10 * at, 0.9)
-        axes.plot([73, 76], [1.1, 1.1], **_MARK)
-        axes.text(77, 0.9, "marked by annotators", fontsize=9, color=INK, va="center")
-        for (title, _), placed, top in zip(titled, blocks, np.cumsum([2.8, *heights]), strict=False):
-            axes.text(0, top, title, fontsize=9, color="#666666", va="center")
-            for word, column, line in placed:
-                _draw_word(axes, word, column, top + 1.1 + line)
-
-
-def _lay_out(words: Records) -> list[tuple[Record, int, int]]:
-    """Column and line of each word."""
-    placed, column, line = [], 0, 0
-    for word in words:
-        if column and column + len(word["text"]) > _LINE:
-            column, line = 0, line + 1
-        placed.append((word, column, line))
-        column += len(word["text"]) + 1
-    return placed
+        for word, column, at in placed:
+            _draw_word(axes, word, column, at)
 
 
 def _draw_word(axes: Any, word: Record, column: int, line: float) -> None:
-    shade = _SHADES[sum(word["p"] <= step for step in _STEPS)]
+    """A word with its shade and mark; a title has none."""
+    if "p" not in word:
+        axes.text(column, line, word["text"], fontsize=9, color="#666666", va="center")
+        return
+    shade = _SHADES[min(step for step in _SHADES if word["p"] <= step)]
     shown = "".join(each if each.isprintable() and ord(each) < 0x2E80 else "□" for each in word["text"])
-    text = axes.text(column, line, shown, fontsize=9.5, family="monospace", va="center_baseline", zorder=3, parse_math=False)
-    text.set(color="white" if shade == _SHADES[-1] else INK, bbox={"facecolor": shade, "lw": 0, "pad": 1.2})
+    text = axes.text(column, line, shown, fontsize=9.5, family="monospace", va="center_baseline", parse_math=False)
+    text.set(color="white" if shade == _SHADES[0.001] else INK, bbox={"facecolor": shade, "lw": 0, "pad": 1.2})
     if word["marked"]:
-        axes.plot([column, column + len(shown)], [line + 0.46] * 2, **_MARK)
+        axes.plot([column, column + len(shown)], [line + 0.46] * 2, color="#0072b2", lw=2.2, solid_capstyle="butt")

@@ -9,22 +9,20 @@ the other half as a feed are cells of their own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from difa.bench.analyses import with_anomalies
 from difa.bench.data import Split, check_names, draw, is_anomalous, without_labels, words_of
-from difa.bench.methods import LEARNERS, check_methods, label_of, preset_of, quiet_rates, taught_by
-from difa.bench.metrics import Record, Records
-from difa.bench.run import Run, Study, Trial
+from difa.bench.methods import LEARNERS, check_methods, label_of, preset_of, quiet_rates, score_documents, taught_by
+from difa.bench.metrics import Record, Records, Scores
+from difa.bench.run import Cell, Run, Study
 from difa.bench.tables import LEVELS, Frame, grouped, markdown, ordered, page, plural, sets_of, short
 from difa.calibrate import discovery_cutoff
 from difa.decide.confidence import future_interval
-from difa.document import Document, FloatArray, Result
-from difa.estimator import DiFA
+from difa.document import Document, FloatArray, IntArray
 from difa.monitor.evidence import Evidence, Pool, draw_places
 from difa.monitor.watch import FALSE_ALARM
 from difa.words import from_tokens
@@ -56,55 +54,54 @@ _BATCH = 50  # documents that the monitor sees at a time
 _PATIENCE = 40  # batches after a change that it is given to find it
 _CHANGED = 0.2  # share of anomalous documents after one of the changes
 
-Pair = tuple[Document, Result]
-
 
 def run_promises(run: Run, preset: str = "fast", only: Sequence[str] = ()) -> list[Record]:
     """Measure some parts, or all that the preset has for none, and write `promises.json` and `promises.md`."""
     (name,) = check_methods([f"difa-{preset}"])
     known = PARTS if name in LEARNERS else PARTS[:-1]  # what does not learn from a feed has no such part
     chosen = check_names("only", only, known, f"some of {', '.join(known)} for {name}")
-    return PROMISES.measure(run, [name], lambda trial: [each for each in _settings(trial) if each["part"] in chosen])
+    return PROMISES.measure(run, [name], lambda cell: [each for each in _settings(cell) if each["part"] in chosen])
 
 
-def _settings(trial: Trial) -> list[Record]:
-    sets, training = trial.run.sets, trial.halves.training
-    other = sets[(sets.index(trial.dataset) + 1) % len(sets)].digest if len(sets) > 1 else None
+def _settings(cell: Cell) -> list[Record]:
+    sets, training = cell.run.sets, cell.halves.training
+    other = sets[(sets.index(cell.dataset) + 1) % len(sets)].digest if len(sets) > 1 else None
     made: list[Record] = [{"part": "whole", "other": other}, *({"part": part} for part in ("copies", "templates", "spoilt"))]
     made[1:1] = [{"part": "small", "documents": count} for count in SMALL if count < len(training)]
     made += [{"part": "feed", "share": share} for share in FEEDS]
     return [{"documents": None, "other": None} | each for each in made]
 
 
-def _compute(trial: Trial, settings: Record) -> Record:
-    part, seed, halves, feed = settings["part"], trial.seed, trial.halves, None
+def _compute(cell: Cell) -> Record:
+    settings, part, seed, halves, feed = cell.settings, cell.settings["part"], cell.seed, cell.halves, None
     if part == "feed":  # all normal documents of the test half, which are then looked at, and a share of anomalous ones
         count = min(len(halves.anomalous), round(settings["share"] / (1 - settings["share"]) * len(halves.normal)))
         feed = without_labels([*halves.normal, *draw(halves.anomalous, count, np.random.default_rng(seed))])
     else:
         halves = change_halves(part, halves, seed, settings["documents"])
     with quiet_rates():
-        model = trial.options.difa(preset_of(trial.method), seed).fit(halves.training, feed=feed)
-        if feed is not None:
-            found = rates(model, model.score_unflagged(halves.normal))
-            return {"rates": found, "drawn": count / len(feed), "taught": taught_by(model)}
-        rng = np.random.default_rng(seed)
-        normal, anomalous = draw(halves.normal, _MOST, rng), draw(halves.anomalous, _MOST, rng)
-        results, odd = model.score_unflagged(normal), model.score_unflagged(anomalous)
-        shared = {"rates": rates(model, results), "quarters": by_length(results), "found": rates(model, odd)}
-        if part != "whole":
-            return shared
-        rng = np.random.default_rng(seed)
-        unlike = {"longer": join(normal, LONGER), "seen": draw(halves.training, _MOST, rng)}
-        if others := [each.documents for each in trial.run.sets if each.digest == settings["other"]]:
-            unlike["other"] = draw([document for document in others[0] if not is_anomalous(document)], _MOST, rng)
-        changed = {kind: model.score_unflagged(documents) for kind, documents in unlike.items() if documents}
-        usual, unusual = list(zip(normal, results, strict=True)), list(zip(anomalous, odd, strict=True))
-        return shared | {
-            "mixtures": [mixture(usual, unusual, share, rng) for share in (0.05, 0.2)],
-            "unlike": {kind: rates(model, each) for kind, each in changed.items()},
-            "monitor": detection(model, results, odd, changed.get("other", ()), rng),
-        }
+        model = cell.options.difa(preset_of(cell.method), seed).fit(halves.training, feed=feed)
+    reference = model.detector_.document_reference.values
+    if feed is not None:
+        found = rates(len(reference), score_documents(model, halves.normal))
+        return {"rates": found, "drawn": count / len(feed), "taught": taught_by(model)}
+    rng = np.random.default_rng(seed)
+    normal, anomalous = draw(halves.normal, _MOST, rng), draw(halves.anomalous, _MOST, rng)
+    usual, odd = score_documents(model, normal), score_documents(model, anomalous)
+    shared = {"rates": rates(len(reference), usual), "quarters": by_length(usual), "found": rates(len(reference), odd)}
+    if part != "whole":
+        return shared
+    rng = np.random.default_rng(seed)
+    texts = {"longer": join(normal, LONGER), "seen": draw(halves.training, _MOST, rng)}
+    if others := [each.documents for each in cell.run.sets if each.digest == settings["other"]]:
+        texts["other"] = draw([document for document in others[0] if not is_anomalous(document)], _MOST, rng)
+    unlike = {kind: score_documents(model, documents) for kind, documents in texts.items() if documents}
+    labels = Split([], anomalous).word_labels
+    return shared | {
+        "mixtures": [mixture(usual, odd, labels, share, rng) for share in (0.05, 0.2)],
+        "unlike": {kind: rates(len(reference), each) for kind, each in unlike.items()},
+        "monitor": detection(reference, usual, odd, unlike.get("other"), rng),
+    }
 
 
 def join(documents: Sequence[Document], count: int) -> list[Document]:
@@ -141,47 +138,45 @@ def change_halves(part: str, halves: Split, seed: int, count: int | None) -> Spl
     return with_anomalies(halves, SPOILT, seed) if part == "spoilt" else halves
 
 
-def by_length(results: Sequence[Result]) -> list[Record]:
+def by_length(scores: Scores) -> list[Record]:
     """How many documents are flagged at 5 %, by quarter of length, the shortest first."""
-    lengths = np.array([len(result.words) for result in results])
-    quarter = np.searchsorted(np.quantile(lengths, (0.25, 0.5, 0.75)), lengths) if len(results) else lengths
-    flagged = np.array([result.p_value <= 0.05 for result in results], dtype=bool)
+    lengths = np.array(list(map(len, scores.words)))
+    quarter = np.searchsorted(np.quantile(lengths, (0.25, 0.5, 0.75)), lengths) if len(lengths) else lengths
+    flagged = scores.document_p <= 0.05
     return [{"flagged": int(flagged[quarter == at].sum()), "count": int((quarter == at).sum())} for at in range(4)]
 
 
-def rates(model: DiFA, results: Sequence[Result]) -> list[Record]:
-    """How many documents and words are flagged at each rate.
+def rates(references: int, scores: Scores) -> list[Record]:
+    """How many documents and words are flagged at each rate, by a model of so many reference documents.
 
     The standard error of the share of words takes documents to be independent, and words of one document not.
     """
-    references = len(model.detector_.document_reference.values)
-    document_p = np.array([result.p_value for result in results])
-    word_p = [np.array([word.p_value for word in result.words]) for result in results]
-    count = np.array([len(item) for item in word_p])
-    total, found = int(count.sum()), list[Record]()
+    lengths, total, found = np.array(list(map(len, scores.words))), sum(map(len, scores.words)), list[Record]()
     for rate in RATES:
-        flagged, rank = int((document_p <= rate).sum()), math.floor(rate * (references + 1) * (1 + 1e-12))
-        within = not rank or rank > references or flagged <= future_interval(rank, references, len(results), 0.9)[1]
-        found.append({"level": "document", "rate": rate, "flagged": flagged, "count": len(results), "within": within})
-        words = np.array([(item <= rate).sum() for item in word_p])
-        error = float(np.sqrt(((words - words.sum() / max(1, total) * count) ** 2).sum()) / max(1, total))
+        flagged, rank = int((scores.document_p <= rate).sum()), math.floor(rate * (references + 1) * (1 + 1e-12))
+        within = not rank or rank > references or flagged <= future_interval(rank, references, len(lengths), 0.9)[1]
+        found.append({"level": "document", "rate": rate, "flagged": flagged, "count": len(lengths), "within": within})
+        words = np.array([(p_values <= rate).sum() for p_values in scores.word_p])
+        error = float(np.sqrt(((words - words.sum() / max(1, total) * lengths) ** 2).sum()) / max(1, total))
         found.append({"level": "word", "rate": rate, "flagged": int(words.sum()), "count": total, "error": error})
     return found
 
 
-def mixture(normal: Sequence[Pair], anomalous: Sequence[Pair], share: float, rng: np.random.Generator) -> Record:
-    """False discoveries at a false-discovery rate, means over draws of documents of which a share are anomalous."""
-    size = min(_MIXED, int(len(normal) / (1 - share)), int(len(anomalous) / share))
+def mixture(normal: Scores, anomalous: Scores, labels: Sequence[IntArray], share: float, rng: np.random.Generator) -> Record:
+    """False discoveries at a false-discovery rate, means over draws of documents of which a share are anomalous.
+
+    `labels` are those of the words of the anomalous documents.
+    """
+    size = min(_MIXED, int(len(normal.words) / (1 - share)), int(len(labels) / share))
     bad = round(share * size)
     draws = []
     for _ in range(_DRAWS):
-        chosen = [normal[index] for index in rng.permutation(len(normal))[: size - bad]]
-        chosen += [anomalous[index] for index in rng.permutation(len(anomalous))[:bad]]
-        documents = np.array([result.p_value for _, result in chosen])
-        words = np.array([word.p_value for _, result in chosen for word in result.words])
-        labels = np.array([label for document, _ in chosen for label in document.labels or ()])
-        is_bad = np.arange(size) >= size - bad
-        draws.append((_discoveries(documents, is_bad), _discoveries(words, labels > 0)))
+        usual = normal.take(rng.permutation(len(normal.words))[: size - bad])
+        odd = anomalous.take(chosen := rng.permutation(len(labels))[:bad])
+        word_labels = np.concatenate([*(np.zeros(len(words)) for words in usual.words), *(labels[at] for at in chosen)])
+        by_word = _discoveries(np.concatenate([*usual.word_p, *odd.word_p]), word_labels > 0)
+        documents = np.concatenate([usual.document_p, odd.document_p])
+        draws.append((_discoveries(documents, np.arange(size) >= size - bad), by_word))
     document, word = (dict(zip(("false", "found"), mean, strict=True)) for mean in np.mean(draws, axis=0).tolist())
     return {"share": share, "size": size, "rate": DISCOVERY, "document": document, "word": word}
 
@@ -192,40 +187,29 @@ def _discoveries(p_values: FloatArray, is_bad: NDArray[np.bool_]) -> tuple[float
     return float((flagged & ~is_bad).sum() / max(1, flagged.sum())), float((flagged & is_bad).sum() / max(1, is_bad.sum()))
 
 
-def detection(
-    model: DiFA, usual: Sequence[Result], unusual: Sequence[Result], other: Sequence[Result], rng: np.random.Generator
-) -> Record:
-    """Whether the monitor alarms on normal text, and how many documents of changed text it needs."""
-    feed = _Feed(model.detector_.document_reference.values)
-    normal, anomalous, strange = (np.array([result.score for result in results]) for results in (usual, unusual, other))
-    alarms = [feed.look(normal[start : start + _BATCH]) for start in range(0, len(normal) - _BATCH + 1, _BATCH)]
-    found: Record = {"alarm": any(alarms), "batches": len(alarms)}
-    few = round(_BATCH * _CHANGED)
+def detection(reference: FloatArray, usual: Scores, odd: Scores, other: Scores | None, rng: np.random.Generator) -> Record:
+    """Whether the monitor alarms on normal text, and how many documents of changed text it needs after that."""
+    normal, anomalous = usual.documents["learned"], odd.documents["learned"]
+    pool, few = Pool(reference, {}), round(_BATCH * _CHANGED)
+    before = list(_watch(pool, Evidence(), [normal[end - _BATCH : end] for end in range(_BATCH, len(normal) + 1, _BATCH)]))
+
+    def documents_until(batches: Sequence[FloatArray]) -> int | None:
+        after = _watch(Pool(reference, pool.feed), before[-1] if before else Evidence(), batches)
+        return next((number * _BATCH for number, each in enumerate(after, 1) if each.is_alarm(FALSE_ALARM)), None)
+
     mixed = [np.append(rng.choice(normal, _BATCH - few), rng.choice(anomalous, few)) for _ in range(_PATIENCE)]
-    found["until_anomalies"] = _documents_until(feed, [rng.permutation(batch) for batch in mixed])
-    if len(strange):
-        found["until_other"] = _documents_until(feed, [rng.choice(strange, _BATCH) for _ in range(_PATIENCE)])
+    found: Record = {"alarm": any(evidence.is_alarm(FALSE_ALARM) for evidence in before), "batches": len(before)}
+    found["until_anomalies"] = documents_until([rng.permutation(batch) for batch in mixed])
+    if other is not None:
+        found["until_other"] = documents_until([rng.choice(other.documents["learned"], _BATCH) for _ in range(_PATIENCE)])
     return found
 
 
-class _Feed:
-    """The monitor's running evidence, from scores alone."""
-
-    def __init__(self, reference: FloatArray) -> None:
-        self.reference, self.evidence, self.seen = reference, Evidence(), dict[int, int]()
-
-    def look(self, scores: FloatArray) -> bool:
-        """Whether there is an alarm after one more batch."""
-        pool = Pool(self.reference, self.seen)
-        self.evidence = self.evidence.after(pool.rank(scores, draw_places(len(scores), sum(self.seen.values()))))
-        self.seen = pool.feed
-        return self.evidence.is_alarm(FALSE_ALARM)
-
-
-def _documents_until(feed: _Feed, batches: Sequence[FloatArray]) -> int | None:
-    """Documents of changed text up to the alarm, in an unchanged feed; None if there was none."""
-    changed = copy(feed)
-    return next((number * _BATCH for number, batch in enumerate(batches, 1) if changed.look(batch)), None)
+def _watch(pool: Pool, evidence: Evidence, batches: Iterable[FloatArray]) -> Iterator[Evidence]:
+    """The monitor's evidence after each batch of scores, which the pool takes in."""
+    for scores in batches:
+        evidence = evidence.after(pool.rank(scores, draw_places(len(scores), sum(pool.feed.values()))))
+        yield evidence
 
 
 def shares_frame(records: Records) -> Frame:
@@ -234,15 +218,15 @@ def shares_frame(records: Records) -> Frame:
 
     rows = []
     for record in records:
-        settings = record["settings"]
-        of = {"set": record["set"], "part": settings["part"], "documents": settings["documents"], "asked": settings.get("share")}
-        of["drawn"] = record.get("drawn")
-        texts = {"normal": record["rates"], "anomalous": record.get("found", ()), **record.get("unlike", {})}
-        counted = [(text, figure) for text, figures in texts.items() for figure in figures]
-        quarters = enumerate(record.get("quarters", ()))
-        counted += [("normal", {"level": "quarter", "rate": at} | each) for at, each in quarters if each["count"]]
-        rows += [of | {"text": text, "share": each["flagged"] / max(1, each["count"])} | each for text, each in counted]
-    return ordered(pandas.DataFrame(rows), set=sets_of(records))
+        settings, quarters = record["settings"], record.get("quarters", ())
+        of = {"set": record["set"], "part": settings["part"], "documents": settings["documents"]}
+        of |= {"asked": settings.get("share"), "drawn": record.get("drawn")}
+        shares = {"normal": record["rates"], "anomalous": record.get("found", ()), **record.get("unlike", {})}
+        rows += [of | {"text": text} | each for text, figures in shares.items() for each in figures]
+        known = [(at, quarter) for at, quarter in enumerate(quarters) if quarter["count"]]
+        rows += [of | {"text": "normal", "level": "quarter", "rate": at} | quarter for at, quarter in known]
+    frame = pandas.DataFrame(rows).assign(share=lambda each: each.flagged / each["count"].clip(lower=1))
+    return ordered(frame, set=sets_of(records))
 
 
 def promises_markdown(records: Records) -> str:
@@ -298,6 +282,7 @@ def _false_and_found(group: Frame) -> Mapping[str, str]:
 
 _ALL = {rate: f"at {100 * rate:g} %" for rate in RATES}
 _DOCUMENTS, _WORDS, _WORDS_AT_5 = _at("document", _ALL), _at("word", _ALL), _at("word", {0.05: "words at 5 %"})
+_AT_5 = {level: _at(level, {0.05: f"{level}s"}) for level in ("document", "word")}
 _QUARTERS = _at("quarter", dict(enumerate(("shortest quarter", "second", "third", "longest quarter"))), _mean)
 
 
@@ -319,38 +304,42 @@ def _with_all(frame: Frame, by: str = "set") -> Frame:
     return ordered(every, set=[*frame.set.unique(), "all"])
 
 
+def _labelled(frame: Frame, labels: Mapping[tuple[str, str], str]) -> Frame:
+    """The shares of some parts and texts, under labels and in their order."""
+    named = frame.assign(label=[labels.get(pair) for pair in zip(frame.part, frame.text, strict=True)])
+    return ordered(named.dropna(subset=["label"]), label=list(labels.values()))
+
+
+_COPIED = {
+    ("whole", "normal"): "each document once",
+    ("copies", "normal"): "three near-copies of each",
+    ("templates", "normal"): "each a template, filled in four times; new ones are other templates",
+}
+"""What models were fitted on that know copies, by part and text."""
+_NOT_COVERED = {
+    ("whole", "normal"): "normal, held out",
+    ("whole", "seen"): "the documents that the model was fitted on",
+    ("whole", "longer"): "five documents in one",
+    ("whole", "other"): "normal documents of another set",
+    ("spoilt", "normal"): "normal, fitted on 10 % anomalous documents",
+    ("whole", "anomalous"): "anomalous, fitted on normal documents",
+    ("spoilt", "anomalous"): "anomalous, fitted on 10 % anomalous documents",
+}
+"""Text that the promise does not cover, beside text that it covers."""
+
+
 def _of_fits(records: Records, whole: Records) -> list[str]:
     """Rates on held-out normal text, of fits on copies and on few documents, and where the promise is none; the monitor."""
     import pandas
 
     frame = shares_frame(records)
-
-    def labelled(*kinds: tuple[str, str, str]) -> Frame:
-        """Shares of parts and texts, under labels."""
-        return pandas.concat(
-            frame[(frame.part == part) & (frame.text == text)].assign(label=label) for part, text, label in kinds
-        )
-
-    few = labelled(("small", "normal", "")).assign(label=lambda each: each.documents.map("{:.0f}".format))
-    few = pandas.concat([few.sort_values("documents", kind="stable"), labelled(("whole", "normal", "half of the set"))])
-    copied = labelled(
-        ("whole", "normal", "each document once"),
-        ("copies", "normal", "three near-copies of each"),
-        ("templates", "normal", "each a template, filled in four times; new ones are other templates"),
-    )
-    has_spoilt, spoilt = "spoilt" in set(frame.part), "fitted on 10 % anomalous documents"
-    unlike = labelled(
-        ("whole", "normal", "normal, held out"),
-        ("whole", "seen", "the documents that the model was fitted on"),
-        ("whole", "longer", "five documents in one"),
-        ("whole", "other", "normal documents of another set"),
-        ("spoilt", "normal", f"normal, {spoilt}"),
-        ("whole" if has_spoilt else "", "anomalous", "anomalous, fitted on normal documents"),
-        ("spoilt", "anomalous", f"anomalous, {spoilt}"),
-    )
+    normal = frame[(frame.part == "whole") & (frame.text == "normal")]
+    few = frame[(frame.part == "small") & (frame.text == "normal")].sort_values("documents", kind="stable")
+    few = pandas.concat([few.assign(label=few.documents.map("{:.0f}".format)), normal.assign(label="half of the set")])
+    uncovered = {pair: label for pair, label in _NOT_COVERED.items() if pair[1] != "anomalous" or "spoilt" in set(frame.part)}
     mixtures = ordered(pandas.DataFrame([{"set": r["set"]} | each for r in whole for each in r["mixtures"]]), set=sets_of(whole))
     mixtures["anomalous"] = mixtures.share.map(lambda share: f"{100 * share:.0f} %")
-    sets, of_set, few_columns = _with_all(labelled(("whole", "normal", ""))), {"set": "set"}, (_DOCUMENTS, _WORDS_AT_5, _within)
+    sets, of_set, few_columns = _with_all(normal), {"set": "set"}, (_DOCUMENTS, _WORDS_AT_5, _within)
     title, lowest = "**Normal {} that are flagged{}**, mean of all resamples ± 2 standard errors", " (lowest–highest)"
     copies = "**Copies and templates among the documents to fit on**: normal ones that are flagged, over all sets"
     false = "**False discoveries**: share of the flagged that is normal, at a false-discovery rate of 10 %, and share found"
@@ -360,10 +349,10 @@ def _of_fits(records: Records, whole: Records) -> list[str]:
         _table(title.format("documents", "") + lowest, sets, of_set, _DOCUMENTS, _within),
         _table(title.format("documents", " at 5 %, by length"), sets, of_set, _QUARTERS),
         _table(title.format("words", "") + lowest, sets, of_set, _WORDS, _errors),
-        _table(copies, copied, {"label": "fitted on"}, *few_columns, _QUARTERS),
+        _table(copies, _labelled(frame, _COPIED), {"label": "fitted on"}, *few_columns, _QUARTERS),
         _table(false, _with_all(mixtures, "share"), {"set": "set", "anomalous": "anomalous"}, _false_and_found),
         _table(small, few, {"label": "documents"}, *few_columns),
-        _table(strange, unlike, {"label": "text"}, _at("document", {0.05: "documents"}), _at("word", {0.05: "words"})),
+        _table(strange, _labelled(frame, uncovered), {"label": "text"}, *_AT_5.values()),
         _monitor(whole),
     ]
 

@@ -45,50 +45,30 @@ PICTURES = {
 }
 """Pictures that commands draw, and what they show."""
 _MARK = re.compile(r"(<!-- bench:(?:([\w-]+)/)?([a-z]+)(?::([a-z]+))? -->\n).*?(<!-- /bench -->)", re.DOTALL)
-STUDIES = (TABLE, ABLATION, EFFICIENCY, CONTAMINATION, SPARSITY, FEED, LAYERS, SPEED, PROMISES, EXAMPLES)
-_WRITERS: dict[str, Callable[[Records], str]] = {study.name: study.markdown for study in STUDIES}
-_FROM_TABLE: dict[str, Callable[[Records], str]] = {
-    "table": lambda records: table_markdown(records, details=False),
-    "intervals": lambda records: intervals(tables.by_split(records)[0]),
-    "alarms": alarms,
-    "reasons": reasons,
-    "times": times,
-    "parts": parts_markdown,
-    "presets": lambda records: presets(records),
-    "methods": lambda records: averages(records),
-    "peers": lambda records: averages(records),
-    "published": lambda records: beside_published(records),
+STUDIES = {
+    study.name: study for study in (TABLE, ABLATION, EFFICIENCY, CONTAMINATION, SPARSITY, FEED, LAYERS, SPEED, PROMISES, EXAMPLES)
 }
-"""What a page may show at places of its own, all from the records of `difa bench table`."""
-_OF_PLACES: dict[str, Callable[[Records], list[Record]]] = {
-    "presets": lambda records: _of_presets(records),
-    "methods": lambda records: _of_methods([record for record in records if record["method"] not in PEERS]),
-    "peers": lambda records: tables.by_split(records)[0] if any(r["method"] in PEERS for r in records) else [],
-    "published": lambda records: [r for r in tables.of_split(tables.by_split(records)[0]) if r["method"] in DIFA],
-}
-"""The records that some of these places are about; the others take all."""
 
 
 def write_report(results: Path, page: Path) -> list[str]:
     """Fill the marks of a Markdown page from a folder of `difa bench`; returns what was filled in."""
-    if not any(path.stem in _WRITERS for path in (*results.glob("*.json"), *results.glob("*/*.json"))):
+    if not any(path.stem in STUDIES for path in (*results.glob("*.json"), *results.glob("*/*.json"))):
         raise InputError(f"{results}: expected results of difa bench, found none: run one of its commands into this folder first")
     try:
         text = page.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{page}: cannot be read: {error.strerror}") from None
-    folders = {results / (match[2] or "") for match in _MARK.finditer(text)}
-    records = {folder: {study: read_json(folder / f"{study}.json") or [] for study in _WRITERS} for folder in folders}
     filled: list[str] = []
 
     def fill(match: re.Match[str]) -> str:
         head, below, name, form, tail = match.groups()
         folder = results / (below or "")
-        parts = [_picture(folder, results, name, form, page), section_of(name, form, records[folder])]
+        records = {study: read_json(folder / f"{study}.json") or [] for study in STUDIES}
+        parts = [_picture(folder, results, name, form, page), section_of(name, form, records)]
         body = "\n\n".join(part.strip() for part in parts if part)
         if not body:
             return match.group()
-        filled.append(match.group(1).split()[1].removeprefix("bench:"))
+        filled.append(head.split()[1].removeprefix("bench:"))
         return f"{head}\n{body}\n\n{tail}"
 
     write_text(page, _MARK.sub(fill, text))
@@ -99,22 +79,22 @@ def section_of(name: str, form: str | None, records: dict[str, list[Record]]) ->
     """What belongs between a pair of marks, or None where the study was not run."""
     if name == "claims":
         return claims_markdown(records) if records["table"] else None
-    mine = [record for record in records["table" if name in _FROM_TABLE else name] if form in (None, record["form"])]
-    mine = _OF_PLACES.get(name, list)(mine)
-    body = (_FROM_TABLE.get(name) or _WRITERS[name])(mine) if mine else ""
-    body = re.sub(r"^## ", "### ", body, flags=re.MULTILINE).strip()  # the page has its own headings
-    of_difa = name in ("alarms", "parts")
-    return f"{body}\n\n{_measured([r for r in mine if r['method'] in DIFA or not of_difa])}" if body else None
+    place = PLACES.get(name) or Place(STUDIES[name].markdown)
+    mine = place.about([r for r in records["table" if name in PLACES else name] if form in (None, r["form"])])
+    body = place.markdown(mine).strip() if mine else ""
+    if not body:
+        return None
+    body = re.sub(r"^## ", "### ", body, flags=re.MULTILINE)  # the page has its own headings
+    return tables.page(body, _measured([record for record in mine if record.get("measured")]))
 
 
 def _measured(records: Records) -> str:
     """When the records were made, by which commands, and how long that took."""
-    known = [record for record in records if record.get("measured")]
-    if not known:
+    if not records:
         return ""
-    days = sorted({record["measured"] for record in known})
-    minutes = sum(record["took"] for record in known) / 60
-    commands = tables.unique(f"`{record['asked_by']}`" for record in known if record["asked_by"])
+    days = sorted({record["measured"] for record in records})
+    minutes = sum(record["took"] for record in records) / 60
+    commands = tables.unique(f"`{record['asked_by']}`" for record in records if record["asked_by"])
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     return f"*Measured {when} in {minutes:.0f} minutes of computing{': ' if commands else ''}{', '.join(commands)}.*"
 
@@ -138,20 +118,8 @@ def _means(frame: tables.Frame, row: str, column: str, columns: Sequence[str]) -
 
     means = frame.groupby(tables.unique([row, column, "set"]), sort=False)[PAIR].mean().reset_index()
     means = pandas.concat([means, means.assign(**{row: _AVERAGE})])
-    table = tables.pivot(means, [row], column, columns, values=PAIR, text=lambda pairs: _text(pairs.mean()))
-    return table.set_index(row)
-
-
-def _of_presets(records: Records) -> list[Record]:
-    """Records of all presets but the paper's, on other splits than the published one where there are such."""
-    ours = [record for record in records if record["method"] in DIFA and record["method"] != OURS]
-    return tables.by_split(ours)[1] or ours
-
-
-def _of_methods(records: Records) -> list[Record]:
-    """Records of other splits than the published one, if baselines were measured there, too."""
-    published, others = tables.by_split(records)
-    return others if any(record["method"] not in DIFA for record in others) else published
+    heads = {head: head for head in columns}
+    return tables.pivot(means, {row: row}, column, heads, values=PAIR, text=lambda pairs: _text(pairs.mean())).set_index(row)
 
 
 def presets(records: Records) -> str:
@@ -183,7 +151,7 @@ def averages(records: Records) -> str:
 
 def beside_published(records: Records) -> str:
     """The preset `paper` and the default beside the published figures, on the published split."""
-    mine = [r for r in tables.by_split(records)[0] if r["form"] == "original" and r["set"] in SETS]
+    mine = [record for record in records if record["form"] == "original" and record["set"] in SETS]
     frame, shown = tables.final_figures(tables.figures_frame(mine)), {OURS: "preset `paper`", "difa-full": "default"}
     if not set(shown) <= set(frame.method):
         return ""
@@ -195,9 +163,52 @@ def beside_published(records: Records) -> str:
     return tables.markdown(table[heads].rename(index=str.capitalize).reset_index())
 
 
+@dataclass(frozen=True)
+class Place:
+    """A table that a page may show, and the records that it is about."""
+
+    markdown: Callable[[Records], str]
+    about: Callable[[Records], Sequence[Record]] = list
+
+
+def _of_difa(records: Records) -> list[Record]:
+    return [record for record in records if record["method"] in DIFA]
+
+
+def _of_presets(records: Records) -> list[Record]:
+    """Records of all presets but the paper's, on other splits than the published one where there are such."""
+    ours = [record for record in _of_difa(records) if record["method"] != OURS]
+    return tables.by_split(ours)[1] or ours
+
+
+def _of_methods(records: Records) -> list[Record]:
+    """Records of other splits than the published one, if baselines were measured there, too; without peers."""
+    published, others = tables.by_split([record for record in records if record["method"] not in PEERS])
+    return published if len(_of_difa(others)) == len(others) else others
+
+
+def _with_peers(records: Records) -> list[Record]:
+    """Records of the published split, if peers were measured."""
+    return tables.by_split(records)[0] if any(record["method"] in PEERS for record in records) else []
+
+
+PLACES = {
+    "table": Place(lambda records: table_markdown(records, details=False)),
+    "intervals": Place(lambda records: intervals(tables.by_split(records)[0])),
+    "alarms": Place(alarms, _of_difa),
+    "reasons": Place(reasons),
+    "times": Place(times),
+    "parts": Place(parts_markdown, _of_difa),
+    "presets": Place(presets, _of_presets),
+    "methods": Place(averages, _of_methods),
+    "peers": Place(averages, _with_peers),
+    "published": Place(beside_published, lambda records: tables.of_split(tables.by_split(_of_difa(records))[0])),
+}
+"""What a page may show at places of its own, all from the records of `difa bench table`."""
+
 RIVALS = ("lof", "iforest", "ecod", "deepsvdd", "ae", "lunar", "tokencore")
 """The seven baselines of the paper."""
-SHOWN_BESIDE = ("tokencore", "iforest")
+SHOWN_BESIDE = ["tokencore", "iforest"]
 """The methods that the paper's robustness studies show beside its own."""
 MOST_LOST = 0.05
 """Document AUROC that moderate contamination, 30 % of the words, may cost."""
@@ -392,7 +403,7 @@ def _above(figures: tables.Frame, x: str, steady: Callable[[Any], bool], unit: s
     curves = figures[figures.method.isin(shown)].pivot_table("auroc", x, "method")[shown]
     if curves.isna().any(axis=None):
         raise KeyError(x)
-    holds = bool((curves[OURS] > curves[[*SHOWN_BESIDE]].max(axis=1)).all() and steady(curves[OURS]))
+    holds = bool((curves[OURS] > curves[SHOWN_BESIDE].max(axis=1)).all() and steady(curves[OURS]))
     first, last = (unit.format(at).replace("%", " %") for at in curves.index[[0, -1]])
     ends = {name: [tables.short(curves[name].iloc[at]) for at in (0, -1)] for name in shown}
     said = ", ".join(f"{label_of(name)} {' to '.join(pair)}" for name, pair in ends.items())

@@ -1,28 +1,27 @@
 """What every command of the benchmark shares: options -> a run; studies -> cells -> records and files.
 
-A study is a command: how a cell is computed, how all records are shown. Its cells are the settings that it asks of a method on
-a split of a set. A finished cell is a JSON file, and what was computed is not computed again: a cell's name comes from everything
-that decides its content, from the documents and seeds to a fingerprint of the code and packages behind it. Change any of these
-and the cell is a new one; comments and docstrings change nothing. The records of a study go to `<study>.json`, its table to
-`<study>.md`, and `results.json` and `results.csv` hold the records of all studies that have figures.
+A study is a command: how a cell is computed, how all records are shown. A cell is a method with some settings on a split of a
+set. A finished cell is a JSON file, and what was computed is not computed again: its name comes from everything that decides its
+content, from the documents and seeds to a fingerprint of the code and packages behind it. Change any of these and the cell is a
+new one; comments and docstrings change nothing. The records of a study go to `<study>.json`, its table to `<study>.md`, and
+`results.json` and `results.csv` hold the records of all studies that have figures.
 """
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import util as imports
 from pathlib import Path
 from typing import Any
 
 from difa.bench.data import DataSet, Split, checksum, load_sets, split
 from difa.bench.methods import Options as Options
-from difa.bench.methods import fingerprint_of
+from difa.bench.methods import clock, fingerprint_of
 from difa.bench.metrics import Record, Records
 from difa.bench.tables import figures_frame
 from difa.errors import InputError, MissingExtraError
@@ -32,7 +31,7 @@ WITH_FIGURES = ("table", "ablation", "efficiency", "contamination", "sparsity", 
 """Studies whose records have figures of words and documents."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """The sets, and in `options` the results folder, the encoder and all else that was asked for."""
 
@@ -56,63 +55,63 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A method on a split of a set. All cells of it share one trial, so that it may remember what several of them need."""
+class Cell:
+    """A method with some settings on a split of a set: one figure, or a few that come out of one fit."""
 
+    study: Study
     run: Run
     dataset: DataSet
     seed: int
     method: str
     model_seed: int | None = None
     """Seed of the model where it is not that of the split."""
-
-    @cached_property
-    def halves(self) -> Split:
-        """Documents to fit on and to test on."""
-        return split(self.dataset.documents, self.seed)
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def options(self) -> Options:
         return self.run.options
 
-
-@dataclass(frozen=True)
-class Cell:
-    """One figure, or a few that come out of one fit."""
-
-    study: Study
-    trial: Trial
-    settings: Record
-    fingerprint: str
+    @property
+    def halves(self) -> Split:
+        """Documents to fit on and to test on."""
+        return _split(self.dataset, self.seed)
 
     @property
     def label(self) -> str:
         """What it is of, for people."""
-        trial, model = self.trial, "" if self.trial.model_seed is None else f", model seed {self.trial.model_seed}"
-        return f"{self.study.name} {trial.dataset.name} {trial.dataset.form} seed {trial.seed}{model}: {trial.method}"
+        model = "" if self.model_seed is None else f", model seed {self.model_seed}"
+        return f"{self.study.name} {self.dataset.name} {self.dataset.form} seed {self.seed}{model}: {self.method}"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Checksum of all that decides the figures beside documents, seeds and settings."""
+        key = self.options.fingerprint(self.method)
+        return fingerprint_of(self.study.code, method=key, **self.study.depends(self.run)) if self.study.code else key
 
     @property
-    def name(self) -> str:
-        """The file's name: readable, then unmistakable. Two forms with equal documents share a cell."""
-        study, trial, dataset = self.study.name, self.trial, self.trial.dataset
-        content = [study, dataset.digest, trial.seed, trial.method, self.settings, self.fingerprint, trial.model_seed]
-        content += [] if trial.options.promises(trial.method) else ["no flags"]
-        return f"{study}-{dataset.name}-{trial.seed}-{trial.method.replace('/', '_')}-{checksum(content)[:16]}.json"
+    def path(self) -> Path:
+        """Its file, whose name is readable, then unmistakable. Two forms with equal documents share a cell."""
+        content = [self.study.name, self.dataset.digest, self.seed, self.method, self.settings, self.fingerprint, self.model_seed]
+        content += [] if self.options.promises(self.method) else ["no flags"]
+        name = f"{self.study.name}-{self.dataset.name}-{self.seed}-{self.method.replace('/', '_')}-{checksum(content)[:16]}.json"
+        return self.run.folder / "cells" / name
 
     def fetch(self) -> Record:
         """The finished cell, computed now if it was not before, with when, for whom and for how long it was measured."""
-        trial, path = self.trial, self.trial.run.folder / "cells" / self.name
-        found: Record | None = read_json(path)
+        found: Record | None = read_json(self.path)
         if found is None:
-            started = time.perf_counter()
-            found = self.study.compute(trial, self.settings)
-            took = round(time.perf_counter() - started, 1)
-            found |= {"measured": date.today().isoformat(), "asked_by": trial.options.asked_by, "took": took}
-            write_text(path, json.dumps(found, indent=1, allow_nan=False))
-            found = read_json(path) or {}  # the same kinds of values whether computed or read
-        of = {"command": self.study.name, "set": trial.dataset.name, "form": trial.dataset.form, "seed": trial.seed}
-        of |= {"model_seed": trial.model_seed, "method": trial.method, "fingerprint": self.fingerprint}
+            found, seconds = clock(lambda: self.study.compute(self))
+            found |= {"measured": date.today().isoformat(), "asked_by": self.options.asked_by, "took": round(seconds, 1)}
+            write_text(self.path, json.dumps(found, indent=1, allow_nan=False))
+            found = read_json(self.path) or {}  # the same kinds of values whether computed or read
+        of = {"command": self.study.name, "set": self.dataset.name, "form": self.dataset.form, "seed": self.seed}
+        of |= {"model_seed": self.model_seed, "method": self.method, "fingerprint": self.fingerprint}
         return of | {"settings": self.settings} | found
+
+
+@lru_cache(maxsize=1)
+def _split(dataset: DataSet, seed: int) -> Split:
+    return split(dataset.documents, seed)
 
 
 @dataclass(frozen=True)
@@ -120,9 +119,9 @@ class Study:
     """A command of the benchmark."""
 
     name: str
-    compute: Callable[[Any, Record], Record]
-    """From a trial and settings to what a cell holds."""
-    markdown: Callable[[Records], str] = lambda records: ""
+    compute: Callable[[Cell], Record]
+    """What a cell holds."""
+    markdown: Callable[[Records], str]
     """The tables of all records."""
     draw: Callable[[Records, Path], None] | None = None
     """Their picture, to files beside a path."""
@@ -130,23 +129,15 @@ class Study:
     """Files and folders of the package that decide its figures beside those of the method."""
     depends: Callable[[Run], Mapping[str, Any]] = lambda run: {}
     """What else decides them."""
-    trial: type[Trial] = Trial
     title: str = ""
     """Of its tables, where it is not the name."""
 
-    def cells(self, trial: Trial, settings: Iterable[Mapping[str, Any]]) -> list[Cell]:
-        """A cell for each of the settings."""
-        key = trial.options.fingerprint(trial.method)
-        if self.code:
-            key = fingerprint_of(self.code, method=key, **self.depends(trial.run))
-        return [Cell(self, trial, each, key) for each in json.loads(json.dumps(list(settings)))]
-
     def measure(
-        self, run: Run, methods: Sequence[str], settings: Callable[[Any], Iterable[Record]] = lambda trial: [{}]
+        self, run: Run, methods: Sequence[str], settings: Callable[[Cell], Iterable[Record]] = lambda cell: [{}]
     ) -> list[Record]:
-        """Compute the cells of all sets, seeds and methods that are missing, with the settings of each trial, and write all."""
-        trials = [self.trial(run, dataset, seed, name) for dataset in run.sets for seed in run.options.seeds for name in methods]
-        return self.write(run, run.execute([cell for trial in trials for cell in self.cells(trial, settings(trial))]))
+        """Compute the cells of all sets, seeds and methods that are missing, with the settings of each, and write all."""
+        usual = [Cell(self, run, dataset, seed, name) for dataset in run.sets for seed in run.options.seeds for name in methods]
+        return self.write(run, run.execute([each for cell in usual for each in with_settings(cell, settings(cell))]))
 
     def write(self, run: Run, records: Records) -> list[Record]:
         """Keep records beside older ones, but for those of methods that have changed since, and write table and picture."""
@@ -162,6 +153,11 @@ class Study:
         if self.draw is not None:
             self.draw(kept, path)
         return kept
+
+
+def with_settings(cell: Cell, settings: Iterable[Mapping[str, Any]]) -> list[Cell]:
+    """The cell with each of some settings, as JSON holds them."""
+    return [replace(cell, settings=each) for each in json.loads(json.dumps(list(settings)))]
 
 
 def _identity(record: Record) -> str:

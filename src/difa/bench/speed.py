@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from difa.bench.data import Split, words_of
-from difa.bench.methods import Options, fingerprint_of, peer_detector, quiet_peers, quiet_rates
+from difa.bench.methods import Options, clock, fingerprint_of, peer_detector, quiet_peers, quiet_rates
 from difa.bench.metrics import Record, Records
-from difa.bench.run import Run, Study, Trial
+from difa.bench.run import Cell, Run, Study
 from difa.bench.tables import markdown, page
 from difa.document import Document, columns_of
 from difa.encoders import Encoder
@@ -46,7 +46,6 @@ _MIB = 1024
 _OF_MANY = ("fast", "counting")  # parts that have many times the documents
 _SHORT = 8  # words of a short document
 _MANY_TIMES = 100  # for the preset without an encoder: once is over before it can be measured
-_REST = "calibration, fusion, documents"  # what scoring does beside its encoder and its views
 _PAUSE = 0.01  # seconds between looks at a process's memory
 _ROWS = 1024  # rows of a product: as many as the encoder has subwords in a batch
 _IMPORTS = {
@@ -74,22 +73,21 @@ def run_speed(run: Run, documents: int = 200, rounds: int = 3, many: int = 0) ->
     Each part runs so many rounds. Many short documents show the memory of a long run; 0 leaves it out.
     """
     settings = {"documents": documents, "rounds": rounds, "many": many}
-    return SPEED.measure(run, ["difa-full"], lambda trial: [settings])
+    return SPEED.measure(run, ["difa-full"], lambda cell: [settings])
 
 
-def _compute(trial: Trial, settings: Record) -> Record:
-    options, halves, count = trial.options, trial.halves, settings["documents"]
+def _compute(cell: Cell) -> Record:
+    options, halves, settings, count = cell.options, cell.halves, cell.settings, cell.settings["documents"]
     documents, threads = halves.test[:count], options.threads or core_count()
     with scratch_folder() as folder, quiet_rates():
-        shared: dict[str, Any] = {"seed": trial.seed, "threads": options.threads, "stages": options.stages or {}}
+        shared: dict[str, Any] = {"seed": cell.seed, "threads": options.threads, "stages": options.stages or {}}
         DiFA(encoder=options.encoder, layer=options.layer, **shared).fit(halves.training).save(folder / "model")
-        model, fast = DiFA.load(folder / "model", threads=options.threads), DiFA("fast", **shared)
-        fast_fit = clock(lambda: fast.fit(halves.training))
+        model, fast = DiFA.load(folder / "model", threads=options.threads), DiFA("fast", **shared).fit(halves.training)
         fast.save(folder / "fast")
         encoder = model.detector_.encoder
         subwords = sum(int(item.pieces.sum()) + 2 for item in encoder.encode(documents))
-        varied = vary(documents, _MANY_TIMES * len(documents), trial.seed)
-        commands = _commands(folder, vary(documents, 4 * len(documents), trial.seed), varied, options)
+        varied = vary(documents, _MANY_TIMES * len(documents), cell.seed)
+        commands = _commands(folder, vary(documents, 4 * len(documents), cell.seed), varied, options)
 
         def score_file(fitted: DiFA, name: str, source: str) -> None:
             """Scoring as the command does it, from file to file through its pipeline, without its start-up."""
@@ -100,7 +98,7 @@ def _compute(trial: Trial, settings: Record) -> Record:
             "score": lambda: (folder / "out.jsonl").write_bytes(b"".join(map(json_lines, columns_of(model.score(documents))))),
             "encoder": partial(encoder.encode, documents),
             "matrix": matrix_limit(encoder, options.source.folder, subwords, threads),
-            "peer": peer(halves, documents, trial.options, trial.seed),
+            "peer": peer(halves, documents, cell.options, cell.seed),
             "fast": lambda: score_file(fast, "fast", "repeated.jsonl"),
             "counting": partial(count_words, folder / "repeated.jsonl"),
         }
@@ -111,13 +109,12 @@ def _compute(trial: Trial, settings: Record) -> Record:
             "words": sum(len(document.words) for document in documents),
             "subwords": subwords,
             "fast_words": sum(map(len, varied)),
-            "fast_fit": {"words": fast.detector_.training_words, "seconds": fast_fit},
             "threads": threads,
             **measured,
             "stages": {stage: statistics.median(one[stage] for one in staged) for stage in staged[0]},
         }
         if settings["many"]:
-            _write(folder / "many.jsonl", vary(documents, settings["many"], trial.seed, _SHORT))
+            _write(folder / "many.jsonl", vary(documents, settings["many"], cell.seed, _SHORT))
             record["many"] = {"documents": settings["many"], **measure(_score(folder, "many", options))}
     return record
 
@@ -131,7 +128,7 @@ def _rounds(rounds: int, clocked: dict[str, Workload], commands: dict[str, list[
     for _ in range(rounds):
         for part, work in clocked.items():
             # The limit is the better of two ways, and says itself how long that took.
-            seconds[part].append(work() if part == "matrix" else clock(work))
+            seconds[part].append(work() if part == "matrix" else clock(work)[1])
         for part, command in commands.items():
             outcome = measure(command)
             seconds[part].append(outcome["seconds"])
@@ -170,45 +167,15 @@ def _write(path: Path, documents: Sequence[Sequence[str]]) -> None:
     path.write_text("".join(json.dumps({"tokens": tokens}) + "\n" for tokens in documents), encoding="utf-8")
 
 
-def clock(work: Workload) -> float:
-    """Seconds that some work takes."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
-class _Timed:
-    """An encoder or a view, one method of which adds its time to some seconds; everything else is the thing's own."""
-
-    def __init__(self, timed: Any, method: str, name: str, seconds: dict[str, float]) -> None:
-        def work(*arguments: Any) -> Any:
-            started = time.perf_counter()
-            done = getattr(timed, method)(*arguments)
-            seconds[name] += time.perf_counter() - started
-            return done
-
-        self._timed = timed
-        setattr(self, method, work)
-
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(self._timed, attribute)
-
-
 def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dict[str, float]:
-    """Seconds of each stage, one after the other: the detector scores with an encoder and views that are timed."""
-    seconds: dict[str, float] = defaultdict(float)
+    """Seconds of each stage by itself, and what scoring takes beside its encoder and its views."""
     fitted = model.detector_
-    # With one thread nothing overlaps; the encoder and the views keep the threads that they were made with.
-    timed: Any = replace(
-        fitted,
-        encoder=_Timed(fitted.encoder, "encode", "encoder", seconds),
-        views=tuple(_Timed(view, "raw", f"{view.name} view", seconds) for view in fitted.views),
-        threads=1,
-    )
-    whole = clock(lambda: timed.score(documents))
-    seconds[_REST] = whole - sum(seconds.values())
+    encoded, encoding = clock(lambda: fitted.encoder.encode(documents))
+    seconds = {"encoder": encoding} | {f"{view.name} view": clock(partial(view.raw, encoded))[1] for view in fitted.views}
+    _, whole = clock(lambda: replace(fitted, threads=1).score(documents))  # with one thread nothing overlaps
+    seconds["calibration, fusion, documents"] = max(0.0, whole - sum(seconds.values()))
     results = model.score(documents[:200])
-    written = clock(lambda: path.write_bytes(b"".join(map(json_lines, columns_of(results)))))
+    _, written = clock(lambda: path.write_bytes(b"".join(map(json_lines, columns_of(results)))))
     return {**seconds, "JSON": written * len(documents) / len(results)}
 
 
@@ -234,7 +201,7 @@ def matrix_limit(encoder: Encoder, weights: Path, subwords: int, threads: int) -
         before, seconds = torch.get_num_threads(), []
         for count, work in ((threads, lambda: list(map(products, blocks))), (1, side_by_side)):
             torch.set_num_threads(count)
-            seconds.append(clock(work))
+            seconds.append(clock(work)[1])
         torch.set_num_threads(before)
         return min(seconds)
 
@@ -317,6 +284,7 @@ def ratios(record: Record) -> list[tuple[str, tuple[float, str]]]:
     s = record["seconds"]
     # In a pipeline stages run beside the encoder: what counts is the time by which all of it exceeds the encoder's alone.
     after = 1 - s["encoder"] / s["end to end"]
+    faster = (record["fast_words"] / s["fast"]) / (record["words"] / s["end to end"])
     found = {
         "time beyond that of the encoder alone, share of scoring from file to file": (after, "≤ 0.40"),
         "`DiFA.score` and JSON to encoder alone, time": (s["score"] / s["encoder"], "≤ 1.7"),
@@ -325,18 +293,14 @@ def ratios(record: Record) -> list[tuple[str, tuple[float, str]]]:
         "`difa --help` to importing numpy and typer": (s["help"] / s["numpy and typer"], "≤ 2"),
         "`import difa` to importing numpy and typer": (s["import difa"] / s["numpy and typer"], "≤ 1.5"),
         "four times the documents, time of the command": (s["four times"] / s["command"], "≤ 4.3"),
+        "preset fast to full, words a second from file to file": (faster, "≥ 10"),
+        "preset fast to plain counting, speed": (s["counting"] / s["fast"], "≥ 0.25"),
+        "preset fast to full, first score from a cold start": (s["fast one line"] / s["one line"], "≤ 0.5"),
+        "preset fast, peak in GiB of one process": (record["peak_mib"]["fast command"] / _MIB, "≤ 0.39"),
     }
     if "peer" in s:
         name = "command end to end to PyTextAD (TokenCore, without start-up), speed"
         found = {name: (s["peer"] / s["command"], "≥ 3")} | found
-    if "fast" in s:
-        faster = (record["fast_words"] / s["fast"]) / (record["words"] / s["end to end"])
-        found |= {
-            "preset fast to full, words a second from file to file": (faster, "≥ 10"),
-            "preset fast to plain counting, speed": (s["counting"] / s["fast"], "≥ 0.25"),
-            "preset fast to full, first score from a cold start": (s["fast one line"] / s["one line"], "≤ 0.5"),
-            "preset fast, peak in GiB of one process": (record["peak_mib"]["fast command"] / _MIB, "≤ 0.39"),
-        }
     if many := record.get("many"):
         count = f"{many['documents']:,} short documents"
         found[f"{count}, memory at the end to a quarter"] = (many["end"] / max(many["quarter"], 1e-9), "≤ 1.10")
@@ -354,7 +318,7 @@ def speed_markdown(records: Records) -> str:
     """Ratios with their targets, then words per second, stages and memory."""
     blocks = []
     for record in records:
-        s, words = record["seconds"], record["words"]
+        s, words, spread = record["seconds"], record["words"], record["spread"]
         about = (
             f"{record['documents']} documents, {words:,} words, {record['subwords']:,} subwords; {record['threads']} threads; "
             f"medians of {record['settings']['rounds']} rounds in which all parts took turns."
@@ -363,20 +327,15 @@ def speed_markdown(records: Records) -> str:
             {"ratio": name, "measured": f"{figure:.2f}", "target": aim, "kept": "yes" if meets(figure, aim) else "no"}
             for name, (figure, aim) in ratios(record)
         ]
-        speeds = [
-            {
-                "part": label,
-                "words a second": f"{(record['fast_words'] if part in _OF_MANY else words) / s[part]:,.0f}",
-                "seconds": f"{s[part]:.2f}",
-                "least–most": "–".join(f"{value:.2f}" for value in record["spread"][part]),
-            }
-            for part, label in _THROUGHPUT.items()
-            if part in s
-        ]
+        speeds = []
+        for part, label in _THROUGHPUT.items():
+            if part in s:
+                rate = (record["fast_words"] if part in _OF_MANY else words) / s[part]
+                row = {"part": label, "words a second": f"{rate:,.0f}", "seconds": f"{s[part]:.2f}"}
+                speeds.append(row | {"least–most": "–".join(map("{:.2f}".format, spread[part]))})
         stages = [{"stage": stage, "seconds": f"{seconds:.3f}"} for stage, seconds in record["stages"].items()]
-        processes = [
-            {"process": part, "seconds": f"{s[part]:.2f}", "peak MiB": f"{peak:.0f}"} for part, peak in record["peak_mib"].items()
-        ]
+        peaks = record["peak_mib"].items()
+        processes = [{"process": part, "seconds": f"{s[part]:.2f}", "peak MiB": f"{peak:.0f}"} for part, peak in peaks]
         blocks += [f"## {record['set']}, {record['form']} form", about]
         blocks += map(markdown, (compared, speeds, stages, processes))
     return page(*blocks)

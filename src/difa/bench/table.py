@@ -8,16 +8,17 @@ authors' way. Published figures, in italics, stand beside the measured ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 from difa.baselines import METHODS
 from difa.bench import tables
-from difa.bench.ablation import attach, validation_cells
+from difa.bench.ablation import validate
 from difa.bench.data import SETS
-from difa.bench.methods import ALL_METHODS, DIFA, NOT_RUN, PEERS, check_methods, label_of, run_method, run_peer
+from difa.bench.methods import ALL_METHODS, DIFA, NOT_RUN, PEERS, check_methods, label_of, run_method
 from difa.bench.metrics import Record, Records, alarms_of, figures_of
 from difa.bench.plots import draw_table
-from difa.bench.run import Run, Study, Trial
+from difa.bench.run import Cell, Run, Study, with_settings
 
 DEFAULT, GRID = "library default", "grid"
 VALIDATION_NOTE = "best on validation data"
@@ -57,25 +58,28 @@ def run_table(
     chosen += [name for name in PEERS if with_peers and name not in chosen]
     cells = []
     for dataset, seed in product(run.sets, run.options.seeds):
-        varied = [Trial(run, dataset, seed, name, model) for name in chosen if name in ALL_METHODS for model in model_seeds]
-        usual = [Trial(run, dataset, seed, name) for name in chosen if grid or not model_seeds or name in PEERS]
-        for trial in (*varied, *usual):
-            searched = METHODS[trial.method].grid if grid and trial.model_seed is None and trial.method in METHODS else ()
-            cells += TABLE.cells(trial, [{}, *searched])
-        cells += validation_cells(run, dataset, seed, chosen) if grid else []
-    return TABLE.write(run, attach(run.execute(cells)))
+        usual = [Cell(TABLE, run, dataset, seed, name) for name in chosen]
+        cells += [replace(cell, model_seed=model) for cell in usual if cell.method in ALL_METHODS for model in model_seeds]
+        for cell in usual:
+            if grid or not model_seeds or cell.method in PEERS:
+                searched = METHODS[cell.method].grid if grid and cell.method in METHODS else ()
+                cells += with_settings(cell, [{}, *searched])
+    return TABLE.write(run, run.execute(cells))
 
 
-def _compute(trial: Trial, settings: Record) -> Record:
-    halves, name, options = trial.halves, trial.method, trial.options
-    seed = trial.seed if trial.model_seed is None else trial.model_seed
-    record: Record = {"selection": GRID if settings else DEFAULT}
+def _compute(cell: Cell) -> Record:
+    name, halves, settings = cell.method, cell.halves, cell.settings
     if reason := NOT_RUN.get(name):
-        return record | {"figures": [], "reason": reason}
-    scores = run_peer(name, halves, seed, options) if name in PEERS else run_method(name, settings, halves, seed, options)
-    record["figures"] = figures_of(scores, halves.word_labels, options.draws, trial.seed)
-    record |= {} if name in PEERS else {"alarms": alarms_of(scores, halves.test)}
-    return record | {"fit_seconds": scores.fit_seconds, "score_seconds": scores.score_seconds}
+        return {"selection": DEFAULT, "figures": [], "reason": reason}
+    scores = run_method(name, settings, halves, cell.seed if cell.model_seed is None else cell.model_seed, cell.options)
+    return {
+        "selection": GRID if settings else DEFAULT,
+        "figures": figures_of(scores, halves.word_labels, cell.options.draws, cell.seed),
+        **({} if name in PEERS else {"alarms": alarms_of(scores, halves.test)}),
+        "fit_seconds": scores.fit_seconds,
+        "score_seconds": scores.score_seconds,
+        **({"validation": validate(cell)} if settings else {}),
+    }
 
 
 def table_markdown(records: Records, *, details: bool = True) -> str:
@@ -106,10 +110,8 @@ def _section(records: Records, form: str, title: str) -> list[str]:
     measured = [record for record in records if record["figures"]]
     beside = form == "original" and any(record["seed"] == tables.PUBLISHED_SEED for record in records)
     for level in tables.LEVELS if measured else ():
-        table = compare(measured, level, beside_published=beside).drop(columns="method")
-        notes = table.pop("note")
-        heads = {"label": "method"} | {name: name.capitalize() for name in tables.sets_of(measured)}
-        blocks += [f"**{level.capitalize()}s**", tables.markdown(table.rename(columns=heads).assign(settings=notes))]
+        shown = compare(measured, level, beside_published=beside).drop(columns="name")
+        blocks += [f"**{level.capitalize()}s**", tables.markdown(shown.assign(settings=shown.pop("settings")))]
     return blocks
 
 
@@ -126,18 +128,15 @@ def compare(records: Records, level: str, *, beside_published: bool = False) -> 
         best = known.groupby(["method", "pooling", "set", "seed"], sort=False)[by].idxmax() if len(known) else []
         parts.append(known.loc[best].assign(choice=note))
     shown = pandas.concat([part for part in parts if len(part)])
-    shown["label"] = [_label(*pair) for pair in zip(shown.method, shown.pooling, strict=True)]
+    changed = (shown.pooling == "mean") | ((shown.pooling == "max") & shown.method.isin(DIFA))
+    shown["label"] = shown.method.map(label_of) + (", " + shown.pooling + " of words").where(changed, "")
     shown["note"] = [_note(*pair) for pair in zip(shown.method, shown.choice, strict=True)]
     shown = tables.ordered(shown, method=tables.methods_of(records), pooling=_RULES, choice=_CHOICES)
     if beside_published:
         shown = pandas.concat([shown, tables.published("methods", level)])
-    table = tables.pivot(shown, ["method", "label", "note"], "set", tables.sets_of(records), average=True)
-    return table.drop_duplicates([name for name in table if name != "label"])
-
-
-def _label(name: str, rule: str) -> str:
-    changed = rule == "mean" or (rule == "max" and name in DIFA)
-    return label_of(name) + (f", {rule} of words" if changed else "")
+    rows = {"method": "name", "label": "method", "note": "settings"}
+    table = tables.pivot(shown, rows, "set", tables.set_heads(records), average=True)
+    return table.drop_duplicates([name for name in table if name != "method"])
 
 
 def _note(name: str, choice: str) -> str:
@@ -154,11 +153,11 @@ def intervals(records: Records) -> str:
     if not len(frame):
         return ""
     frame = tables.ordered(frame, method=tables.methods_of(records)).assign(method=lambda each: each["method"].map(label_of))
-    sets, text = tables.sets_of(records), lambda each: "{}–{}, {}–{}".format(*map(tables.short, each.iloc[0]))
-    table = tables.pivot(frame, ["method", "level"], "set", sets, values=ends, text=text)
+    rows, text = {"method": "method", "level": "level"}, lambda each: "{}–{}, {}–{}".format(*map(tables.short, each.iloc[0]))
+    shown = tables.pivot(frame, rows, "set", tables.set_heads(records), values=ends, text=text)
     form = frame.form.iloc[0] if frame.form.nunique() == 1 else "all"
     title = f"**95 % intervals, {form} form** (bootstrap over test documents; AUROC, then average precision)"
-    return tables.page(title, tables.markdown(table.rename(columns={name: name.capitalize() for name in sets})))
+    return tables.page(title, tables.markdown(shown))
 
 
 def alarms(records: Records) -> str:
@@ -185,17 +184,15 @@ def times(records: Records) -> str:
     """Seconds that fitting and scoring took, by method and set, on the published split with default settings."""
     import pandas
 
-    mine = [
-        r for r in tables.of_split(records) if r["seed"] == tables.PUBLISHED_SEED and not r["settings"] and "fit_seconds" in r
-    ]
-    if not mine:
+    usual = [r for r in tables.of_split(tables.by_split(records)[0]) if not r["settings"] and "fit_seconds" in r]
+    if not usual:
         return ""
-    seconds = {(r["method"], f"{r['set']} {r['form']}"): r["fit_seconds"] + r["score_seconds"] for r in mine}
-    heads = [f"{name} {form}" for form in tables.unique(record["form"] for record in mine) for name in tables.sets_of(mine)]
-    table = pandas.Series(seconds).unstack().reindex(index=tables.methods_of(mine), columns=heads).dropna(axis=1, how="all")
-    shown = table.map("{:.1f}".format).replace("nan", "").rename(index=label_of)
-    shown.loc["**all**"] = table.sum().map("**{:.0f}**".format)
-    return tables.markdown(shown.rename_axis("method").reset_index())
+    seconds = {(r["method"], f"{r['set']} {r['form']}"): r["fit_seconds"] + r["score_seconds"] for r in usual}
+    heads = [f"{name} {form}" for form in tables.unique(record["form"] for record in usual) for name in tables.sets_of(usual)]
+    shown = pandas.Series(seconds).unstack().reindex(index=tables.methods_of(usual), columns=heads).dropna(axis=1, how="all")
+    texts = shown.map("{:.1f}".format).replace("nan", "").rename(index=label_of)
+    texts.loc["**all**"] = shown.sum().map("**{:.0f}**".format)
+    return tables.markdown(texts.rename_axis("method").reset_index())
 
 
 def reasons(records: Records) -> str:

@@ -87,9 +87,9 @@ def entry(figures: Frame) -> str:
 
 def pivot(
     frame: Frame,
-    rows: Sequence[str],
+    rows: Mapping[str, str],
     column: str,
-    columns: Sequence[Any],
+    heads: Mapping[Any, str],
     *,
     average: bool = False,
     values: Sequence[str] = METRICS,
@@ -97,14 +97,17 @@ def pivot(
 ) -> Frame:
     """A table of texts, each made of the values of some figures, with or without an average of rows that have all columns.
 
-    The values of some columns of the frame name the rows, in order of appearance, those of one the columns, as they are given.
+    The values of some columns of the frame name the rows, in order of appearance, those of one the columns, in the order given.
+    All of these have heads.
     """
     keys, values = [*rows, column], list(values)
-    table = frame.groupby(keys, sort=False)[values].apply(text).unstack(column, sort=False).reindex(columns=columns).fillna("")
-    if average and len(columns) > 1:
+    table = (
+        frame.groupby(keys, sort=False)[values].apply(text).unstack(column, sort=False).reindex(columns=list(heads)).fillna("")
+    )
+    if average and len(heads) > 1:
         means = frame.groupby(keys, sort=False)[values].mean().groupby(level=list(rows), sort=False)
-        table["Average"] = means.apply(lambda group: entry(group.mean().to_frame().T) if len(group) == len(columns) else "")
-    return table.reset_index()
+        table["Average"] = means.apply(lambda group: entry(group.mean().to_frame().T) if len(group) == len(heads) else "")
+    return table.reset_index().rename(columns={**rows, **heads})
 
 
 def ordered(frame: Frame, **orders: Sequence[Any]) -> Frame:
@@ -112,16 +115,15 @@ def ordered(frame: Frame, **orders: Sequence[Any]) -> Frame:
     return frame.sort_values(list(orders), key=lambda values: values.map(orders[values.name].index), kind="stable")
 
 
-def by_set(frame: Frame, sets: Sequence[str], head: str = "part") -> str:
+def by_set(frame: Frame, records: Records, head: str = "part") -> str:
     """A table with a row per label, a column per set and the average; at the end notes, where rows have some."""
     frame = frame.assign(note=frame["note"].fillna("") if "note" in frame else "")
-    table = pivot(frame, ["label", "note"], "set", sets, average=True)
-    settings = table.pop("note")
-    heads = {"label": head} | {name: name.capitalize() for name in sets}
-    return markdown(table.rename(columns=heads).assign(**({"settings": settings} if any(settings) else {})))
+    table = pivot(frame, {"label": head, "note": "settings"}, "set", set_heads(records), average=True)
+    settings = table.pop("settings")
+    return markdown(table.assign(settings=settings) if any(settings) else table)
 
 
-def by_level(frame: Frame, sets: Sequence[str], beside: bool) -> list[str]:
+def by_level(frame: Frame, records: Records, beside: bool) -> list[str]:
     """A table by set for words and one for documents, with the paper's ablation beside them or not."""
     import pandas
 
@@ -129,16 +131,15 @@ def by_level(frame: Frame, sets: Sequence[str], beside: bool) -> list[str]:
     for level in LEVELS:
         shown = frame[frame.level == level]
         shown = pandas.concat([shown, published("parts", level)]) if beside else shown
-        blocks += [f"**{level.capitalize()}s**", by_set(shown, sets)]
+        blocks += [f"**{level.capitalize()}s**", by_set(shown, records)]
     return blocks
 
 
 def by_column(records: Records, column: str, head_of: Callable[[Any], str]) -> str:
     """A table of methods by the values of a setting, or by the parts of the figures, which are then numbers."""
     frame = figures_frame(records).astype({"part": int}) if column == "part" else figures_frame(records, column)
-    values = sorted(unique(frame[column]))
-    table = pivot(frame, ["method"], column, values).rename(columns={value: head_of(value) for value in values})
-    return markdown(table.assign(method=table["method"].map(label_of)))
+    heads = {value: head_of(value) for value in sorted(unique(frame[column].tolist()))}
+    return markdown(pivot(frame.assign(method=frame.method.map(label_of)), {"method": "method"}, column, heads))
 
 
 def markdown(rows: Iterable[Mapping[Any, Any]] | Frame) -> str:
@@ -156,8 +157,8 @@ def page(*blocks: str) -> str:
 
 
 def short(value: float | None) -> str:
-    """Three decimals, without the leading zero; nothing for None."""
-    return "" if value is None else f"{value:.3f}".removeprefix("0")
+    """Three decimals, without the leading zero; nothing for None or not a number."""
+    return "" if value is None or value != value else f"{value:.3f}".removeprefix("0")
 
 
 def plural(count: int, noun: str) -> str:
@@ -188,6 +189,11 @@ def sets_of(records: Records) -> list[str]:
     """The sets that have records, those of the benchmark first and in its order."""
     present = unique(record["set"] for record in records)
     return sorted(present, key=lambda name: SETS.index(name) if name in SETS else len(SETS))
+
+
+def set_heads(records: Records) -> dict[str, str]:
+    """The same, and how tables call them."""
+    return {name: name.capitalize() for name in sets_of(records)}
 
 
 def seeds_of(records: Records, key: str = "seed") -> str:
