@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from difa.baselines import METHODS, method
+from difa.baselines import METHODS
 from difa.baselines.vectors import stack
 from difa.document import Encoded
-from difa.errors import ConfigError, NotFittedError
+from difa.errors import NotFittedError
 
 pytestmark = pytest.mark.slow  # PyOD and its networks
 
@@ -81,11 +81,6 @@ def test_documents_without_words(fitted, name, documents):
 def test_not_fitted(name, documents):
     with pytest.raises(NotFittedError, match="call fit"):
         METHODS[name].make({}, 0).word_scores(documents[:1])
-
-
-def test_unknown_method():
-    with pytest.raises(ConfigError, match="expected one of lof, iforest"):
-        method("nonsense")
 
 
 def test_grids_are_those_of_the_tokencore_authors():

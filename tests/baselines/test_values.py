@@ -3,12 +3,10 @@
 import math
 
 import numpy as np
-import pytest
 
 from difa.baselines.trivial import CharacterTrigrams, DocumentLength, UnigramRarity, WordLength
 from difa.baselines.vectors import MAX_WORDS, Ecod, OnVectors, Pyod, TokenCore
 from difa.document import Encoded
-from difa.errors import ConfigError
 
 
 def encoded(vectors):
@@ -91,8 +89,3 @@ def test_large_corpora_are_sampled(rng, monkeypatch):
     sampled = Pyod("lof", settings={"n_neighbors": 3})
     sampled.fit(vectors)
     assert sampled.model.detector_.n_samples_fit_ == 20
-
-
-def test_unknown_pyod_method():
-    with pytest.raises(ConfigError, match="expected one of lof"):
-        Pyod("knn")

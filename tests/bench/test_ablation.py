@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from difa.baselines import METHODS
 from difa.bench import ablation
-from difa.bench.ablation import attach, best_layer, layers_markdown, run_layers, validation_cells
+from difa.bench.ablation import best_layer, layers_markdown, run_layers, validate
 from difa.bench.data import is_anomalous, split
-from difa.bench.table import GRID_NOTE, LEGEND, VALIDATION_NOTE, compare, run_table, table_markdown
+from difa.bench.run import Cell, with_settings
+from difa.bench.table import GRID_NOTE, LEGEND, TABLE, VALIDATION_NOTE, compare, run_table, table_markdown
 from difa.bench.tables import short
 from difa.config import PAPER_KINDS
 
@@ -23,7 +25,7 @@ def record(settings, test, validated=None, **more):
 def test_the_three_choices_have_rows_of_their_own():
     records = [record({}, 0.3), record({"n": 5}, 0.6, 0.9), record({"n": 10}, 0.8, 0.7), record({"n": 20}, 0.7, 0.2)]
     table = compare(records, "word")
-    rows = dict(zip(table.note, table.spam, strict=True))
+    rows = dict(zip(table.settings, table.Spam, strict=True))
     assert rows == {
         "library default": ".300 / .500 / .500",
         VALIDATION_NOTE: ".600 / .500 / .500",
@@ -32,15 +34,8 @@ def test_the_three_choices_have_rows_of_their_own():
 
 
 def test_without_validation_there_is_no_such_row():
-    notes = compare([record({"n": 5}, 0.6)], "word").note
+    notes = compare([record({"n": 5}, 0.6)], "word").settings
     assert list(notes) == [GRID_NOTE]
-
-
-def test_validation_goes_to_the_record_of_the_same_setting():
-    tested = [record({}, 0.3), record({"n": 5}, 0.6), record({"n": 5}, 0.4, seed=1)]
-    joined = attach([*tested, record({"n": 5}, 0.9, command="validation")])
-    assert [each.get("validation", [{}])[0].get("auroc") for each in joined] == [None, 0.9, None]
-    assert [each["figures"] for each in joined] == [each["figures"] for each in tested]
 
 
 def test_the_legend_says_whose_way_each_choice_is():
@@ -49,21 +44,25 @@ def test_the_legend_says_whose_way_each_choice_is():
     assert "as in the paper" not in LEGEND, "the paper does not say how the words of baselines are pooled"
 
 
+def validated(run, dataset):
+    """What validation says of two settings of LOF."""
+    cell = Cell(TABLE, run, dataset, 42, "lof")
+    return [validate(each) for each in with_settings(cell, METHODS["lof"].grid[:2])]
+
+
 @pytest.mark.slow
 def test_validation_sees_no_test_document(start):
     """Whatever the test half holds, the validation figures of a setting are the same."""
     run = start(draws=0)
     dataset = run.sets[0]
-    first = [cell.fetch()["figures"] for cell in validation_cells(run, dataset, 42, ("lof", "length"))]
-    assert len(first) == 4, "one for each setting of LOF; word length has nothing to choose"
+    first = validated(run, dataset)
     training = {document.id for document in split(dataset.documents, 42).training}
     other = [
         document if document.id in training or not is_anomalous(document) else replace(document, words=document.words[::-1])
         for document in dataset.documents
     ]
     assert other != dataset.documents
-    changed = replace(dataset, documents=other)
-    assert [cell.fetch()["figures"] for cell in validation_cells(run, changed, 42, ("lof",))] == first
+    assert validated(run, replace(dataset, documents=other)) == first
     levels = {(figure["level"], figure["pooling"]) for figure in first[0]}
     assert levels == {("word", None), ("document", "max"), ("document", "mean")}
 
@@ -73,8 +72,7 @@ def test_validation_uses_the_pseudo_anomalies_of_the_paper(start, monkeypatch):
     made, make = [], ablation.make_pseudo_test
     monkeypatch.setattr(ablation, "make_pseudo_test", lambda *rest: made.append(make(*rest)) or made[-1])
     run = start(draws=0)
-    for cell in validation_cells(run, run.sets[0], 42, ("lof",))[:2]:
-        cell.fetch()
+    validated(run, run.sets[0])
     assert len(made) == 1, "made once for all settings"
     assert set(made[0].kinds) == {"", *PAPER_KINDS}
     training = [tuple(word.text for word in d.words) for d in split(run.sets[0].documents, 42).training]
@@ -89,7 +87,6 @@ def test_the_table_shows_the_choice(start):
     best = max(searched, key=lambda each: each["validation"][0]["auroc"])
     line = next(line for line in table_markdown(records).splitlines() if line.endswith(f"| {VALIDATION_NOTE} |"))
     assert short(best["figures"][0]["auroc"]) in line
-    assert all(each["command"] == "table" for each in records), "validation has no rows of its own"
     assert run_table(start(draws=0), ("lof",), grid=True) == records, "finished cells are not computed again"
 
 

@@ -176,7 +176,7 @@ def test_examples_mark_words_escape_text_and_are_fitted_once(start, monkeypatch)
     text = analyses.examples_page([record | {"documents": [strange]}])
     assert "<b>" not in text.partition("<h1>")[2]
     assert "&lt;i&gt;" in text
-    computed_twice = replace(analyses.EXAMPLES, compute=lambda *_: pytest.fail("computed twice"))
+    computed_twice = replace(analyses.EXAMPLES, compute=lambda cell: pytest.fail("computed twice"))
     monkeypatch.setattr(analyses, "EXAMPLES", computed_twice)
     assert analyses.run_examples(start(), count=2) == [record]
 

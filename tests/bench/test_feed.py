@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from difa.bench import feed
-from difa.bench.data import Split, is_anomalous, split, without_labels
-from difa.bench.feed import FeedTrial, averages, choose_reviewed, draw_feed, draw_share, feed_markdown, run_feed
+from difa.bench.data import DataSet, Split, is_anomalous, split, without_labels
+from difa.bench.feed import FEED, averages, choose_reviewed, draw_feed, draw_share, feed_markdown, run_feed
 from difa.bench.methods import ALL_METHODS, FED, label_of, preset_of, run_difa
 from difa.bench.metrics import Scores, alarms_of
 from difa.bench.report import section_of
+from difa.bench.run import Cell
 from difa.errors import ConfigError
 from difa.words import from_tokens
 from tests.conftest import QUICK
@@ -26,7 +27,7 @@ def scores_of(documents, *, taught=0):
     odd = np.arange(len(documents)) % 3 == 0
     words = [np.append(np.zeros(len(d.words) - 1), float(flag)) for d, flag in zip(documents, odd, strict=True)]
     p_values = [1 - 0.99 * scores for scores in words]
-    return Scores(words, {"learned": odd * 1.0}, flagged=odd.tolist(), word_p=p_values, taught=taught)
+    return Scores(words, {"learned": odd * 1.0}, document_p=1 - 0.99 * odd, word_p=p_values, taught=taught)
 
 
 def record(part, ap, *, name="spam", method="difa-fast", used=True, taught=60, **settings):
@@ -101,7 +102,7 @@ def test_flags_of_documents_and_of_normal_words_are_counted():
 def test_scores_of_some_documents():
     taken = scores_of([NORMAL] * 6).take([1, 3])
     assert taken.documents["learned"].tolist() == [0.0, 1.0]
-    assert taken.flagged == [False, True]
+    assert taken.document_p == pytest.approx([1.0, 0.01])
     assert [scores.tolist() for scores in taken.words] == [[0, 0, 0], [0, 0, 1]]
     assert [p_values.min() for p_values in taken.word_p] == pytest.approx([1.0, 0.01])
 
@@ -119,10 +120,16 @@ def asked(monkeypatch):
     return asked
 
 
-def trial_of(test):
-    trial = FeedTrial(SimpleNamespace(options=SimpleNamespace(draws=0)), None, 0, "difa-fast")
-    vars(trial)["halves"] = Split([], test)
-    return trial
+@pytest.fixture
+def cell_of(asked, monkeypatch):
+    """A cell of documents to test on, with a part and what varies in it."""
+
+    def make(test, part, **settings):
+        monkeypatch.setattr("difa.bench.run._split", lambda dataset, seed: Split([], test))
+        run = SimpleNamespace(options=SimpleNamespace(draws=0))
+        return Cell(FEED, run, DataSet("spam", "clean", test), 0, "difa-fast", settings={"part": part, **settings})
+
+    return make
 
 
 def numbered(count, odd):
@@ -130,11 +137,10 @@ def numbered(count, odd):
     return [from_tokens(["word", str(at)], labels=[0, int(at in odd)]) for at in range(count)]
 
 
-def test_verdicts_are_those_on_the_highest_documents_and_never_scored(asked):
+def test_verdicts_are_those_on_the_highest_documents_and_never_scored(asked, cell_of):
     test = numbered(12, odd={0, 1, 4})
-    trial = trial_of(test)
-    assert choose_reviewed(trial, 2) == [0, 3]
-    made = feed.compute_verdicts(trial, 2)
+    assert choose_reviewed(test, scores_of(test).documents["learned"], 2) == [test[0], test[3]]
+    made = FEED.compute(cell_of(test, "verdicts", reviewed=2))
     assert (made["odd"], made["used"]) == (1, True)
     rest = [test[at] for at in range(12) if at not in (0, 3)]
     by_documents, by_words = (fit for fit in asked if fit.verdicts)
@@ -145,30 +151,30 @@ def test_verdicts_are_those_on_the_highest_documents_and_never_scored(asked):
     assert {figure["anomalous"] for figure in made["figures"]} == {2}
 
 
-def test_verdicts_without_an_odd_document_change_nothing(asked):
-    made = feed.compute_verdicts(trial_of(numbered(12, odd={1, 2})), 2)
+def test_verdicts_without_an_odd_document_change_nothing(asked, cell_of):
+    made = FEED.compute(cell_of(numbered(12, odd={1, 2}), "verdicts", reviewed=2))
     assert not made["used"]
     assert not any(fit.verdicts for fit in asked)
     assert made["alarms"]["words"] == made["alarms"]["documents"] == made["alarms"]["feed"]
 
 
-def test_a_text_is_reviewed_once_and_its_copies_leave_the_test(asked):
+def test_a_text_is_reviewed_once_and_its_copies_leave_the_test(asked, cell_of):
     test = [*numbered(9, odd={0, 1, 4}), *numbered(1, odd={0})]
-    assert choose_reviewed(trial_of(test), 3) == [0, 3, 6]
-    feed.compute_verdicts(trial_of(test), 1)
+    assert choose_reviewed(test, scores_of(test).documents["learned"], 3) == [test[0], test[3], test[6]]
+    FEED.compute(cell_of(test, "verdicts", reviewed=1))
     assert all(test[0].text != document.text for fit in asked if fit.verdicts for document in fit.scored)
 
 
-def test_an_earlier_feed_is_not_scored(asked):
-    made = feed.compute_later(trial_of(test := numbered(12, odd=set(range(0, 12, 2)))))
+def test_an_earlier_feed_is_not_scored(asked, cell_of):
+    made = FEED.compute(cell_of(test := numbered(12, odd=set(range(0, 12, 2))), "later"))
     earlier, itself = (fit for fit in asked if fit.feed)
     assert earlier.scored == itself.scored == itself.feed
     assert sorted(d.text for d in [*earlier.feed, *earlier.scored]) == sorted(d.text for d in test)
     assert made["taught"] == {"without": 0, "earlier": 6, "feed": 6}
 
 
-def test_a_feed_without_anomalies_has_flags_and_no_figures(asked):
-    made = feed.FEED.compute(trial_of(numbered(12, odd={0, 5})), {"part": "share", "share": 0.0})
+def test_a_feed_without_anomalies_has_flags_and_no_figures(cell_of):
+    made = FEED.compute(cell_of(numbered(12, odd={0, 5}), "share", share=0.0))
     assert made["figures"] == []
     assert made["alarms"]["feed"]["normal"] == 10
     assert made["alarms"]["feed"]["anomalous"] == 0
@@ -251,8 +257,7 @@ def test_a_feed_is_read_without_its_labels(start):
 def test_given_vectors_do_not_keep_the_feed_away(start):
     run = start(draws=0, stages=TEACHING)
     halves = split(run.sets[0].documents, 42)
-    usual, given = (
-        run_difa("difa-full-feed", halves, 42, run.options, encoder=encoder) for encoder in (None, run.options.reader)
-    )
+    own = run.options.reader.encode(halves.training)
+    usual, given = (run_difa("difa-full-feed", halves, 42, run.options, vectors=vectors) for vectors in (None, own))
     assert given.taught == usual.taught > 10
     assert np.allclose(given.documents["learned"], usual.documents["learned"])

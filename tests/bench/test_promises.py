@@ -1,12 +1,12 @@
 """The counts behind the promises by hand, and the command on tiny sets."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from difa.bench import promises
+from difa.bench.metrics import Scores
 from difa.bench.promises import (
     FEEDS,
     RATES,
@@ -21,24 +21,21 @@ from difa.bench.promises import (
     run_promises,
 )
 from difa.bench.report import section_of
-from difa.document import Document, Result, Word, WordScore
 from difa.errors import ConfigError
 from difa.words import from_tokens
 from tests.conftest import QUICK
 
 
-def model_with(references):
-    return SimpleNamespace(detector_=SimpleNamespace(document_reference=SimpleNamespace(values=np.sort(references))))
-
-
-def result(p_value, word_p=(), score=1.0):
-    words = tuple(WordScore("w", 0, 1, 0.0, p, False, {}) for p in word_p)
-    return Result("w", score, p_value, False, words)
+def scores_of(*results):
+    """Scores of documents: of each its p-value, those of its words, and its score where that matters."""
+    words = [np.asarray(word_p, float) for _, word_p, *_ in results]
+    learned = np.array([more[0] if more else 1.0 for _, _, *more in results])
+    return Scores(words, {"learned": learned}, document_p=np.array([p_value for p_value, *_ in results]), word_p=words)
 
 
 def test_rates_by_hand():
-    results = [result(0.01, [0.01, 0.01]), result(0.04, [0.5, 0.5]), result(0.5, [0.2, 0.3])]
-    found = {(figure["level"], figure["rate"]): figure for figure in rates(model_with(np.arange(99)), results)}
+    scores = scores_of((0.01, [0.01, 0.01]), (0.04, [0.5, 0.5]), (0.5, [0.2, 0.3]))
+    found = {(figure["level"], figure["rate"]): figure for figure in rates(99, scores)}
     assert [found["document", rate]["flagged"] for rate in (0.01, 0.05, 0.1)] == [1, 2, 2]
     assert found["document", 0.05]["count"] == 3
     assert found["word", 0.05] == {
@@ -48,13 +45,13 @@ def test_rates_by_hand():
         "count": 6,
         "error": pytest.approx(np.sqrt((2 - 2 / 3) ** 2 + 2 * (2 / 3) ** 2) / 6),
     }
-    many = [result(0.01)] * 30 + [result(0.5)] * 70
-    assert not rates(model_with(np.arange(99)), many)[0]["within"], "30 of 100 at a rate of 1 %"
+    many = scores_of(*[(0.01, [])] * 30, *[(0.5, [])] * 70)
+    assert not rates(99, many)[0]["within"], "30 of 100 at a rate of 1 %"
 
 
 def test_quarters_of_length_by_hand():
-    results = [result(0.01 if at in (0, 6, 7) else 0.5, [0.5] * (at + 1)) for at in range(8)]
-    assert [(each["flagged"], each["count"]) for each in by_length(results)] == [(1, 2), (0, 2), (0, 2), (2, 2)]
+    scores = scores_of(*((0.01 if at in (0, 6, 7) else 0.5, [0.5] * (at + 1)) for at in range(8)))
+    assert [(each["flagged"], each["count"]) for each in by_length(scores)] == [(1, 2), (0, 2), (0, 2), (2, 2)]
 
 
 def test_copies_and_templates_are_made_of_documents(rng):
@@ -71,26 +68,23 @@ def test_copies_and_templates_are_made_of_documents(rng):
 
 
 def test_mixtures_by_hand(rng):
-    def pair(p_value, label):
-        return Document("w", (Word("w", 0, 1),), labels=(label,)), result(p_value, [p_value])
-
-    normal, anomalous = [pair(0.9, 0) for _ in range(40)], [pair(0.001, 1) for _ in range(10)]
-    found = mixture(normal, anomalous, 0.2, rng)
+    unusual, labels = scores_of(*[(0.001, [0.001])] * 40), [np.array([1])] * 10
+    usual = scores_of(*[(0.9, [0.9])] * 40)
+    found = mixture(usual, unusual, labels, 0.2, rng)
     assert found["size"] == 50
     assert found["document"] == {"false": 0.0, "found": 1.0}
-    wrong = mixture([pair(0.001, 0) for _ in range(40)], [pair(0.9, 1) for _ in range(10)], 0.2, rng)
-    assert wrong["word"] == {"false": 1.0, "found": 0.0}
+    assert mixture(unusual, usual, labels, 0.2, rng)["word"] == {"false": 1.0, "found": 0.0}
 
 
 def test_the_monitor_is_tried_on_normal_and_changed_text(rng):
-    usual = [result(0.5, score=score) for score in rng.exponential(size=200)]
-    strange = [result(0.001, score=score) for score in 5 + rng.exponential(size=100)]
-    found = detection(model_with(rng.exponential(size=300)), usual, strange, strange, rng)
+    usual = scores_of(*((0.5, [], score) for score in rng.exponential(size=200)))
+    strange = scores_of(*((0.001, [], score) for score in 5 + rng.exponential(size=100)))
+    found = detection(rng.exponential(size=300), usual, strange, strange, rng)
     assert found["batches"] == 4
     assert not found["alarm"]
     assert found["until_other"] == 50
     assert found["until_other"] <= found["until_anomalies"] <= 1000
-    assert "until_other" not in detection(model_with(rng.exponential(size=300)), usual, strange, [], rng)
+    assert "until_other" not in detection(rng.exponential(size=300), usual, strange, None, rng)
 
 
 def test_longer_documents_are_joined():
@@ -151,7 +145,7 @@ def test_the_command_goes_on_where_it_was_and_fills_a_page(start, monkeypatch):
     text = (run.folder / "promises.md").read_text(encoding="utf-8")
     assert "| spam | " in text
     assert "another set" in text
-    computed_twice = replace(promises.PROMISES, compute=lambda *_: pytest.fail("computed twice"))
+    computed_twice = replace(promises.PROMISES, compute=lambda cell: pytest.fail("computed twice"))
     monkeypatch.setattr(promises, "PROMISES", computed_twice)
     again = run_promises(start(sets=("spam", "review"), seeds=(0,)))
     assert again == records, "nothing is computed twice, and nothing is lost"

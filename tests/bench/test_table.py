@@ -181,4 +181,4 @@ def test_unknown_methods_are_named(start):
 
 def test_a_pooling_rule_that_changes_nothing_has_no_row(start):
     table = compare(run_table(start(draws=0), ("doclength", "length")), "document")
-    assert list(table.label) == ["word length", "word length, mean of words", "document length"]
+    assert list(table.method) == ["word length", "word length, mean of words", "document length"]

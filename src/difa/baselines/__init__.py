@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from difa.baselines import trivial
 from difa.baselines.vectors import Ecod, OnVectors, Pyod, TokenCore
 from difa.document import Encoded, FloatArray
-from difa.errors import ConfigError
 
 MethodSettings = Mapping[str, Any]
 
@@ -79,10 +78,3 @@ METHODS: dict[str, Method] = {
         _trivial("doclength", "document length", trivial.DocumentLength),
     )
 }
-
-
-def method(name: str) -> Method:
-    """A method by its name."""
-    if name not in METHODS:
-        raise ConfigError(f"method: expected one of {', '.join(METHODS)}, got {name!r}")
-    return METHODS[name]

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from difa.document import Encoded, FloatArray, split_by
-from difa.errors import ConfigError, MissingExtraError, NotFittedError
+from difa.errors import MissingExtraError, NotFittedError
 from difa.runtime.parallel import one_torch_thread
 
 MAX_WORDS = {"deepsvdd": 10_000, "lunar": 10_000}
@@ -110,8 +110,6 @@ class Pyod:
     """A detector of PyOD: `lof`, `iforest`, `deepsvdd`, `ae` or `lunar`, whose class is loaded now: that is no part of a fit."""
 
     def __init__(self, kind: str, seed: int = 0, settings: Mapping[str, Any] | None = None) -> None:
-        if kind not in _CLASSES:
-            raise ConfigError(f"PyOD method: expected one of {', '.join(_CLASSES)}, got {kind!r}")
         module, name = _CLASSES[kind]
         try:
             self.make = getattr(import_module(f"pyod.models.{module}"), name)

@@ -203,12 +203,12 @@ def fetch(name: str, form: str, revision: str | None = None) -> list[Document]:
             f"{ORIGINAL_REPOSITORY} on the Hugging Face hub: none is pinned, since we could not check one"
         )
     files = _ask_hub(ORIGINAL_REPOSITORY, "list_repo_files", revision=revision)
-    file = next((file for file in files if file.endswith(".jsonl") and name in file), None)
-    if file is None:
+    found = [file for file in files if file.endswith(".jsonl") and name in file]
+    if not found:
         raise InputError(
             f"{ORIGINAL_REPOSITORY} at {revision}: expected a .jsonl file for {name}, found none: give a folder with the data"
         )
-    path = _ask_hub(ORIGINAL_REPOSITORY, "hf_hub_download", filename=file, revision=revision)
+    path = _ask_hub(ORIGINAL_REPOSITORY, "hf_hub_download", filename=found[0], revision=revision)
     documents = list(read_documents([str(path)]))
     if digest_of(documents) != ORIGINAL[name]:
         raise InputError(f"{path}: expected the words and labels of the original {name} set, got others: try another revision")

@@ -305,7 +305,7 @@ def run_peer(name: str, halves: Split, seed: int, options: Options) -> Scores:
     training, test = ([words_of(document) for document in half] for half in (halves.training, halves.test))
     with quiet_peers():
         if name == "pytextad-cvdd":
-            cvdd, transform = pytextad.CVDD(random_state=seed, device="cpu"), _embedder(options).transform
+            cvdd, transform = pytextad.CVDD(random_state=seed, device="cpu"), _embedder(pytextad, options).transform
             return _fit_and_score(
                 lambda: cvdd.fit([each for each in transform(training)[0] if len(each)]),
                 lambda: _score_cvdd(cvdd, test, *transform(test)),

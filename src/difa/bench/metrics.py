@@ -78,14 +78,14 @@ def judge_words(
         drawn = (np.bincount(rng.integers(count, size=count), minlength=count)[owners] for _ in range(draws))
         figures = [weighted_figures(labelled, scores, weights) for weights in drawn]
         ends = np.nanpercentile(figures, [2.5, 97.5], axis=0).T.tolist()
-    fpr95 = weighted_figures(labelled, scores, np.ones(len(scores)))[2]
+    fpr95 = weighted_figures(labelled, scores, np.ones(len(scores), int))[2]
     point = {"auroc": found.auroc, "ap": found.average_precision, "fpr95": fpr95}
     counts = {"count": found.count, "anomalous": found.anomalous}
     intervals = {f"{metric}_interval": pair for metric, pair in zip(point, ends, strict=True)}
     return {"level": level, "part": "", "pooling": None, **of, **point, **counts, **intervals}
 
 
-def weighted_figures(labels: IntArray, scores: FloatArray, weights: FloatArray) -> list[float]:
+def weighted_figures(labels: IntArray, scores: FloatArray, weights: IntArray) -> list[float]:
     """AUROC, average precision and false-alarm rate at 95 % recall, of items that count more or less often."""
     from sklearn.metrics import auc, average_precision_score, roc_curve
 

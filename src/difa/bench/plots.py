@@ -83,6 +83,8 @@ _COSTS = {"score_ms": "scoring 1,000 words, ms", "fit_seconds": "fitting, s", "p
 
 def draw_efficiency(records: Records, path: Path) -> None:
     """Word AUROC against time to score, time to fit and memory; the line joins what nothing else beats in both."""
+    from matplotlib.ticker import LogLocator
+
     sets = grouped(records, "set", "form")
     with panels(path, len(sets), 3, 15, 4.3 * len(sets)) as grid:
         for row, ((name, form), mine) in zip(grid, sets.items(), strict=True):
@@ -92,7 +94,8 @@ def draw_efficiency(records: Records, path: Path) -> None:
             for axes, (cost, label) in zip(row, _COSTS.items(), strict=True):
                 _draw_frontier(axes, costs[cost], costs.word)
                 axes.set(xscale="log", xlabel=label, ylabel="word AUROC", title=f"{name.capitalize()}, {form} form")
-                axes.xaxis.set(major_formatter="{x:,g}", minor_formatter="")
+                steps = (1, 2, 5) if costs[cost].max() < 100 * costs[cost].min() else (1,)
+                axes.xaxis.set(major_locator=LogLocator(subs=steps), major_formatter="{x:,g}", minor_formatter="")
             name_beside(row[-1])
 
 
@@ -104,7 +107,8 @@ def _draw_frontier(axes: Any, costs: Frame, accuracy: Frame) -> None:
     for number, method in enumerate(costs.index, 1):
         at, colour = (costs[method], accuracy[method]), colour_of(method)
         axes.plot(*at, "o", ms=8 if method in COLOURS else 6, color=colour, label=f"{number} {label_of(method)}")
-        axes.annotate(str(number), at, (5, 3), textcoords="offset points", fontsize=8.5, color=colour)
+        place = (4, 4) if number % 2 else (4, -12)  # neighbours are often close in rank
+        axes.annotate(str(number), at, place, textcoords="offset points", fontsize=8.5, color=colour)
     axes.grid(True)
     axes.margins(0.1)
 

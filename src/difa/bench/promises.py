@@ -171,8 +171,8 @@ def mixture(normal: Scores, anomalous: Scores, labels: Sequence[IntArray], share
     bad = round(share * size)
     draws = []
     for _ in range(_DRAWS):
-        usual = normal.take(rng.permutation(len(normal.words))[: size - bad])
-        odd = anomalous.take(chosen := rng.permutation(len(labels))[:bad])
+        usual = normal.take(rng.permutation(len(normal.words))[: size - bad].tolist())
+        odd = anomalous.take(chosen := rng.permutation(len(labels))[:bad].tolist())
         word_labels = np.concatenate([*(np.zeros(len(words)) for words in usual.words), *(labels[at] for at in chosen)])
         by_word = _discoveries(np.concatenate([*usual.word_p, *odd.word_p]), word_labels > 0)
         documents = np.concatenate([usual.document_p, odd.document_p])

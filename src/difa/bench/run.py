@@ -98,11 +98,11 @@ class Cell:
 
     def fetch(self) -> Record:
         """The finished cell, computed now if it was not before, with when, for whom and for how long it was measured."""
-        found: Record | None = read_json(self.path)
+        found: Record = read_json(self.path)
         if found is None:
-            found, seconds = clock(lambda: self.study.compute(self))
-            found |= {"measured": date.today().isoformat(), "asked_by": self.options.asked_by, "took": round(seconds, 1)}
-            write_text(self.path, json.dumps(found, indent=1, allow_nan=False))
+            made, seconds = clock(lambda: self.study.compute(self))
+            made |= {"measured": date.today().isoformat(), "asked_by": self.options.asked_by, "took": round(seconds, 1)}
+            write_text(self.path, json.dumps(made, indent=1, allow_nan=False))
             found = read_json(self.path) or {}  # the same kinds of values whether computed or read
         of = {"command": self.study.name, "set": self.dataset.name, "form": self.dataset.form, "seed": self.seed}
         of |= {"model_seed": self.model_seed, "method": self.method, "fingerprint": self.fingerprint}
