@@ -12,7 +12,7 @@ from difa.bench.feed import FEED, averages, choose_reviewed, draw_feed, draw_sha
 from difa.bench.methods import ALL_METHODS, FED, label_of, preset_of, run_difa
 from difa.bench.metrics import Scores, alarms_of
 from difa.bench.report import section_of
-from difa.bench.run import Cell
+from difa.bench.run import Cell, Run
 from difa.errors import ConfigError
 from difa.words import from_tokens
 from tests.conftest import QUICK
@@ -126,7 +126,7 @@ def cell_of(asked, monkeypatch):
 
     def make(test, part, **settings):
         monkeypatch.setattr("difa.bench.run._split", lambda dataset, seed: Split([], test))
-        run = SimpleNamespace(options=SimpleNamespace(draws=0))
+        run = Run(SimpleNamespace(draws=0), [], lambda *line: None)
         return Cell(FEED, run, DataSet("spam", "clean", test), 0, "difa-fast", settings={"part": part, **settings})
 
     return make

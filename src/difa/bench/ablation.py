@@ -209,14 +209,14 @@ def _split_of(record: Record) -> str:
 
 def validate(cell: Cell) -> list[Record]:
     """Figures of a baseline with its settings on pseudo anomalies: no test document has a part in the choice of settings."""
-    made = _of_the_paper(cell.run, cell.dataset, cell.seed)
+    made = _make_paper_test(cell.run, cell.dataset, cell.seed)
     training, test = cell.options.reader.encode(made.halves.training), made.encoder.encode(made.halves.test)
     scores = methods.score_baseline(cell.method, cell.settings, training, test, cell.seed)
     return figures_of(scores, made.halves.word_labels, 0, cell.seed)
 
 
 @lru_cache(maxsize=1)  # made once for all settings of all methods on a split
-def _of_the_paper(run: Run, dataset: DataSet, seed: int) -> PseudoTest:
+def _make_paper_test(run: Run, dataset: DataSet, seed: int) -> PseudoTest:
     return make_pseudo_test(split(dataset.documents, seed).training, seed, run.options, Config.preset("paper").perturb)
 
 

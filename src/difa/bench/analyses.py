@@ -11,7 +11,6 @@ Examples: per set the paper's own, where the test half has it, and anomalous doc
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -20,25 +19,14 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from difa.baselines import METHODS
+from difa.bench import methods, tables
 from difa.bench.data import Split, check_names, draw, is_anomalous, words_of
-from difa.bench.methods import (
-    DIFA,
-    FED,
-    Options,
-    check_methods,
-    has_encoder,
-    label_of,
-    own_rule,
-    preset_of,
-    quiet_rates,
-    run_method,
-)
+from difa.bench.methods import check_methods, label_of, own_rule, run_method
 from difa.bench.metrics import RATE, Record, Records, Scores, figures_of, judge_documents
 from difa.bench.plots import draw_contamination, draw_efficiency, draw_examples, draw_sparsity, example_titles
 from difa.bench.run import Cell, Run, Study, write_text
 from difa.bench.speed import memory_of
-from difa.bench.tables import ENTRIES, by_column, costs_of, figures_frame, grouped, markdown, page, plural, short, unique
+from difa.bench.tables import ENTRIES, by_column, grouped, markdown, page, plural, short
 from difa.document import Document, Encoded
 from difa.errors import DifaError
 from difa.report.html import WORD_STYLE, safe, shaded_text
@@ -62,26 +50,26 @@ PAPERS_OWN = "the paper's example"
 _MOST_WORDS = 60  # longer documents fill a page without showing more
 
 
-def run_efficiency(run: Run, methods: Sequence[str] = ()) -> list[Record]:
+def run_efficiency(run: Run, names: Sequence[str] = ()) -> list[Record]:
     """Measure, and write `efficiency.json`, `efficiency.md` and the picture."""
-    return EFFICIENCY.measure(run, check_methods(methods))
+    return EFFICIENCY.measure(run, check_methods(names))
 
 
 def run_contamination(
     run: Run,
-    methods: Sequence[str] = SPOILT_METHODS,
+    names: Sequence[str] = SPOILT_METHODS,
     shares: Mapping[str, Sequence[float]] = SHARES,
     kinds: Sequence[str] = (),
 ) -> list[Record]:
     """Measure some ways of contamination, all for none, and write `contamination.json`, `contamination.md` and the picture."""
     chosen = check_names("kinds", kinds, list(shares), f"some of {', '.join(shares)}")
     settings = [{"kind": kind, "share": share} for kind in chosen for share in shares[kind]]
-    return CONTAMINATION.measure(run, check_methods(methods), lambda cell: settings)
+    return CONTAMINATION.measure(run, check_methods(names), lambda cell: settings)
 
 
-def run_sparsity(run: Run, methods: Sequence[str] = SPARSE_METHODS, counts: Sequence[int] = COUNTS) -> list[Record]:
+def run_sparsity(run: Run, names: Sequence[str] = SPARSE_METHODS, counts: Sequence[int] = COUNTS) -> list[Record]:
     """Measure, and write `sparsity.json`, `sparsity.md` and the picture."""
-    return SPARSITY.measure(run, check_methods(methods), lambda cell: [{"counts": list(counts)}])
+    return SPARSITY.measure(run, check_methods(names), lambda cell: [{"counts": list(counts)}])
 
 
 def run_examples(run: Run, preset: str = "full", count: int = 3) -> list[Record]:
@@ -106,16 +94,15 @@ def _compute_efficiency(cell: Cell) -> Record:
     return {"figures": figures, **cost, **words, "cores": core_count()}
 
 
-def measure(name: str, halves: Split, seed: int, options: Options) -> tuple[Scores, Record]:
+def measure(name: str, halves: Split, seed: int, options: methods.Options) -> tuple[Scores, Record]:
     """Fit and score, and say what the scores were, how long it took and how much memory."""
     encode_seconds = 0.0
-    if has_encoder(preset_of(name)) if name in DIFA else METHODS[name].needs_vectors:
+    if methods.needs_vectors(name):
         import torch  # noqa: F401  # loading it is not fitting
 
         options.reader.encode(halves.training[:2])
-        begun = time.perf_counter()
-        options.reader.encode([*halves.training, *(halves.test if name in FED else ())])
-        encode_seconds = time.perf_counter() - begun
+        read = [*halves.training, *(halves.test if name in methods.FED else ())]
+        encode_seconds = methods.clock(lambda: options.reader.encode(read))[1]
     scores = run_method(name, {}, halves, seed, options)
     cost = {
         "encode_seconds": encode_seconds,
@@ -145,10 +132,10 @@ def efficiency_markdown(records: Records) -> str:
     for (name, form), mine in grouped(records, "set", "form").items():
         words = f"{mine[0]['training_words']} words to fit on, {mine[0]['test_words']} to score, {mine[0]['cores']} cores"
         rows = []
-        for method, cost in costs_of(figures_frame(mine)).iterrows():
+        for method, cost in tables.costs_of(tables.figures_frame(mine)).iterrows():
             row = {"method": label_of(method), "word AUROC": short(cost.word), "document AUROC": short(cost.document)}
             row["fit, s"] = f"{cost.fit_seconds:.1f}"
-            encoded = cost.encode_seconds if method not in METHODS or METHODS[method].needs_vectors else 0.0
+            encoded = cost.encode_seconds if methods.needs_vectors(method) else 0.0
             row["fit, in encodings of its words"] = f"{cost.fit_seconds / encoded:.1f}" if encoded else ""
             row["score, s"] = f"{cost.score_seconds:.2f}"
             row["words scored per s"] = f"{cost.test_words / max(cost.score_seconds, 1e-9):,.0f}"
@@ -243,8 +230,8 @@ def sparsity_markdown(records: Records) -> str:
 
 def _compute_examples(cell: Cell) -> Record:
     chosen = choose(cell.dataset.name, cell.halves, cell.settings["count"], cell.seed)
-    with quiet_rates():
-        model = cell.options.difa(preset_of(cell.method), cell.seed).fit(cell.halves.training)
+    with methods.quiet_rates():
+        model = cell.options.difa(methods.preset_of(cell.method), cell.seed).fit(cell.halves.training)
         results = model.score([document for _, document in chosen], fpr=RATE)
     shown = []
     for (why, document), result in zip(chosen, results, strict=True):
@@ -273,7 +260,7 @@ def _marked(document: Record) -> str:
 
 def examples_markdown(records: Records) -> str:
     """What the picture cannot say: the highest word of each document beside the annotators' marks."""
-    titles = unique(f"{label_of(record['method'])}, seed {record['seed']}" for record in records)
+    titles = tables.unique(f"{label_of(record['method'])}, seed {record['seed']}" for record in records)
     rows = [
         {
             "document": title.replace("|", "\\|"),

@@ -184,6 +184,8 @@ def feed_markdown(records: Records) -> str:
 
 def _table(frame: Frame, head: str = "", value: str = "") -> str:
     """A row for each model, or for each value of the setting that is varied and each model."""
+    if not len(frame):
+        return ""
     table = frame[["sets"]].assign(model=[VARIANTS[part][name] for part, name in frame[["part", "variant"]].to_numpy()])
     if head:
         table.insert(0, head, frame.value.map(value.format))

@@ -89,17 +89,12 @@ class Options:
         """Where the encoder comes from."""
         return find(EncoderConfig(name=self.encoder, layer=self.layer))
 
-    @cached_property
-    def encoder_key(self) -> str:
-        """What identifies the vectors."""
-        return f"{self.reader.spec.fingerprint} {self.reader.spec.layer}"
-
     def difa(self, preset: str, seed: int, stages: Mapping[str, Any] | None = None) -> DiFA:
         """An unfitted DiFA on this run's encoder, if the preset has one."""
         changes = merge_stages(self.stages, stages)
         if not self.promises(f"difa-{preset}") and changes.get("calibration", {}).get("reference") != "unseen":
             changes = merge_stages(changes, {"calibration": {"folds": 0}})
-        encoder, layer = (self.encoder, self.layer) if has_encoder(preset) else (None, None)
+        encoder, layer = (self.encoder, self.layer) if needs_vectors(f"difa-{preset}") else (None, None)
         shared: dict[str, Any] = {"fpr": RATE, "seed": seed, "cache": self.cache, "threads": self.threads}
         return DiFA(preset, encoder=encoder, layer=layer, stages=changes or None, **shared)
 
@@ -109,14 +104,12 @@ class Options:
 
     def fingerprint(self, name: str) -> str:
         """What decides the scores of a method beside its settings, the documents and the seed."""
+        key = f"{self.reader.spec.fingerprint} {self.reader.spec.layer}" if needs_vectors(name) else NO_ENCODER
         if name in DIFA:
-            key = self.encoder_key if has_encoder(preset_of(name)) else NO_ENCODER
             return fingerprint_of((CORE, *_JUDGING), ["torch", "onnxruntime"], encoder=key, stages=repr(self.stages))
         if name in PEERS:
-            return fingerprint_of(_JUDGING, ["pytextad", "torch", "transformers"], encoder=self.encoder_key)
-        known = METHODS[name]
-        key = self.encoder_key if known.needs_vectors else "none"
-        return fingerprint_of(("baselines", "encoders", *_JUDGING), known.packages, encoder=key)
+            return fingerprint_of(_JUDGING, ["pytextad", "torch", "transformers"], encoder=key)
+        return fingerprint_of(("baselines", "encoders", *_JUDGING), METHODS[name].packages, encoder=key)
 
 
 @dataclass(frozen=True)
@@ -143,9 +136,11 @@ class GivenVectors:
         return self.inner.vocabulary()
 
 
-def has_encoder(preset: str) -> bool:
-    """Whether a preset reads vectors."""
-    return Config.preset(preset).encoder.name != NO_ENCODER
+def needs_vectors(name: str) -> bool:
+    """Whether a method reads vectors."""
+    if name in DIFA:
+        return Config.preset(preset_of(name)).encoder.name != NO_ENCODER
+    return name in PEERS or METHODS[name].needs_vectors
 
 
 def merge_stages(*changes: Mapping[str, Any] | None) -> dict[str, Any]:

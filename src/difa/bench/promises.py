@@ -29,8 +29,7 @@ from difa.words import from_tokens
 
 PARTS = ("whole", "small", "copies", "templates", "spoilt", "feed")
 """What may be measured alone: half of a set and all that comes of it, few documents, copies, templates, spoilt ones, a feed."""
-SMALL = (30, 50, 100)
-"""Documents of the fits on few."""
+SMALL = (30, 50, 100)  # documents of the fits on few
 COPIES = 3
 """How often each document stands in the fit on copies: as it is, with one more mark, and without full stops."""
 FILLINGS = 4
@@ -38,16 +37,12 @@ FILLINGS = 4
 _SLOTS = 8  # words of a template for each place that is filled in
 _NAMES = ("Anna", "Peter", "Maria", "Tom", "Yusuf", "Chen", "Olga", "Ravi", "Berlin", "Paris", "Lagos", "Lima", "Oslo", "Quito")
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October")
-SPOILT = 0.1
-"""Share of anomalous documents in the fit on spoilt ones."""
-FEEDS = (0.0, 0.05, 0.2)
-"""Shares of anomalous documents in feeds."""
-LONGER = 5
-"""Documents that are joined to longer ones."""
+SPOILT = 0.1  # share of anomalous documents in the fit on spoilt ones
+FEEDS = (0.0, 0.05, 0.2)  # shares of anomalous documents in feeds
+LONGER = 5  # documents that are joined to longer ones
 _MOST = 1000  # documents that are looked at, of each kind
 RATES = (0.01, 0.05, 0.1)
-DISCOVERY = 0.1
-"""False-discovery rate that mixtures are flagged at."""
+DISCOVERY = 0.1  # false-discovery rate that mixtures are flagged at
 _DRAWS = 10  # mixtures of one share
 _MIXED = 300  # documents of a mixture
 _BATCH = 50  # documents that the monitor sees at a time
