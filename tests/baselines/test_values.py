@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from difa.baselines.trivial import CharacterTrigrams, DocumentLength, UnigramRarity, WordLength
-from difa.baselines.vectors import MAX_WORDS, Ecod, OnVectors, Pyod, TokenCore
+from difa.baselines.vectors import Ecod, OnVectors, Pyod, TokenCore
 from difa.document import Encoded
 
 
@@ -80,12 +80,9 @@ def test_trigram_surprise_by_hand():
     np.testing.assert_allclose(trigrams.word_scores([words("AB", "b", "")])[0], [seen, unseen, -math.log(1 / 6)])
 
 
-def test_large_corpora_are_sampled(rng, monkeypatch):
+def test_large_corpora_are_sampled(rng):
     vectors = rng.normal(size=(60, 4)).astype(np.float32)
-    whole = Pyod("lof", settings={"n_neighbors": 3})
-    whole.fit(vectors)
-    assert whole.model.detector_.n_samples_fit_ == 60
-    monkeypatch.setitem(MAX_WORDS, "lof", 20)
-    sampled = Pyod("lof", settings={"n_neighbors": 3})
-    sampled.fit(vectors)
-    assert sampled.model.detector_.n_samples_fit_ == 20
+    for most, expected in ((None, 60), (20, 20)):
+        lof = Pyod("lof.LOF", settings={"n_neighbors": 3}, max_words=most)
+        lof.fit(vectors)
+        assert lof.model.detector_.n_samples_fit_ == expected

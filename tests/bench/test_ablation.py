@@ -80,6 +80,15 @@ def test_validation_uses_the_pseudo_anomalies_of_the_paper(start, monkeypatch):
 
 
 @pytest.mark.slow
+def test_searched_settings_are_judged_again_where_validation_changed(start, monkeypatch):
+    run = start(draws=0)
+    cells = with_settings(Cell(TABLE, run, run.sets[0], 42, "lof"), [{}, {"n_neighbors": 5}])
+    before = [cell.path for cell in cells]
+    monkeypatch.setattr("difa.bench.run.fingerprint_of", lambda parts, **more: f"new {parts}")
+    assert [cell.path == path for cell, path in zip(cells, before, strict=True)] == [True, False]
+
+
+@pytest.mark.slow
 def test_the_table_shows_the_choice(start):
     run = start(draws=0)
     records = run_table(run, ("lof",), grid=True)

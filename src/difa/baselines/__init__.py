@@ -48,29 +48,33 @@ class Method:
     """What a reader of the table must know."""
 
 
-def _pyod(name: str, label: str, searched: str, values: Sequence[Any], note: str = "", **rest: Any) -> Method:
-    """A detector of PyOD, with a setting of which some values were searched."""
-    grid = tuple({searched: value} | rest for value in values)
-    packages = ("pyod", "scikit-learn", "torch")
-    return Method(name, label, lambda settings, seed: OnVectors(Pyod(name, seed, settings)), grid, packages=packages, note=note)
+def _pyod(name: str, label: str, path: str, searched: str, values: Sequence[Any], most: int | None = None, **rest: Any) -> Method:
+    """A detector of PyOD, with a setting of which some values were searched, fitted on so many training words at most."""
+    return Method(
+        name,
+        label,
+        lambda settings, seed: OnVectors(Pyod(path, seed, settings, most)),
+        tuple({searched: value} | rest for value in values),
+        packages=("pyod", "scikit-learn", "torch"),
+        note=f"at most {most:,} training words" if most else "",
+    )
 
 
 def _trivial(name: str, label: str, kind: type[trivial.OnWords]) -> Method:
     return Method(name, label, lambda settings, seed: kind(**settings), needs_vectors=False)
 
 
-_CAPPED = "at most 10,000 training words"
 _NEIGHBOURS = (5, 10, 20, 40)
 _HIDDEN = ((128, 64), (64, 32), (32, 16))
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        _pyod("lof", "LOF", "n_neighbors", _NEIGHBOURS),
-        _pyod("iforest", "iForest", "max_samples", (16, 32, 64, 128, 256, 512), n_estimators=200),
+        _pyod("lof", "LOF", "lof.LOF", "n_neighbors", _NEIGHBOURS),
+        _pyod("iforest", "iForest", "iforest.IForest", "max_samples", (16, 32, 64, 128, 256, 512), n_estimators=200),
         Method("ecod", "ECOD", lambda settings, seed: OnVectors(Ecod())),
-        _pyod("deepsvdd", "DeepSVDD", "hidden_neurons", _HIDDEN, _CAPPED),
-        _pyod("ae", "AE", "hidden_neuron_list", _HIDDEN),
-        _pyod("lunar", "LUNAR", "n_neighbours", _NEIGHBOURS, _CAPPED),
+        _pyod("deepsvdd", "DeepSVDD", "deep_svdd.DeepSVDD", "hidden_neurons", _HIDDEN, 10_000),
+        _pyod("ae", "AE", "auto_encoder.AutoEncoder", "hidden_neuron_list", _HIDDEN),
+        _pyod("lunar", "LUNAR", "lunar.LUNAR", "n_neighbours", _NEIGHBOURS, 10_000),
         Method("tokencore", "TokenCore", lambda settings, seed: OnVectors(TokenCore()), packages=("scikit-learn",)),
         _trivial("length", "word length", trivial.WordLength),
         _trivial("unigram", "unigram rarity", trivial.UnigramRarity),

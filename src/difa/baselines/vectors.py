@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
+from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,18 +19,6 @@ import numpy as np
 from difa.document import Encoded, FloatArray, split_by
 from difa.errors import MissingExtraError, NotFittedError
 from difa.runtime.parallel import one_torch_thread
-
-MAX_WORDS = {"deepsvdd": 10_000, "lunar": 10_000}
-"""Training words at most; a larger corpus is sampled."""
-SMALL_BATCHES = ("deepsvdd", "ae")
-"""Networks trained on 32 words at a time: more than one thread does not help them, and beside other work it hurts badly."""
-_CLASSES = {
-    "lof": ("lof", "LOF"),
-    "iforest": ("iforest", "IForest"),
-    "deepsvdd": ("deep_svdd", "DeepSVDD"),
-    "ae": ("auto_encoder", "AutoEncoder"),
-    "lunar": ("lunar", "LUNAR"),
-}
 
 
 class VectorDetector(Protocol):
@@ -107,29 +96,35 @@ class TokenCore:
 
 
 class Pyod:
-    """A detector of PyOD: `lof`, `iforest`, `deepsvdd`, `ae` or `lunar`, whose class is loaded now: that is no part of a fit."""
+    """A detector of PyOD, such as `lof.LOF`, whose class is loaded now: that is no part of a fit.
 
-    def __init__(self, kind: str, seed: int = 0, settings: Mapping[str, Any] | None = None) -> None:
-        module, name = _CLASSES[kind]
+    Args:
+        path: its module below `pyod.models`, and its class.
+        seed: for those that draw random numbers.
+        settings: PyOD's own.
+        max_words: training words at most; of a larger corpus a sample is drawn.
+    """
+
+    def __init__(self, path: str, seed: int = 0, settings: Mapping[str, Any] | None = None, max_words: int | None = None) -> None:
+        module, name = path.split(".")
         try:
             self.make = getattr(import_module(f"pyod.models.{module}"), name)
         except ImportError as error:
             raise MissingExtraError(error.name or "pyod", "bench", f"the baseline {name}") from None
-        self.kind, self.seed, self.settings = kind, seed, settings or {}
+        self.seed, self.settings, self.max_words = seed, settings or {}, max_words
 
     def fit(self, vectors: FloatArray) -> None:
         """Fit on all rows, or on a sample of them."""
         rows = vectors.astype(np.float32, copy=False)
-        most = MAX_WORDS.get(self.kind, len(rows))
-        if len(rows) > most:
-            rows = rows[np.sort(np.random.default_rng(self.seed).choice(len(rows), most, replace=False))]
-        fixed: dict[str, Any] = {} if self.kind == "lof" else {"random_state": self.seed}
-        fixed |= {"verbose": 0} if self.kind in SMALL_BATCHES else {}
-        fixed |= {"n_features": rows.shape[1]} if self.kind == "deepsvdd" else {}
+        if self.max_words is not None and len(rows) > self.max_words:
+            rows = rows[np.sort(np.random.default_rng(self.seed).choice(len(rows), self.max_words, replace=False))]
+        known = signature(self.make).parameters
+        fixed = {"random_state": self.seed, "verbose": 0, "n_features": rows.shape[1]}
         # PyOD wants layer sizes as lists; ours are tuples, which cannot be changed by accident.
-        fixed |= {key: list(value) if isinstance(value, tuple) else value for key, value in self.settings.items()}
-        with _global_seed(self.seed), one_torch_thread() if self.kind in SMALL_BATCHES else nullcontext():
-            self.model = self.make(**fixed).fit(rows)
+        settings = {key: list(value) if isinstance(value, tuple) else value for key, value in self.settings.items()}
+        # Networks trained on few words at a time: more than one thread does not help them, and beside other work it hurts badly.
+        with _global_seed(self.seed), one_torch_thread() if "batch_size" in known else nullcontext():
+            self.model = self.make(**{name: value for name, value in fixed.items() if name in known}, **settings).fit(rows)
 
     def decision_function(self, vectors: FloatArray) -> FloatArray:
         scores: FloatArray = self.model.decision_function(vectors.astype(np.float32, copy=False))

@@ -93,6 +93,7 @@ class Cell:
         """Its file, whose name is readable, then unmistakable. Two forms with equal documents share a cell."""
         content = [self.study.name, self.dataset.digest, self.seed, self.method, self.settings, self.fingerprint, self.model_seed]
         content += [] if self.options.promises(self.method) else ["no flags"]
+        content += [fingerprint_of(self.study.judging)] if self.settings and self.study.judging else []
         name = f"{self.study.name}-{self.dataset.name}-{self.seed}-{self.method.replace('/', '_')}-{checksum(content)[:16]}.json"
         return self.run.folder / "cells" / name
 
@@ -127,6 +128,8 @@ class Study:
     """Their picture, to files beside a path."""
     code: tuple[str, ...] = ()
     """Files and folders of the package that decide its figures beside those of the method."""
+    judging: tuple[str, ...] = ()
+    """Files and folders that decide what is said of settings alone: cells without any stay as they are when these change."""
     depends: Callable[[Run], Mapping[str, Any]] = lambda run: {}
     """What else decides them."""
     title: str = ""

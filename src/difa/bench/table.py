@@ -201,4 +201,4 @@ def reasons(records: Records) -> str:
     return "\n".join(f"- {label}: {reason}." for label, reason in found.items())
 
 
-TABLE = Study("table", _compute, table_markdown, draw_table, title="Comparison")
+TABLE = Study("table", _compute, table_markdown, draw_table, judging=("bench/ablation.py", "perturb"), title="Comparison")
