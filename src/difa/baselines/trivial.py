@@ -1,4 +1,4 @@
-"""What needs no vectors and no thought: nobody may lose to these.
+"""Baselines that need no vectors: a method that loses to one of them has learned little.
 
 Word length, rarity of the word in the training words, surprise of its characters, and the length of the document, which
 every word of it gets as its score.

@@ -122,7 +122,7 @@ def _compute(cell: Cell) -> Record:
 def _rounds(rounds: int, clocked: dict[str, Workload], commands: dict[str, list[str]]) -> Record:
     """Every part in turn, several times: what slows the machine for a while then slows all of them. Medians and ranges."""
     seconds, peak = defaultdict[str, list[Any]](list), defaultdict[str, list[float]](list)
-    # What this process has loaded for the comparison is not DiFA's to search for garbage.
+    # DiFA must not spend time on searching for garbage among what was loaded for the comparison.
     gc.collect()
     gc.freeze()
     for _ in range(rounds):

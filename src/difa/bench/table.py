@@ -1,4 +1,4 @@
-"""`difa bench table`: every method on every set -> word and document figures, and what a careful reader asks next.
+"""`difa bench table`: every method on every set -> word and document figures, with intervals, flags and times.
 
 Baselines run with their library's default settings. With `grid` they also run with those that the TokenCore authors searched,
 and the table shows two choices among them: the best on validation data, and the best by test AUROC, which is the TokenCore
