@@ -109,14 +109,17 @@ def _compute(cell: Cell) -> Record:
     part, test = cell.settings["part"], cell.halves.test
     if part == "verdicts":
         return _compute_verdicts(cell, cell.settings["reviewed"])
+    plain = _score_all(cell.run, cell.dataset, cell.seed, cell.method, False)
+    if part == "share":
+        places = draw_share(test, cell.settings["share"], cell.seed)
+        documents = [test[place] for place in places]
+        return _record(cell, documents, {"without": plain.take(places), "feed": _score(cell, documents, documents)})
+    # The test documents in two halves by chance: the first is yesterday's feed, the second is scored.
     order = np.random.default_rng(cell.seed).permutation(len(test)).tolist()
-    later, earlier = sorted(order[len(order) // 2 :]), [test[place] for place in sorted(order[: len(order) // 2])]
-    places = later if part == "later" else draw_share(test, cell.settings["share"], cell.seed)
-    documents = [test[place] for place in places]
-    by_variant = {"without": _score_all(cell.run, cell.dataset, cell.seed, cell.method, False).take(places)}
-    if part == "later":  # the test documents in two halves by chance: the first is yesterday's feed, the second is scored
-        by_variant["earlier"] = _score(cell, documents, earlier)
-    return _record(cell, documents, by_variant | {"feed": _score(cell, documents, documents)})
+    first, second = sorted(order[: len(order) // 2]), sorted(order[len(order) // 2 :])
+    earlier, later = ([test[place] for place in places] for places in (first, second))
+    fed = {"earlier": _score(cell, later, earlier), "feed": _score(cell, later, later)}
+    return _record(cell, later, {"without": plain.take(second), **fed})
 
 
 def _compute_verdicts(cell: Cell, count: int) -> Record:
