@@ -106,7 +106,8 @@ def _draw_frontier(axes: Any, costs: Frame, accuracy: Frame) -> None:
     axes.plot(costs[best.index], best, color="#c8c8c8", lw=1.5, drawstyle="steps-post")
     for number, method in enumerate(costs.index, 1):
         at, colour = (costs[method], accuracy[method]), colour_of(method)
-        axes.plot(*at, "o", ms=8 if method in COLOURS else 6, color=colour, label=f"{number} {label_of(method)}")
+        label = label_of(method).replace(", has seen the unlabelled test text)", ") with feed")
+        axes.plot(*at, "o", ms=8 if method in COLOURS else 6, color=colour, label=f"{number} {label}")
         place = (4, 4) if number % 2 else (4, -12)  # neighbours are often close in rank
         axes.annotate(str(number), at, place, textcoords="offset points", fontsize=8.5, color=colour)
     axes.grid(True)
