@@ -1,9 +1,8 @@
-"""Inputs as a user names them -> the files behind them, in order, and their lines.
+"""Inputs as a user names them -> the files behind them, in order.
 
 A name is a file, a folder, a pattern such as `data/*.jsonl`, or `-` for standard input; files and folders may be addresses. All
-names are looked up before anything is read, so that a mistake in the last one does not cost the work on the others; of tables
-the columns are chosen then, too. Files that end in `.gz` or `.zst` are unpacked on the way. Links to folders are followed; a
-folder that was seen already, by its device and number, is not entered again, so that a loop ends.
+names are looked up, and the columns of tables chosen, before anything is read: a mistake in the last name does not cost the work
+on the others. Links to folders are followed, but no folder is entered twice, so that loops of links end.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ class Source:
     table: Table | None = None
     """How it is read, if it is a table."""
     format: str | None = None
-    """What standard input holds, if that was said."""
+    """What the user says that standard input holds, if anything."""
     unreadable: str | None = None
-    """Why nothing can be read from it: a folder, or a file in one, that was found and is closed to us."""
+    """Why it cannot be read: a folder, or a file in one, that was found but is closed to us."""
     place: str | None = None
     """Where its bytes lie, if not under its name."""
 
@@ -59,7 +58,7 @@ class Source:
 
     @property
     def suffix(self) -> str:
-        """What is in it: `.txt`, `.jsonl`, `.json`, a table's ending, or nothing for standard input that may be either."""
+        """What is in it: `.txt`, `.jsonl`, `.json`, a table's ending, or nothing for standard input of text or JSON lines."""
         if self.is_stdin:
             return {None: "", "text": ".txt"}.get(self.format, f".{self.format}")
         return suffix_of(self.name)
@@ -71,18 +70,22 @@ class Source:
 
     @contextmanager
     def open_bytes(self) -> Iterator[tuple[io.BufferedReader, Callable[[], int]]]:
-        """What is in the file, and a function that says how many bytes of it, as it lies on disk, have been read."""
+        """Its unpacked content, and a function that says how many bytes of the file, packed as it is, have been read."""
         try:
-            with self._raw() as raw, unpacked(self.name, raw) as file:
+            with self._open() as raw, unpacked(self.name, raw) as file:
                 yield file, raw.tell
         except (OSError, EOFError, zlib.error) as error:
-            raise InputError(f"{self.label}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+            raise _unreadable(self.label, error) from None
 
-    def _raw(self) -> io.BufferedReader:
+    def _open(self) -> io.BufferedReader:
         if not is_address(self.path):
             return open(self.path, "rb")
         system, place = locate(self.path)
         return io.BufferedReader(system.open_input_file(place), _FETCHED)
+
+
+def _unreadable(name: object, error: Exception) -> InputError:
+    return InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def find_sources(inputs: Sequence[str], columns: Columns | None = None, skip_bad: bool = False) -> list[Source]:
@@ -95,9 +98,9 @@ def find_sources(inputs: Sequence[str], columns: Columns | None = None, skip_bad
 
 
 def place_source(name: str, place: str, columns: Columns) -> Source:
-    """A file of that name, whose bytes lie at another place, as those of one that was sent."""
-    _check_ending(Path(name))
-    return _with_tables([Source(name, Path(place).stat().st_size, place=place)], columns)[0]
+    """A file that has this name but lies at another place, such as one that was uploaded."""
+    _check_ending(name)
+    return _with_tables([Source(name, os.stat(place).st_size, place=place)], columns)[0]
 
 
 def _with_tables(found: Sequence[Source], asked: Columns) -> list[Source]:
@@ -111,14 +114,6 @@ def _with_tables(found: Sequence[Source], asked: Columns) -> list[Source]:
     return sources
 
 
-def _stdin(asked: Columns) -> Source:
-    """Standard input; where columns were named it is a table."""
-    held = asked.stdin or (None if asked.is_open else "csv")
-    if held is not None and held not in _STDIN:
-        raise ConfigError(f"input format: expected one of {', '.join(_STDIN)}, got {held!r}")
-    return Source("-", format=held)
-
-
 def _table(source: Source, asked: Columns) -> Table | None:
     if source.suffix not in TABLES or source.unreadable:
         return None
@@ -130,32 +125,35 @@ def _table(source: Source, asked: Columns) -> Table | None:
         return read_header(file, source.label, asked, "\t" if source.suffix == ".tsv" else None)
 
 
-def _look_up(name: str) -> Iterator[Source]:
-    path = Path(name)
+def _stdin(asked: Columns) -> Source:
+    """Standard input; where columns were named it is a table."""
+    held = asked.stdin or (None if asked.is_open else "csv")
+    if held is not None and held not in _STDIN:
+        raise ConfigError(f"input format: expected one of {', '.join(_STDIN)}, got {held!r}")
+    return Source("-", format=held)
+
+
+def _look_up(name: str) -> list[Source]:
+    """The files that a name stands for."""
     if is_address(name):
-        yield from _at_address(name)
-    elif glob.has_magic(name) and not path.exists():
-        for match in _matches(name):
-            yield from _look_up(match) if not glob.has_magic(match) else [_file(Path(match))]
-    elif path.is_dir():
-        found = files_below(path, lambda file: suffix_of(file) in (*LINES, *TABLES)).items()
-        yield from _lines_among(str(path), [Source(str(file), unreadable=why) if why else _file(file) for file, why in found])
+        found = _at_address(name)
+        is_folder = "*" not in name and [source.name for source in found] != [name]
+    elif glob.has_magic(name) and not os.path.exists(name):
+        return [source for match in _matches(name) for source in (_look_up(match) if os.path.isdir(match) else [_file(match)])]
+    elif is_folder := os.path.isdir(name):
+        below = files_below(Path(name), _has_documents).items()
+        found = [Source(str(path), unreadable=why) if why else _file(path) for path, why in below]
     else:
-        yield _file(path)
-
-
-def _at_address(name: str) -> list[Source]:
-    """The same at an address."""
-    found = _address_files(name)
-    if "*" not in name and [source.name for source in found] != [name]:
-        return _lines_among(name.rstrip("/"), [source for source in found if source.suffix in (*LINES, *TABLES)])
+        return [_file(name)]
+    if is_folder:
+        return _lines_among(name.rstrip("/"), [source for source in found if source.unreadable or _has_documents(source.name)])
     for source in found:
         _check_ending(source.name)
     return found
 
 
 def _lines_among(folder: str, found: Sequence[Source]) -> list[Source]:
-    """What is no table in a folder; what is closed to us takes part, so that it can be named."""
+    """The files of a folder that are no tables; closed ones take part, so that they can be named."""
     lines = [source for source in found if source.suffix not in TABLES]
     if not lines:
         table = next((source.suffix for source in found if not source.unreadable), None)
@@ -164,17 +162,22 @@ def _lines_among(folder: str, found: Sequence[Source]) -> list[Source]:
     return lines
 
 
-def _file(path: Path) -> Source:
+def _file(path: str | Path) -> Source:
     _check_ending(path)
     try:
-        found = path.stat()
+        found = os.stat(path)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    return Source(str(path), found.st_size, found.st_mtime_ns)
+        raise _unreadable(path, error) from None
+    return Source(str(Path(path)), found.st_size, found.st_mtime_ns)
+
+
+def _has_documents(path: str | Path) -> bool:
+    """Whether a folder's file is of a kind that we read there."""
+    return suffix_of(path) in (*LINES, *TABLES)
 
 
 def _check_ending(path: str | Path) -> None:
-    if suffix_of(path) not in (*LINES, *TABLES, ".json"):
+    if not _has_documents(path) and suffix_of(path) != ".json":
         endings = ", ".join((*LINES, *TABLES))
         raise InputError(
             f"{path}: expected a file ending in {endings} or .json, packed (.gz, .zst) or not, a folder, or - for stdin"
@@ -182,14 +185,14 @@ def _check_ending(path: str | Path) -> None:
 
 
 def files_below(folder: Path, wanted: Callable[[Path], bool]) -> dict[Path, str | None]:
-    """Files in a folder and all below it whose names are wanted, sorted, each with the reason why it cannot be read, if so.
+    """Files in a folder and all below it whose names are wanted, sorted, each with the reason why it cannot be read, if any.
 
-    Folders that cannot be looked into are among them. In Python 3.11 `os.walk` calls itself, and fails in very deep ones.
+    Folders that cannot be looked into are among them. `os.walk` of Python 3.11 calls itself, and fails in very deep folders.
     """
     found, seen = dict[Path, str | None](), set[tuple[int, int]]()
     folders, links = deque([folder]), deque[Path]()
     while folders or links:
-        place = folders.popleft() if folders else links.popleft()  # a folder's own name comes before that of a link
+        place = folders.popleft() if folders else links.popleft()  # the own name of a folder comes before that of a link
         try:
             status = place.stat()
             if (status.st_dev, status.st_ino) in seen:
@@ -209,21 +212,18 @@ def files_below(folder: Path, wanted: Callable[[Path], bool]) -> dict[Path, str 
     return dict(sorted(found.items()))
 
 
+def _matches(pattern: str) -> list[str]:
+    """Everything that matches a pattern, sorted, and only once if loops of links show it again."""
+    shortest: dict[str, str] = {}
+    for name in sorted(glob.glob(pattern, recursive=True), key=lambda name: (len(Path(name).parts), name)):
+        shortest.setdefault(os.path.realpath(name) if "**" in pattern else name, name)
+    if not shortest:
+        raise _no_match(pattern)
+    return sorted(shortest.values())
+
+
 def _no_match(pattern: str) -> InputError:
     return InputError(f"{pattern}: expected files that match this pattern, found none: check the folder and the pattern")
-
-
-def _matches(pattern: str) -> list[str]:
-    """Everything that matches a pattern, sorted; what a loop of links shows again is left out."""
-    found = sorted(glob.glob(pattern, recursive=True))
-    if not found:
-        raise _no_match(pattern)
-    if "**" not in pattern:
-        return found
-    shortest: dict[str, str] = {}
-    for name in sorted(found, key=lambda name: (len(Path(name).parts), name)):
-        shortest.setdefault(os.path.realpath(name), name)
-    return sorted(shortest.values())
 
 
 def locate(location: str) -> tuple[Any, str]:
@@ -248,7 +248,7 @@ def below(folder: str, relative: str) -> str:
     return f"{head.rstrip('/')}/{relative}{mark}{settings}"
 
 
-def _address_files(address: str) -> list[Source]:
+def _at_address(address: str) -> list[Source]:
     """Files at an address: the one of that name, those below a folder, or those that a `*` matches."""
     from pyarrow import fs
 
@@ -264,7 +264,7 @@ def _address_files(address: str) -> list[Source]:
             return [Source(address, info.size, info.mtime_ns or 0)]
         inside = [entry for entry in system.get_file_info(fs.FileSelector(root, recursive=True)) if entry.is_file]
     except OSError as error:
-        raise InputError(f"{address}: cannot be read: {error.strerror or error}") from None
+        raise _unreadable(address, error) from None
     if "*" in head:
         inside = [entry for entry in inside if PurePosixPath(entry.path).match(path)]
         if not inside:

@@ -1,8 +1,8 @@
-"""The bytes of a file or of standard input -> lines, of bounded length.
+"""The bytes of a file or of standard input -> lines of bounded length.
 
-`.gz` and `.zst` are undone on the way, and done on the way out: Python brings gzip, pyarrow (extra `tables`) Zstandard. Lines are
-cut off while they are read, whatever a packed file expands to: what comes out has at most one byte more than the bound, by which
-a parser knows that there was more. Standard input is read as it arrives, or kept in a file if it must be read again.
+`.gz` and `.zst` are packed and unpacked on the way, by Python's gzip and by pyarrow (extra `tables`). Lines are cut off while
+they are read, whatever a packed file expands to: one byte more than the bound comes out, by which a parser knows that there was
+more. Standard input is read as it arrives, or kept in a file if it must be read again.
 """
 
 from __future__ import annotations
@@ -34,11 +34,10 @@ MOST_VALUES = 4_000_000
 _BLOCK = 1 << 20
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UTF32_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
-_LEAST = 4  # bytes that tell something
-_SHARE = 0.8  # of every other byte that is zero in UTF-16
+_SHARE_16 = 0.8  # of every other byte that is zero in UTF-16
 _SHARE_32 = 0.6  # of all bytes that are zero in UTF-32
-_HEAD = 1 << 13
-PAUSE = 0.2  # seconds without anything new after which readers of standard input may go on with what is there
+_HEAD = 1 << 13  # bytes by which the ends of lines are told
+PAUSE = 0.2  # seconds without a new line after which readers of standard input may go on with what is there
 
 ReadLine = Callable[[int], bytes]
 """Reads a line of at most so many bytes, as `readline` of a file does."""
@@ -57,7 +56,7 @@ WHOLE = Span()
 
 
 def is_address(location: str | Path) -> bool:
-    """Whether a location is given as an address rather than as a path."""
+    """Whether a location is an address rather than a path."""
     return isinstance(location, str) and "://" in location
 
 
@@ -114,9 +113,9 @@ def arrow(purpose: str = "Parquet") -> Any:
 
 
 def lines_in(file: io.BufferedReader, span: Span = WHOLE) -> Iterator[bytes]:
-    """Lines that begin in a span, whole: the last may end beyond it. The file is read from its beginning on.
+    """Lines that begin in a span of a newly opened file; the last may end beyond the span.
 
-    Where carriage returns alone end lines, there is no place to cut: the span at the beginning has all of them.
+    Where carriage returns alone end lines, the span at the beginning has all of them: only newlines are counted beforehand.
     """
     head = file.peek(1)
     if b"\r" in head[: _HEAD - 1] and b"\n" not in head[:_HEAD]:
@@ -130,10 +129,7 @@ def lines_in(file: io.BufferedReader, span: Span = WHOLE) -> Iterator[bytes]:
 
 
 def bounded_lines(readline: ReadLine, most: int, at: int = 0, end: int | None = None) -> Iterator[bytes]:
-    """Lines from the place `at` of a file on, none of which begins at `end` or behind it.
-
-    Of a line of more than `most` bytes only the beginning is given, one byte more.
-    """
+    """Lines of a file that stands at byte `at`, as long as they begin before `end`; of longer ones the first `most` + 1 bytes."""
     while (end is None or at < end) and (line := readline(most + 1)):
         at += len(line)
         yield line
@@ -142,7 +138,7 @@ def bounded_lines(readline: ReadLine, most: int, at: int = 0, end: int | None = 
 
 
 def _skip_line(readline: ReadLine) -> int:
-    """Read over the rest of a line, and return its bytes."""
+    """Read over the rest of a line, and count its bytes."""
     skipped, rest = 0, b" "
     while rest and not rest.endswith(b"\n"):
         rest = readline(_BLOCK)
@@ -160,7 +156,7 @@ def check_line(line: bytes) -> None:
 
 
 class BorrowedText(io.TextIOWrapper):
-    """The text of a file that somebody else closes."""
+    """The text of a file that someone else closes."""
 
     def __del__(self) -> None:
         with suppress(ValueError):  # it is closed already
@@ -173,12 +169,12 @@ def wide_encoding(content: bytes) -> str | None:
         return "UTF-32"
     if content.startswith(UTF16_MARKS):
         return "UTF-16"
-    if b"\x00" not in content or len(content) < _LEAST:
+    if b"\x00" not in content or len(content) < 4:
         return None
     if content.count(0) >= _SHARE_32 * len(content):
         return "UTF-32"
-    zeros = [content[::2].count(0), content[1::2].count(0)]
-    return "UTF-16" if min(zeros) == 0 and max(zeros) >= _SHARE * (len(content) // 2) else None
+    fewer, more = sorted((content[::2].count(0), content[1::2].count(0)))
+    return "UTF-16" if fewer == 0 and more >= _SHARE_16 * (len(content) // 2) else None
 
 
 def read_stdin() -> Iterator[bytes | None]:
@@ -194,7 +190,7 @@ def read_stdin() -> Iterator[bytes | None]:
             lines.put(error)
 
     try:
-        file = _own_stdin()
+        file = _stdin_with_own_buffer()
     except OSError as error:
         raise unreadable_stdin(error) from None
     # A daemon: a read that never returns must not keep the process alive.
@@ -212,11 +208,11 @@ def read_stdin() -> Iterator[bytes | None]:
         yield line
 
 
-def _own_stdin() -> io.BufferedReader:
-    """Standard input with a buffer of its own: one that the end of the process wants to close must not be locked by a read."""
+def _stdin_with_own_buffer() -> io.BufferedReader:
+    """Standard input: the end of the process closes the buffer of `sys.stdin`, and would wait for a read that holds it."""
     try:
         return open(sys.stdin.fileno(), "rb", closefd=False)
-    except io.UnsupportedOperation:  # something else was put in its place
+    except io.UnsupportedOperation:  # as of a test's stand-in
         return io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
 
 

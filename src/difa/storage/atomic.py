@@ -1,9 +1,9 @@
-"""Files and folders that appear under their names whole or not at all, and temporary ones that leave nothing behind.
+"""Files and folders that appear whole or not at all, and temporary ones that leave nothing behind.
 
-What is to stay is written under a hidden name beside its place and then renamed, so that a killed process leaves nothing
-half-written under a valid name, and several processes can share a folder. A temporary file has no name where the system can do
-without: it ends with its process, however that ends. A temporary folder needs a name. Its process holds a lock on it, which the
-system lets go of when the process ends, and who makes the next folder removes those of this machine and user whose lock is free.
+Results are written under a hidden name beside their place and then renamed: a killed process leaves nothing half-written under a
+valid name, and several processes can share a folder. A temporary file has no name where the system allows that, so it ends with
+its process. A temporary folder is locked by its process; the system releases the lock when the process ends. Whoever makes the
+next temporary folder removes those of the same machine and user that nobody holds.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from typing import IO, Any, TextIO, TypeVar
 from difa.errors import InputError
 
 T = TypeVar("T")
-_OLD = "old"  # where an older folder lies for a moment, if the system cannot exchange two in one step
-_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
+_OLD = "old"  # name of the older folder between two renames, where the system cannot exchange two folders in one step
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
 
 
 def hidden_name(name: str) -> str:
-    """The name with a dot before it, as unfinished files have it: no folder of inputs takes them for documents."""
+    """The name with a dot before it, as unfinished files have it: a folder of inputs leaves such files out."""
     return name if name.startswith(".") else f".{name}"
 
 
@@ -41,7 +41,7 @@ def unfinished(path: Path) -> Path:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path leads to a pipe or a device, which is written to as it is: a new file in its place would end it."""
+    """Whether a path leads to a pipe or a device: that is written to directly, a new file must not take its place."""
     try:
         kind = path.stat().st_mode
     except OSError:
@@ -50,7 +50,7 @@ def is_stream(path: Path) -> bool:
 
 
 def behind_link(path: Path) -> Path:
-    """The place that a path leads to: a link stays, and what it leads to is replaced."""
+    """The path itself, or the file that it links to: the link stays, and that file is replaced."""
     return path.resolve() if path.is_symlink() else path
 
 
@@ -63,7 +63,7 @@ def fresh_file(path: Path, partial: Path | None = None) -> Iterator[Path]:
         yield partial
         partial.replace(path)
     except BaseException:
-        with suppress(OSError):  # what went wrong matters more than what stays behind
+        with suppress(OSError):  # the first error matters more
             partial.unlink(missing_ok=True)
         raise
 
@@ -76,16 +76,16 @@ def cache_folder() -> Path:
 
 
 def kept(name: str, make: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
-    """What a file of the cache folder says, whose name says all that it depends on; it is made if it is missing or damaged.
+    """What `read` makes of a file of the cache folder, whose name says all that its content depends on.
 
-    That is damaged of which `read` raises a `ValueError` or an `EOFError`.
+    The file is made if it is missing, or damaged: `read` then raises a `ValueError` or an `EOFError`.
     """
     path = cache_folder() / name
     try:
         return read(path.read_bytes())
     except (OSError, ValueError, EOFError):
         content = make()
-    with suppress(OSError):  # a cache that cannot be written only costs the next process some time
+    with suppress(OSError):  # without a cache the next process only takes longer
         path.parent.mkdir(parents=True, exist_ok=True)
         with fresh_file(path) as partial:
             partial.write_bytes(content)
@@ -94,7 +94,7 @@ def kept(name: str, make: Callable[[], bytes], read: Callable[[bytes], T]) -> T:
 
 @contextmanager
 def writing(place: object) -> Iterator[None]:
-    """Say in one line what goes wrong with a place that is written to."""
+    """Turn an `OSError` of writing to a place into an `InputError` of one line."""
     try:
         yield
     except OSError as error:
@@ -103,7 +103,7 @@ def writing(place: object) -> Iterator[None]:
 
 @contextmanager
 def fresh_text(path: Path) -> Iterator[TextIO]:
-    """A text file, on disk before it takes its name; a pipe or device is written to as it is."""
+    """A text file, which is on disk before it takes its name; a pipe or device is written to directly."""
     with writing(path):
         if is_stream(path):
             with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -116,41 +116,35 @@ def fresh_text(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def fresh_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder to fill, which takes the name `folder` if all goes well; only then an older one gives way to it.
+    """An empty folder to fill. If all goes well it takes the name `folder`, and an older folder of that name is removed.
 
-    Several processes that write the same folder take turns. What killed ones left behind is removed by the next.
+    Processes that write the same folder take turns. The next one removes what a killed one left behind.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    parent, prefix = folder.parent, f"{hidden_name(folder.name)}."
+    parent.mkdir(parents=True, exist_ok=True)
     with locked(_lock_of(folder), wait=True):
         _recover(folder)
-        work = unfinished(folder)
-        work.mkdir()
-        try:
-            fresh = work / "new"
+        with tempfile.TemporaryDirectory(".part", prefix, parent, ignore_cleanup_errors=True) as work:
+            fresh = Path(work) / "new"
             fresh.mkdir()
             yield fresh
             sync_folder(fresh)
-            take_place(fresh, folder, work / _OLD)
-            sync_folder(folder.parent)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)  # what went wrong matters more than what stays behind
+            take_place(fresh, folder, Path(work) / _OLD)
+            sync_folder(parent)
 
 
 @contextmanager
 def undisturbed(folder: Path) -> Iterator[None]:
-    """Nobody else replaces or changes a folder meanwhile: those who want to take turns.
-
-    Where no lock can be made beside it, nobody can replace it either.
-    """
+    """Keep other processes from replacing or changing a folder meanwhile."""
     with ExitStack() as stack:
-        with suppress(PermissionError):
+        with suppress(PermissionError):  # where no lock can be made beside it, nobody can replace it either
             stack.enter_context(locked(_lock_of(folder.resolve()), wait=True))
         yield
 
 
 def restore(folder: Path) -> None:
-    """Put back a folder that is not there because a process was killed while it replaced it; otherwise nothing happens."""
-    with suppress(OSError):  # a place that cannot be written, or that does not exist, holds nothing to restore
+    """Put a folder back if it is missing because a process was killed while it replaced it."""
+    with suppress(OSError):  # there is nothing to restore in a place that does not exist or cannot be written
         if not folder.exists() and _left_beside(folder):
             with locked(_lock_of(folder), wait=True):
                 _recover(folder)
@@ -162,12 +156,12 @@ def _lock_of(folder: Path) -> Path:
 
 def _left_beside(folder: Path) -> list[Path]:
     """Unfinished folders of processes that replace a folder, or were killed meanwhile."""
-    pattern = re.compile(rf"{re.escape(hidden_name(folder.name))}\.[0-9a-f]{{8}}\.part")
+    pattern = re.compile(rf"{re.escape(hidden_name(folder.name))}\.[a-z0-9_]{{8}}\.part")
     return sorted(path for path in folder.parent.iterdir() if pattern.fullmatch(path.name) and path.is_dir())
 
 
 def _recover(folder: Path) -> None:
-    """Put back an older folder that was moved away, and remove what killed processes left; the lock must be held."""
+    """Put back an older folder that was moved away, and remove what killed processes left. The lock must be held."""
     for left in _left_beside(folder):
         if not folder.exists() and (left / _OLD).is_dir():
             (left / _OLD).rename(folder)
@@ -175,11 +169,11 @@ def _recover(folder: Path) -> None:
 
 
 def take_place(fresh: Path, folder: Path, old: Path) -> None:
-    """Give a folder the name of another, which then lies at `fresh`, or at `old` where the system cannot exchange the two."""
+    """Rename the folder `fresh` to `folder`. An older one then lies at `fresh`, or at `old` where two cannot be exchanged."""
     if not folder.exists():
         fresh.rename(folder)
     elif not exchange(fresh, folder):
-        # Two steps: a process that is killed between them leaves no folder, until `restore` puts the older one back.
+        # A process that is killed between these two steps leaves no folder, until `restore` puts the older one back.
         folder.rename(old)
         try:
             fresh.rename(folder)
@@ -189,16 +183,16 @@ def take_place(fresh: Path, folder: Path, old: Path) -> None:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Let two paths swap what they name, in one step; False where the system cannot do that."""
+    """Exchange what two paths name, in one step; False where the system cannot do that."""
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
-    return renameat2 is not None and renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
+    return renameat2 is not None and renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0
 
 
 @contextmanager
 def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold a lock file, which is removed afterwards; the system lets go of it when the process ends, however it ends.
+    """Hold a lock file, which is removed afterwards; the system releases the lock when the process ends, even by a kill.
 
-    If another process holds it, `wait` for that one; otherwise that is a `BlockingIOError`.
+    If another process holds it, `wait` for that one, or raise `BlockingIOError`.
     """
     if os.name != "posix":  # no such locks on this system
         yield
@@ -213,7 +207,7 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
 
 
 def _lock(path: Path, flags: int, *, wait: bool) -> int | None:
-    """A locked file or folder, to be closed; None if its holder has removed it meanwhile, an `OSError` if there is no lock."""
+    """The descriptor of a locked file or folder; None if its holder has removed it meanwhile. Raises `OSError` without a lock."""
     import fcntl
 
     number = os.open(path, flags | os.O_NOFOLLOW, 0o666)
@@ -229,7 +223,7 @@ def _lock(path: Path, flags: int, *, wait: bool) -> int | None:
 
 
 def is_named(path: Path, number: int) -> bool:
-    """Whether a path still names an open file or folder: the lock of one that its holder has removed is worth nothing."""
+    """Whether a path still names an open file or folder: a lock on one that was removed excludes nobody."""
     try:
         return os.path.samestat(path.stat(), os.fstat(number))
     except FileNotFoundError:
@@ -237,7 +231,7 @@ def is_named(path: Path, number: int) -> bool:
 
 
 def sync_file(file: IO[Any]) -> None:
-    """Wait until what was written to a file is on disk."""
+    """Wait until everything written to a file is on disk."""
     file.flush()
     os.fsync(file.fileno())
 
@@ -259,14 +253,14 @@ def sync_folder(folder: Path) -> None:
             os.close(number)
 
 
-_MACHINE = f"{zlib.crc32(platform.node().encode()) & 0xFFFF:04x}"  # some shared disks have locks that other machines do not see
+_MACHINE = f"{zlib.crc32(platform.node().encode()) & 0xFFFF:04x}"  # on some shared disks, machines do not see each other's locks
 _PREFIX, _SUFFIX = f"difa.{_MACHINE}.", ".tmp"
-_PROCESSES = Path("/proc")  # where Linux lets a process open again what it or its parent has open, with a position of its own
+_PROCESSES = Path("/proc")  # through it, processes of Linux can open files again that they or their parents have open
 
 
 @contextmanager
 def scratch_file() -> Iterator[tuple[IO[bytes], str]]:
-    """A file to write to, and the path at which this process and its children can read it as often as they like until the end."""
+    """A file to write to, and a path at which this process and its children can read it any number of times meanwhile."""
     with ExitStack() as stack:
         file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         stack.callback(_discard, file)
@@ -279,14 +273,14 @@ def scratch_file() -> Iterator[tuple[IO[bytes], str]]:
 
 
 def _discard(file: IO[bytes]) -> None:
-    with suppress(OSError):  # a full disk: what was not written is no longer wanted
+    with suppress(OSError):  # the disk is full, but the content is no longer needed
         file.close()
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """An empty folder, which is removed at the end; of a process that was killed, by the next one that asks for a folder."""
-    if os.name != "posix":  # no locks, by which the next one would know
+    """An empty folder, which is removed at the end, or if the process is killed, by the next call of this function."""
+    if os.name != "posix":  # no locks, which say whose process still lives
         with tempfile.TemporaryDirectory(_SUFFIX, _PREFIX) as name:
             yield Path(name)
         return
@@ -294,17 +288,17 @@ def scratch_folder() -> Iterator[Path]:
     lock = None
     while lock is None:
         path = Path(tempfile.mkdtemp(_SUFFIX, _PREFIX))
-        with suppress(FileNotFoundError):  # before it was locked, another process took it for abandoned
+        with suppress(FileNotFoundError):  # before we locked it, another process removed it as abandoned
             lock = _lock(path, os.O_DIRECTORY, wait=True)
     try:
         yield path
     finally:
-        shutil.rmtree(path, ignore_errors=True)  # what cannot be removed now may be by the next one
+        shutil.rmtree(path, ignore_errors=True)
         os.close(lock)
 
 
 def _remove_abandoned() -> None:
-    """Remove the folders of this user's processes that have ended."""
+    """Remove temporary folders of this user whose processes have ended."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}{'?' * 8}{_SUFFIX}"):  # as `mkdtemp` makes them
         with suppress(OSError):  # another process holds it, or it is no folder
             if (lock := _lock(path, os.O_DIRECTORY, wait=False)) is not None:
