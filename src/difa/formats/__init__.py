@@ -23,9 +23,10 @@ from difa.formats.parquet import read_rows
 from difa.formats.sandbox import lines_apart
 from difa.formats.sources import Source, find_sources
 from difa.formats.streams import WHOLE, Span, lines_in, read_stdin
-from difa.formats.tables import Columns, row_document
+from difa.formats.tables import Columns, parse_row
 
-Parser = Callable[[Any, str, int], Document | None]
+Parser = Callable[[Any, str], Document | None]
+"""Makes a document of a line, a row or a task; takes its name as well, the id of a document without one."""
 
 PARSERS: dict[str, Parser] = {".txt": parse_text_line, ".jsonl": parse_json_line, ".json": parse_task}
 
@@ -40,7 +41,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line that was read, or a pause of the sender: a document, a complaint, or neither."""
+    """A line that was read: a document, a complaint, or neither; or a pause of the sender."""
 
     position: Position
     """Where the next line begins."""
@@ -92,25 +93,25 @@ def bad_line(complaint: str) -> InputError:
 
 
 def _entries(source: Source, index: int = 0, before: int = 0, skip: int = 0, span: Span = WHOLE) -> Iterator[Entry]:
-    """The lines or rows of a span, without those of the first numbers; so many bytes lie in files before this one."""
+    """The lines or rows of a span but those up to number `skip`; so many bytes lie in files before this one."""
     if source.unreadable is not None:
         if not skip:
             yield Entry(Position(index, 1), before, bad=f"{source.label}: cannot be read: {source.unreadable}")
         return
-    parse = PARSERS.get(source.suffix) if source.table is None else partial(row_document, source.table)
+    parse = PARSERS.get(source.suffix) if source.table is None else partial(parse_row, source.table)
     for number, item, read in _items(source, skip, span):
-        position = Position(index, number)
+        position, name = Position(index, number), f"{source.label}:{number}"
         if item is None:
             yield Entry(position, before, pause=True)
         elif number > skip and (not isinstance(item, bytes) or item.strip()):
             parse = parse or _guess(item)
             document = bad = None
             try:
-                document = parse(item, source.label, number)
+                document = parse(item, name)
             except InputError as error:
-                bad = f"{source.label}:{number}: {error}"
+                bad = f"{name}: {error}"
             except RecursionError:
-                bad = f"{source.label}:{number}: expected JSON of a few levels, got very deep nesting"
+                bad = f"{name}: expected JSON of a few levels, got very deep nesting"
             yield Entry(position, before + read, document, bad)
 
 
@@ -141,6 +142,6 @@ def _guess(first: bytes) -> Parser:
     """Standard input is JSON lines if its first line is a JSON object with the right keys, and text otherwise."""
     try:
         is_object = first.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
-        return parse_json_line if is_object and parse_json_line(first, "stdin", 1) else parse_text_line
+        return parse_json_line if is_object and parse_json_line(first, "stdin") else parse_text_line
     except InputError:
         return parse_text_line

@@ -1,12 +1,12 @@
 """Label Studio: exports -> documents with word labels and the verdict on the whole document; results -> tasks to annotate.
 
 An export is one JSON list of tasks. A task holds the text under `data` and the marked spans under `annotations`, of which the
-last that was not cancelled counts (the short export has both at the top). Words that overlap a span are labelled 1, unless
-its label says normal: `0` or `normal`, which annotators use for whole sentences without a fault. A document that is called
-anomalous as a whole, and has no such span, gets no labels: which of its words are at fault is not known.
+last that was not cancelled counts; the short export has both at the top. Words that overlap a span are labelled 1, unless its
+label says normal (`0` or `normal`), as annotators label whole sentences without a fault. A document that is called anomalous as a
+whole but has no marked word gets no labels: nobody knows which of its words are at fault.
 
-Tasks that we write have their flagged words marked beforehand, those with only white space between them as one region. Offsets
-count UTF-16 units, as browsers do.
+In tasks that we write the flagged words are marked; those with only white space between them are one region. Offsets count
+UTF-16 units, as browsers do.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from operator import attrgetter
 from typing import Any
 
@@ -63,7 +64,7 @@ def task_lines(label: str, place: str) -> Iterator[str]:
     yield from map(json.dumps, export)
 
 
-def parse_task(line: bytes, source: str, number: int) -> Document | None:
+def parse_task(line: bytes, name: str) -> Document | None:
     """A document from a task; it has no labels without any annotation, or if it is called anomalous and no words are marked."""
     check_line(line)
     task = json.loads(line)
@@ -75,20 +76,20 @@ def parse_task(line: bytes, source: str, number: int) -> Document | None:
     if text is None:
         got = ", ".join(map(repr, fields)) or "nothing"
         raise InputError(f'expected a string as "text" in the task\'s data, got {got}')
-    given = next((held for held in (data.get(ID_KEY), task.get("id")) if held is not None), f"{source}:{number}")
+    given = next((held for held in (data.get(ID_KEY), task.get("id")) if held is not None), name)
     kept = {key: value for key, value in data.items() if key not in (ID_KEY, *_TEXT_KEYS)} if "data" in task else {}
     document = with_columns(text_document(text, str(given)), kept)
     marks = _marks(task)
     if marks is None:
         return document
-    wide = [place + before for before, place in enumerate(wide_places(text))]
-    marked = [_place(mark, text, wide) for mark in marks if "start" in mark and not _is_normal(mark)]
+    units = utf16_offsets(text)
+    marked = [_place(mark, text, units) for mark in marks if "start" in mark and not _is_normal(mark)]
     odd = _verdict(marks)
     if not marked and odd:
         return replace(document, odd=True)
     labels = mark_words(document.words, marked)
     if marked and not any(labels) and odd is None:
-        odd = True  # whoever marked only white space meant something: it must not pass for a document without a fault
+        odd = True  # someone marked white space and meant something: the document is not one without a fault
     return replace(document, labels=labels, odd=odd)
 
 
@@ -132,23 +133,22 @@ def _is_normal(span: dict[str, Any]) -> bool:
     return bool(labels) and all(str(label).strip().lower() in NORMAL for label in labels)
 
 
-def wide_places(text: str) -> list[int]:
-    """Places of the characters that take two UTF-16 units, in code points."""
-    return [] if text.isascii() else [place for place, character in enumerate(text) if character > "\uffff"]
+def utf16_offsets(text: str) -> Sequence[int]:
+    """Where each character begins if UTF-16 units are counted, and where the text ends."""
+    if text.isascii():
+        return range(len(text) + 1)
+    return list(accumulate((2 if character > "\uffff" else 1 for character in text), initial=0))
 
 
-def _place(span: dict[str, Any], text: str, wide: Sequence[int]) -> tuple[int, int]:
-    """Offsets of a span in code points; browsers may have counted UTF-16 units, which the span's own text tells.
-
-    `wide` are the places of characters of two units, in units.
-    """
+def _place(span: dict[str, Any], text: str, units: Sequence[int]) -> tuple[int, int]:
+    """Offsets of a span in characters; some exports count UTF-16 units, which the span's own text tells."""
     start, end, held = span.get("start"), span.get("end"), span.get("text")
     if type(start) is not int or type(end) is not int:
         raise InputError(f'expected whole numbers as "start" and "end" of a span, got {start!r:.60} and {end!r:.60}')
     if 0 <= start < end <= len(text) and (held is None or text[start:end] == held):
         return start, end
-    first, last = start - bisect_left(wide, start), end - bisect_left(wide, end)
-    if 0 <= first < last and text[first:last] == held:
+    first, last = bisect_left(units, start), bisect_left(units, end)
+    if 0 <= start and first < last and text[first:last] == held:
         return first, last
     raise InputError(
         f"expected {str(held)[:_SHOWN]!r} at {start} to {end} of the text, got {text[max(start, 0) : max(end, 0)][:_SHOWN]!r}: "
@@ -166,28 +166,28 @@ def write_tasks(results: Iterable[Result], version: str, describe: Describe) -> 
 
 def task_of(result: Result, version: str, describe: Describe) -> dict[str, Any]:
     """One task: the text, its id and its other columns, and what the model marks."""
-    wide, regions = wide_places(result.text), list[list[WordScore]]()
+    regions: list[list[WordScore]] = []
     for word in filter(attrgetter("is_anomaly"), result.words):
         if regions and not result.text[regions[-1][-1].end : word.start].strip():
             regions[-1].append(word)
         else:
             regions.append([word])
-    marks = [_region(result.text, wide, words, number, describe) for number, words in enumerate(regions)]
+    units = utf16_offsets(result.text)
+    marks = [_region(result.text, units, words, number, describe) for number, words in enumerate(regions)]
     verdict = {"choices": [ANOMALOUS if result.is_anomaly else "normal"]}
     choice = {"id": VERDICT, "from_name": VERDICT, "to_name": "text", "type": "choices", "value": verdict}
     prediction = {"model_version": version, "score": 1.0 - result.p_value, "result": [*marks, choice]}
     return {"data": {**result.columns, "text": result.text, ID_KEY: result.id}, "predictions": [prediction]}
 
 
-def _region(text: str, wide: Sequence[int], words: Sequence[WordScore], number: int, describe: Describe) -> dict[str, Any]:
+def _region(text: str, units: Sequence[int], words: Sequence[WordScore], number: int, describe: Describe) -> dict[str, Any]:
     start, end = words[0].start, words[-1].end
-    units = {"start": start + bisect_left(wide, start), "end": end + bisect_left(wide, end)}
     return {
         "id": f"difa-{number}",
         "from_name": "label",
         "to_name": "text",
         "type": "labels",
-        "value": {**units, "text": text[start:end], "labels": [LABEL]},
+        "value": {"start": units[start], "end": units[end], "text": text[start:end], "labels": [LABEL]},
         "score": 1.0 - min(word.p_value for word in words),
         "meta": {"text": [" ".join(map(describe, words))]},
     }

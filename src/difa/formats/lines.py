@@ -1,4 +1,8 @@
-"""One line of a file -> one document; blank lines hold none. The bounds of a document stand here, too."""
+"""One line of a file, or one row of a table -> one document. The bounds of a document stand here, too.
+
+A document is a text or a list of words, `tokens`. It may be labelled: by `labels`, one for each of the tokens, or by `spans` of
+the text. Beside a text, a key of these names that holds something else is an ordinary column of the user's.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +20,19 @@ from difa.words import from_text, from_tokens, mark_words
 MOST_CHARACTERS = 2_000_000
 MOST_WORDS = 200_000
 """Of a document, which is scored as a whole: some 5 MB of memory for every thousand words."""
-MARKS = ("tokens", "labels", "spans")
-"""Keys that split a text into words or label them, if they hold what they should."""
+_MARKS = ("tokens", "labels", "spans")
 _RESULT_KEYS = frozenset(("summary", *(entry.name for entry in fields(Result))))
 """Keys of a result of ours, which are no columns of the user's."""
 _NAMED = 5  # keys in a message
 
 
-def parse_text_line(line: bytes, source: str, number: int) -> Document | None:
-    """A document from a line of text."""
+def parse_text_line(line: bytes, name: str) -> Document | None:
+    """A document from a line of text, with this name as its id."""
     text = _decode(line)
-    return text_document(text, f"{source}:{number}") if text.strip() else None
+    return text_document(text, name) if text.strip() else None
 
 
-def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
+def parse_json_line(line: bytes, name: str) -> Document | None:
     """A document from a JSON object with `text` or `tokens`, and perhaps `id` and `labels` or `spans`."""
     text = _decode(line)
     if not text.strip():
@@ -43,10 +46,24 @@ def parse_json_line(line: bytes, source: str, number: int) -> Document | None:
     if is_result(record):
         known = record.get("columns")
         kept = (known if isinstance(known, dict) else {}) | {key: record[key] for key in record if key not in _RESULT_KEYS}
-        return with_columns(parse_row_text(record["text"], record.get("id"), kept, f"{source}:{number}"), kept)
+        return row_document(record["text"], record.get("id"), kept, name)
     used = _document_keys(record)
-    stored = ("id", "text") if "labels" in used or "tokens" not in used else ("id", "text", "tokens")  # by the document itself
-    return with_columns(parse_record(used, f"{source}:{number}"), {key: record[key] for key in record if key not in stored})
+    held = ("id", "text") if "labels" in used or "tokens" not in used else ("id", "text", "tokens")  # by the document itself
+    return with_columns(parse_record(used, name), {key: record[key] for key in record if key not in held})
+
+
+def row_document(text: Any, id: Any, columns: dict[str, Any], name: str, tokens: Any = None) -> Document:
+    """A document from a row: a text or tokens, and the columns beside it, which may label it; `name` stands in for no id.
+
+    A column `tokens` without labels takes the place of a text that is empty. Beside another text it is an ordinary column.
+    """
+    marks = {key: as_list(columns[key]) for key in _MARKS if key in columns}
+    used = _document_keys({"text": text, "id": id} | marks | ({} if tokens is None else {"tokens": tokens}))
+    if "tokens" not in used:
+        used.pop("labels", None)
+    elif text and "labels" not in used:
+        del used["tokens"]
+    return with_columns(parse_record(used, name), columns)
 
 
 def _decode(line: bytes) -> str:
@@ -73,22 +90,9 @@ def is_result(record: dict[str, Any]) -> bool:
     )
 
 
-def parse_row_text(text: str, id: Any, columns: Mapping[str, Any], fallback_id: str) -> Document:
-    """A document from a text and the columns beside it: labelled by `tokens` and `labels`, or by `spans`, if they are such.
-
-    `tokens` without labels stand in for a text that is empty. Otherwise they are an ordinary column, as the text was named.
-    """
-    used = _document_keys({"text": text, "id": id} | {key: columns[key] for key in MARKS if key in columns})
-    if "tokens" not in used:
-        used.pop("labels", None)
-    elif text and "labels" not in used:
-        del used["tokens"]
-    return parse_record(used, fallback_id)
-
-
 def _document_keys(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes the document of a record; beside a text, what is no list of words or labels is a column of the user's."""
-    used = {key: record[key] for key in ("id", "text", *MARKS) if record.get(key) is not None}
+    """What makes the document of a record, without what is a column of the user's."""
+    used = {key: record[key] for key in ("id", "text", *_MARKS) if record.get(key) is not None}
     if "text" in record and not used.keys() & {"text", "tokens"}:
         used["text"] = ""
     if "text" not in used:
@@ -100,6 +104,16 @@ def _document_keys(record: Mapping[str, Any]) -> dict[str, Any]:
     if "spans" in used and "labels" not in used:
         used.pop("tokens", None)  # spans are of the text
     return used
+
+
+def as_list(cell: Any) -> Any:
+    """The list that a cell of text holds as JSON; anything else as it is."""
+    if isinstance(cell, str) and cell.lstrip().startswith("["):
+        try:
+            return json.loads(cell)
+        except (ValueError, RecursionError):
+            return cell
+    return cell
 
 
 def are_strings(value: Any) -> bool:
@@ -116,7 +130,7 @@ def _are_lists(value: Any) -> bool:
 
 
 def with_columns(document: Document, columns: dict[str, Any]) -> Document:
-    """The document with its other columns, once they and its id have proved to be text and numbers that can be written."""
+    """The document with its other columns; refuses columns or an id that cannot be written."""
     try:
         json.dumps([document.id, columns], ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
@@ -126,32 +140,31 @@ def with_columns(document: Document, columns: dict[str, Any]) -> Document:
     return replace(document, columns=columns) if columns else document
 
 
-def parse_record(record: dict[str, Any], fallback_id: str | None = None) -> Document:
-    """A document from such an object; `fallback_id` stands in where it has no id of its own."""
-    given = record.get("id")
+def parse_record(record: Mapping[str, Any], name: str | None = None) -> Document:
+    """A document from an object with `text` or `tokens`; `name` stands in where it has no id of its own."""
+    given, text, tokens, labels, spans = (record.get(key) for key in ("id", "text", *_MARKS))
     if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int))):
         raise InputError(f'expected a string or a whole number as "id", got {kind_of(given)}')
-    document_id = fallback_id if given is None else str(given)
-    text, tokens, labels, spans = (record.get(key) for key in ("text", *MARKS))
+    name = name if given is None else str(given)
     if text is None and tokens is None:
         raise InputError(_without_text(record))
     if text is not None and not isinstance(text, str):
         raise InputError(f'expected a string as "text", got {kind_of(text)}')
-    check_text(text or "")
     if tokens is not None:
+        check_text(text or "")
         if not are_strings(tokens):
             raise InputError('expected a list of strings as "tokens"')
         if labels is not None and not _are_flags(labels):
             raise InputError('expected a list of 0 and 1 as "labels"')
-        return _checked(from_tokens(tokens, text=text, id=document_id, labels=labels))
+        return _checked(from_tokens(tokens, text=text, id=name, labels=labels))
     if labels is not None:
         raise InputError('expected "tokens" beside "labels", one per label; for raw text mark "spans" of [start, end]')
-    document = text_document(str(text), document_id)
+    document = text_document(text or "", name)
     return document if spans is None else _marked(document, spans)
 
 
 def _without_text(record: Mapping[str, Any]) -> str:
-    """What to say of a record that has neither text nor tokens."""
+    """The error for a record with neither text nor tokens."""
     got = ", ".join(map(repr, record)) or "an empty object"
     held = [repr(key) for key, value in record.items() if isinstance(value, str) and key != "id"]
     named = ", ".join(held[:_NAMED]) + (", …" if len(held) > _NAMED else "")
@@ -182,7 +195,7 @@ def check_text(text: str) -> None:
 
 
 def _checked(document: Document) -> Document:
-    check_text(document.text)  # of a list of words, it was not known before
+    check_text(document.text)  # joined of tokens, it may be longer than they are
     if len(document.words) > MOST_WORDS:
         raise InputError(f"expected at most {MOST_WORDS:,} words in a document, got {len(document.words):,}: split it")
     return document

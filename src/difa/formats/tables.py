@@ -7,14 +7,13 @@ and ours behind them; where a column of the user's has a name of ours, ours is c
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from difa.document import Document, Scored
 from difa.errors import InputError
-from difa.formats.lines import MARKS, are_strings, parse_row_text, with_columns
+from difa.formats.lines import are_strings, as_list, row_document
 
 if TYPE_CHECKING:
     from difa.formats.sources import Source
@@ -118,32 +117,18 @@ def are_words(cells: Iterable[Any]) -> bool:
     return all([are_strings(as_list(cell)) for cell in cells] or [False])
 
 
-def row_document(table: Table, cells: Mapping[str, Any] | list[str] | str, source: str, number: int) -> Document:
-    """A row, given by its cells or by the complaint about it, as a document; a cell without text gives one without words."""
+def parse_row(table: Table, cells: Mapping[str, Any] | list[str] | str, name: str) -> Document:
+    """A document from a row, given by its cells or by the complaint about it; without text it has no words."""
     if isinstance(cells, str):
         raise InputError(cells)
-    row = dict(zip(table.columns, cells, strict=True)) if isinstance(cells, list) else cells
-    held = row[table.text]
-    given = None if table.id is None else row[table.id]
-    columns = {name: value for name, value in row.items() if name not in (table.text, table.id)}
+    columns = dict(zip(table.columns, cells, strict=True)) if isinstance(cells, list) else dict(cells)
+    text = columns.pop(table.text)
+    given = None if table.id is None else columns.pop(table.id, text)  # one column may hold both
     own_id = None if given in (None, "") else given if type(given) in (str, int) else str(given)
-    marks = {key: as_list(columns[key]) for key in MARKS if key in columns}
-    if table.has_words:
-        marks[WORDS], held = as_list(held or None), ""
-        if marks[WORDS] is not None and not are_strings(marks[WORDS]):
-            raise InputError(f"expected a list of words in the column {table.text!r}, got something else")
-    document = parse_row_text("" if held is None else held, own_id, marks, f"{source}:{number}")
-    return with_columns(document, columns)
-
-
-def as_list(cell: Any) -> Any:
-    """A list that a cell of text holds as JSON; anything else as it is."""
-    if isinstance(cell, str) and cell.lstrip().startswith("["):
-        try:
-            return json.loads(cell)
-        except (ValueError, RecursionError):
-            return cell
-    return cell
+    tokens = as_list(text or None) if table.has_words else None
+    if tokens is not None and not are_strings(tokens):
+        raise InputError(f"expected a list of words in the column {table.text!r}, got something else")
+    return row_document("" if table.has_words or text is None else text, own_id, columns, name, tokens)
 
 
 @dataclass(frozen=True)
