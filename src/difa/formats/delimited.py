@@ -1,8 +1,8 @@
 """CSV and TSV -> rows, one at a time.
 
-The separator is found from the header and the first rows: comma, semicolon, tab or bar, or what Excel's `sep=` line says. Cells
-may be quoted and hold line breaks. Text is UTF-8, or UTF-16 with its mark; anything else is a complaint about the row. Rows are
-numbered as a spreadsheet does, with the header as the first.
+The separator is comma, semicolon, tab or bar, whichever fits the first rows best, or what Excel's line `sep=` says. Cells may be
+quoted and hold line breaks. Text is UTF-8, or UTF-16 with its mark; anything else is a complaint about the row. Rows are numbered
+as a spreadsheet does, with the header as the first.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import io
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from difa.errors import InputError
@@ -35,8 +36,9 @@ def read_header(file: io.BufferedReader, source: str, asked: Columns, separator:
     lines = _first_lines(_TableLines(file), source)
     declared = _declared(lines[0]) if lines else None
     body = lines[1:] if declared else lines
-    found = declared or separator or max(_SEPARATORS, key=lambda mark: _fit(body, mark))
-    rows = _parse(body, found)
+    candidates = {mark: _parse(body, mark) for mark in (declared or separator or _SEPARATORS)}
+    found = max(candidates, key=lambda mark: _fit(candidates[mark]))
+    rows = candidates[found]
     if not rows:
         raise InputError(f"{source}: expected a header with the names of the columns, got an empty table")
     if complaint := _not_unicode(rows[0]):
@@ -44,7 +46,7 @@ def read_header(file: io.BufferedReader, source: str, asked: Columns, separator:
     names = rows[0]
     if names.count("") > 1:  # as behind the last column
         names = [name or f"column {at}" for at, name in enumerate(names, 1)]
-    whole = [row for row in rows[1 : _SAMPLE + 1] if len(row) == len(names)]
+    whole = [row for row in rows[1:] if len(row) == len(names)]
     sample = {name: [row[at] for row in whole if row[at]] for at, name in enumerate(names)}
     lists = [WORDS] if are_words(sample.get(WORDS, ())) else []
     return replace(choose_columns(names, asked, sample, lists, source), separator=found)
@@ -120,16 +122,14 @@ def _rows(lines: _TableLines, table: Table, first: int) -> Iterator[tuple[int, l
 
 def _complaint(row: list[str], table: Table) -> str | None:
     """What is wrong with a row, if anything."""
-    if complaint := _not_unicode(row):
-        return complaint
     if len(row) == len(table.columns):
-        return None
+        return _not_unicode(row)
     expected = f"expected {len(table.columns)} cells as in the header, got {len(row)}"
-    return f"{expected}: put quotes around cells that hold {table.separator!r} or a line break"
+    return _not_unicode(row) or f"{expected}: put quotes around cells that hold {table.separator!r} or a line break"
 
 
 def _broken(error: csv.Error) -> str:
-    """What to say of a row that cannot be parsed."""
+    """The complaint about a row that cannot be parsed."""
     reason = str(error).replace("\t", "\\t")
     is_open = "end of data" in reason or "field limit" in reason
     remedy = ": double the quotes inside cells, or remove them" if is_open or "expected after" in reason else ""
@@ -143,18 +143,19 @@ def _declared(line: str) -> str | None:
 
 
 def _parse(lines: list[str], separator: str) -> list[list[str]]:
+    """The header and some rows, up to the first that is broken."""
     rows: list[list[str]] = []
-    with suppress(csv.Error):  # what was read before an error is of use
-        rows.extend(filter(None, csv.reader(lines, delimiter=separator)))
+    with suppress(csv.Error):
+        rows.extend(islice(filter(None, csv.reader(lines, delimiter=separator)), _SAMPLE + 1))
     return rows
 
 
-def _fit(lines: list[str], separator: str) -> tuple[float, int]:
+def _fit(rows: list[list[str]]) -> tuple[float, int]:
     """How well a separator fits: the share of rows as wide as the header, of a header with several columns; then its width."""
-    rows = _parse(lines, separator)[:_SAMPLE]
-    if not rows or len(rows[0]) < 2:
+    widths = [len(row) for row in rows[:_SAMPLE]]
+    if not widths or widths[0] < 2:
         return 0.0, 0
-    return sum(len(row) == len(rows[0]) for row in rows) / len(rows), len(rows[0])
+    return widths.count(widths[0]) / len(widths), widths[0]
 
 
 def _not_unicode(row: list[str]) -> str | None:

@@ -148,7 +148,7 @@ def _place(span: dict[str, Any], text: str, units: Sequence[int]) -> tuple[int, 
     if 0 <= start < end <= len(text) and (held is None or text[start:end] == held):
         return start, end
     first, last = bisect_left(units, start), bisect_left(units, end)
-    if 0 <= start and first < last and text[first:last] == held:
+    if start >= 0 and first < last and text[first:last] == held:
         return first, last
     raise InputError(
         f"expected {str(held)[:_SHOWN]!r} at {start} to {end} of the text, got {text[max(start, 0) : max(end, 0)][:_SHOWN]!r}: "

@@ -20,7 +20,8 @@ from difa.words import from_text, from_tokens, mark_words
 MOST_CHARACTERS = 2_000_000
 MOST_WORDS = 200_000
 """Of a document, which is scored as a whole: some 5 MB of memory for every thousand words."""
-_MARKS = ("tokens", "labels", "spans")
+MARKS = ("tokens", "labels", "spans")
+"""Keys that may split a text into words or label them."""
 _RESULT_KEYS = frozenset(("summary", *(entry.name for entry in fields(Result))))
 """Keys of a result of ours, which are no columns of the user's."""
 _NAMED = 5  # keys in a message
@@ -46,19 +47,18 @@ def parse_json_line(line: bytes, name: str) -> Document | None:
     if is_result(record):
         known = record.get("columns")
         kept = (known if isinstance(known, dict) else {}) | {key: record[key] for key in record if key not in _RESULT_KEYS}
-        return row_document(record["text"], record.get("id"), kept, name)
+        return row_document(record["text"], record.get("id"), kept, kept, name)
     used = _document_keys(record)
     held = ("id", "text") if "labels" in used or "tokens" not in used else ("id", "text", "tokens")  # by the document itself
     return with_columns(parse_record(used, name), {key: record[key] for key in record if key not in held})
 
 
-def row_document(text: Any, id: Any, columns: dict[str, Any], name: str, tokens: Any = None) -> Document:
-    """A document from a row: a text or tokens, and the columns beside it, which may label it; `name` stands in for no id.
+def row_document(text: Any, id: Any, marks: Mapping[str, Any], columns: dict[str, Any], name: str) -> Document:
+    """A document from a text and the columns beside it, of which `marks` may label it; `name` stands in for a missing id.
 
-    A column `tokens` without labels takes the place of a text that is empty. Beside another text it is an ordinary column.
+    `tokens` without labels take the place of a text that is empty. Beside another text they are an ordinary column.
     """
-    marks = {key: as_list(columns[key]) for key in _MARKS if key in columns}
-    used = _document_keys({"text": text, "id": id} | marks | ({} if tokens is None else {"tokens": tokens}))
+    used = _document_keys({"text": text, "id": id} | {key: marks[key] for key in MARKS if key in marks})
     if "tokens" not in used:
         used.pop("labels", None)
     elif text and "labels" not in used:
@@ -92,7 +92,7 @@ def is_result(record: dict[str, Any]) -> bool:
 
 def _document_keys(record: Mapping[str, Any]) -> dict[str, Any]:
     """What makes the document of a record, without what is a column of the user's."""
-    used = {key: record[key] for key in ("id", "text", *_MARKS) if record.get(key) is not None}
+    used = {key: record[key] for key in ("id", "text", *MARKS) if record.get(key) is not None}
     if "text" in record and not used.keys() & {"text", "tokens"}:
         used["text"] = ""
     if "text" not in used:
@@ -104,16 +104,6 @@ def _document_keys(record: Mapping[str, Any]) -> dict[str, Any]:
     if "spans" in used and "labels" not in used:
         used.pop("tokens", None)  # spans are of the text
     return used
-
-
-def as_list(cell: Any) -> Any:
-    """The list that a cell of text holds as JSON; anything else as it is."""
-    if isinstance(cell, str) and cell.lstrip().startswith("["):
-        try:
-            return json.loads(cell)
-        except (ValueError, RecursionError):
-            return cell
-    return cell
 
 
 def are_strings(value: Any) -> bool:
@@ -142,7 +132,7 @@ def with_columns(document: Document, columns: dict[str, Any]) -> Document:
 
 def parse_record(record: Mapping[str, Any], name: str | None = None) -> Document:
     """A document from an object with `text` or `tokens`; `name` stands in where it has no id of its own."""
-    given, text, tokens, labels, spans = (record.get(key) for key in ("id", "text", *_MARKS))
+    given, text, tokens, labels, spans = (record.get(key) for key in ("id", "text", *MARKS))
     if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int))):
         raise InputError(f'expected a string or a whole number as "id", got {kind_of(given)}')
     name = name if given is None else str(given)

@@ -1,7 +1,6 @@
-"""Files that DiFA wrote: the results in them, and whether one may be written over.
+"""Files that DiFA wrote: the results in them, and whether a file may be written over.
 
-Results are read from JSON lines, packed or not, Parquet, and folders of either. Only what DiFA wrote is written over, as the
-content tells.
+Results are read from JSON lines, packed or not, Parquet, and folders of either. Whether a file is ours is told by its content.
 """
 
 from __future__ import annotations
@@ -36,22 +35,22 @@ def read_results(paths: Iterable[str | Path]) -> Iterator[Result]:
 
 
 def result_files(paths: Iterable[str | Path]) -> list[Path]:
-    """The files that are meant, those in folders included."""
-    return [file for path in paths for file in _files(Path(path))]
-
-
-def _files(path: Path) -> list[Path]:
-    if path.is_dir():
-        found = sorted(file for file in path.iterdir() if suffix_of(file) in READABLE and not file.name.startswith("."))
-        if not found:
-            raise InputError(f"{path}: expected results of `difa score` ({', '.join(READABLE)}) in this folder, found none")
-        return found
-    if not path.is_file():
-        got = "cannot be read: No such file or directory"
-        raise InputError(f"{path}: {'expected a file or a folder, got a device or a pipe' if path.exists() else got}")
-    if suffix_of(path) in (".csv", ".tsv"):
-        raise InputError(f"{path}: expected results with the offsets of words, which a text table lacks: score into .jsonl")
-    return [path]
+    """The files, and those in the folders."""
+    files: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            found = sorted(file for file in path.iterdir() if suffix_of(file) in READABLE and not file.name.startswith("."))
+            if not found:
+                raise InputError(f"{path}: expected results of `difa score` ({', '.join(READABLE)}) in this folder, found none")
+            files += found
+        elif not path.is_file():
+            got = "cannot be read: No such file or directory"
+            raise InputError(f"{path}: {'expected a file or a folder, got a device or a pipe' if path.exists() else got}")
+        elif suffix_of(path) in (".csv", ".tsv"):
+            raise InputError(f"{path}: expected results with the offsets of words, which a text table lacks: score into .jsonl")
+        else:
+            files.append(path)
+    return files
 
 
 def _from_lines(path: Path) -> Iterator[Result]:
@@ -78,8 +77,8 @@ def _from_parquet(path: Path) -> Iterator[Result]:
         cells = {name: row[held] for name, held in own.items()}
         cells |= {"words": tuple(map(_word, cells["words"] or ())), "evidence": dict(cells["evidence"] or ())}
         kept = {name: row[name] for name in shape["columns"] if name not in (shape["text"], shape["id"])}
-        cells |= {"rule": shape.get("rule"), "rate": shape.get("rate")}
-        yield Result(row[shape["text"]], id=row[shape["id"]], columns=kept, **cells)
+        rule = {name: shape.get(name) for name in ("rule", "rate")}
+        yield Result(row[shape["text"]], id=row[shape["id"]], columns=kept, **cells, **rule)
 
 
 def _word(cell: Mapping[str, Any]) -> WordScore:
@@ -88,7 +87,7 @@ def _word(cell: Mapping[str, Any]) -> WordScore:
 
 
 def check_output(out: Path, inputs: Iterable[str | Path] = (), force: bool = False) -> None:
-    """Refuse a file that is read, that has no folder, or that holds what DiFA did not write, unless it is replaced by force."""
+    """Refuse a file that is an input, that has no folder, or that DiFA did not write, unless `force` replaces it."""
     if out.exists() and any(Path(name).exists() and out.samefile(name) for name in inputs):
         raise ConfigError(f"{out}: expected another file than those that are read, got one of them: choose another name")
     if out.is_dir() or not out.absolute().parent.is_dir():

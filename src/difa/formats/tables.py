@@ -7,13 +7,14 @@ and ours behind them; where a column of the user's has a name of ours, ours is c
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from difa.document import Document, Scored
 from difa.errors import InputError
-from difa.formats.lines import are_strings, as_list, row_document
+from difa.formats.lines import MARKS, are_strings, row_document
 
 if TYPE_CHECKING:
     from difa.formats.sources import Source
@@ -125,10 +126,22 @@ def parse_row(table: Table, cells: Mapping[str, Any] | list[str] | str, name: st
     text = columns.pop(table.text)
     given = None if table.id is None else columns.pop(table.id, text)  # one column may hold both
     own_id = None if given in (None, "") else given if type(given) in (str, int) else str(given)
-    tokens = as_list(text or None) if table.has_words else None
-    if tokens is not None and not are_strings(tokens):
-        raise InputError(f"expected a list of words in the column {table.text!r}, got something else")
-    return row_document("" if table.has_words or text is None else text, own_id, columns, name, tokens)
+    marks = {key: as_list(columns[key]) for key in MARKS if key in columns}
+    if table.has_words:
+        marks[WORDS], text = as_list(text or None), ""
+        if marks[WORDS] is not None and not are_strings(marks[WORDS]):
+            raise InputError(f"expected a list of words in the column {table.text!r}, got something else")
+    return row_document("" if text is None else text, own_id, marks, columns, name)
+
+
+def as_list(cell: Any) -> Any:
+    """The list that a cell of text holds as JSON; anything else as it is."""
+    if isinstance(cell, str) and cell.lstrip().startswith("["):
+        try:
+            return json.loads(cell)
+        except (ValueError, RecursionError):
+            return cell
+    return cell
 
 
 @dataclass(frozen=True)

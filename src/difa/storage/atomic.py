@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import re
 import shutil
 import stat
 import sys
@@ -120,17 +119,19 @@ def fresh_folder(folder: Path) -> Iterator[Path]:
 
     Processes that write the same folder take turns. The next one removes what a killed one left behind.
     """
-    parent, prefix = folder.parent, f"{hidden_name(folder.name)}."
-    parent.mkdir(parents=True, exist_ok=True)
-    with locked(_lock_of(folder), wait=True):
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = _beside(folder, "unfinished")
+    with locked(_beside(folder, "lock"), wait=True):
         _recover(folder)
-        with tempfile.TemporaryDirectory(".part", prefix, parent, ignore_cleanup_errors=True) as work:
-            fresh = Path(work) / "new"
-            fresh.mkdir()
+        try:
+            fresh = work / "new"
+            fresh.mkdir(parents=True)
             yield fresh
             sync_folder(fresh)
-            take_place(fresh, folder, Path(work) / _OLD)
-            sync_folder(parent)
+            take_place(fresh, folder, work / _OLD)
+            sync_folder(folder.parent)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)  # an error before this matters more
 
 
 @contextmanager
@@ -138,34 +139,29 @@ def undisturbed(folder: Path) -> Iterator[None]:
     """Keep other processes from replacing or changing a folder meanwhile."""
     with ExitStack() as stack:
         with suppress(PermissionError):  # where no lock can be made beside it, nobody can replace it either
-            stack.enter_context(locked(_lock_of(folder.resolve()), wait=True))
+            stack.enter_context(locked(_beside(folder.resolve(), "lock"), wait=True))
         yield
 
 
 def restore(folder: Path) -> None:
     """Put a folder back if it is missing because a process was killed while it replaced it."""
     with suppress(OSError):  # there is nothing to restore in a place that does not exist or cannot be written
-        if not folder.exists() and _left_beside(folder):
-            with locked(_lock_of(folder), wait=True):
+        if not folder.exists() and _beside(folder, "unfinished").exists():
+            with locked(_beside(folder, "lock"), wait=True):
                 _recover(folder)
 
 
-def _lock_of(folder: Path) -> Path:
-    return folder.with_name(f"{hidden_name(folder.name)}.lock")
-
-
-def _left_beside(folder: Path) -> list[Path]:
-    """Unfinished folders of processes that replace a folder, or were killed meanwhile."""
-    pattern = re.compile(rf"{re.escape(hidden_name(folder.name))}\.[a-z0-9_]{{8}}\.part")
-    return sorted(path for path in folder.parent.iterdir() if pattern.fullmatch(path.name) and path.is_dir())
-
-
 def _recover(folder: Path) -> None:
-    """Put back an older folder that was moved away, and remove what killed processes left. The lock must be held."""
-    for left in _left_beside(folder):
-        if not folder.exists() and (left / _OLD).is_dir():
-            (left / _OLD).rename(folder)
-        shutil.rmtree(left, ignore_errors=True)
+    """Put back an older folder that was moved away, and remove what a killed process left. The lock must be held."""
+    left = _beside(folder, "unfinished")
+    if not folder.exists() and (left / _OLD).is_dir():
+        (left / _OLD).rename(folder)
+    shutil.rmtree(left, ignore_errors=True)
+
+
+def _beside(folder: Path, ending: str) -> Path:
+    """What belongs to a folder while it is written, hidden beside it."""
+    return folder.with_name(f"{hidden_name(folder.name)}.{ending}")
 
 
 def take_place(fresh: Path, folder: Path, old: Path) -> None:
