@@ -1,7 +1,8 @@
-"""Parquet -> columns and rows, by readers that run apart; results as columns -> Parquet.
+"""Parquet -> columns and rows, read in a child process; results as columns -> Parquet.
 
-Row groups that are done with are passed over. The metadata of single columns is never asked for: of an encrypted column it would
-end the process. In files that we write, the user's columns have the types they had, ours stand beside them, and words are nested.
+Row groups before the first row that is wanted are passed over. The metadata of single columns is never asked for: that of an
+encrypted column would end the process. In files that we write, the user's columns keep their types, ours stand beside them, and
+words are nested.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from difa.formats.tables import Columns, Shape, Table, choose_columns, flagged_w
 from difa.formats.write import column_kinds, read_columns
 
 META = b"difa"
-"""The key of what our files say of their columns."""
+"""The key under which files of ours describe their columns."""
 _ROWS = 64  # decoded at a time
 _SAMPLE = 50
 _SAMPLED = 10_000  # characters of a cell in the sample
 _GROUP = 512  # rows of a row group that we write
 _TEXT = ("string", "large_string", "string_view")
 _PLAIN = ("string", "large_string", "integer", "floating", "boolean")
-_CAST = ("date", "timestamp", "time", "decimal")  # which JSON has as strings, and Arrow reads from strings
+_CAST = ("date", "timestamp", "time", "decimal")  # strings in JSON, from which Arrow makes them again
 
 Cells = dict[str, Any] | str
 """A row's cells as JSON has them, or a complaint about it."""
@@ -55,14 +56,14 @@ def read_schema(place: str, asked: Columns, label: str) -> Table:
 
 
 def read_metadata(place: str) -> Any:
-    """The schema of a Parquet file, with what its writer noted there."""
+    """The schema of a Parquet file, with the metadata of its writer."""
     return _look(place, place)["schema"]
 
 
 def read_rows(
     place: str, skip: int = 0, end: int | None = None, label: str | None = None, most: int = MOST_BYTES
 ) -> Iterator[tuple[int, Cells]]:
-    """Rows behind `skip`, up to `end`, with their numbers from 1; one of more than `most` characters of JSON is a complaint."""
+    """Rows from number `skip` + 1 to `end`, with their numbers; one of more than `most` characters of JSON is a complaint."""
     arrow()
     return read_apart(label or place, row_lines, _whole(place), label or place, skip, end, most)
 
@@ -76,11 +77,11 @@ def _look(place: str, label: str) -> dict[str, Any]:
 
 
 def _whole(place: str) -> str:
-    return place if is_address(place) else os.path.abspath(place)  # whoever reads it may be in another folder
+    return place if is_address(place) else os.path.abspath(place)  # the child may be in another folder
 
 
 def footer_lines(place: str, label: str) -> Iterator[str]:
-    """What the end of a file says of it, and some cells of the columns that hold strings: one line."""
+    """One line: the schema and size of a file, and some cells of the columns that hold strings."""
     with _opened(place, label) as file:
         schema, metadata = file.schema_arrow, file.metadata
         texts = [field.name for field in schema if _is_text(field.type)]
@@ -94,7 +95,7 @@ def footer_lines(place: str, label: str) -> Iterator[str]:
 
 
 def row_lines(place: str, label: str, skip: int, end: int | None, most: int) -> Iterator[str]:
-    """The rows behind `skip`, up to `end`, each with its number."""
+    """The rows from number `skip` + 1 to `end`, each with its number."""
     with _opened(place, label) as file:
         count = file.metadata.num_row_groups
         starts = [0, *accumulate(file.metadata.row_group(index).num_rows for index in range(count))]
@@ -113,7 +114,7 @@ def _line(number: int, row: Cells, most: int) -> str:
 
 
 def _as_json(value: Any) -> Any:
-    """What JSON has for a value that it does not know: dates in ISO form, bytes in base64, decimals as strings."""
+    """A value that JSON does not know: dates in ISO form, bytes in base64, decimals as strings."""
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     if isinstance(value, bytes):
@@ -123,8 +124,8 @@ def _as_json(value: Any) -> Any:
 
 @contextmanager
 def _opened(place: str, label: str) -> Iterator[Any]:
-    """The file; what pyarrow finds wrong with it is one line that names it."""
-    errors = (OSError, UnicodeDecodeError, arrow().ArrowException)  # names of columns are decoded, too
+    """The open file; errors of pyarrow become one line that names the file."""
+    errors = (OSError, UnicodeDecodeError, arrow().ArrowException)  # a column's name may be no UTF-8
     from pyarrow import parquet
 
     try:
@@ -142,7 +143,7 @@ def _values(batch: Any) -> list[Cells]:
     try:
         rows: list[Cells] = batch.to_pylist()
         return rows
-    except (ValueError, OverflowError):  # a cell somewhere in it that Python cannot hold: one by one
+    except (ValueError, OverflowError):  # Python cannot hold one of the cells: convert them one by one
         return [_value(batch, at) for at in range(len(batch))]
 
 
@@ -159,7 +160,7 @@ def _value(batch: Any, at: int) -> Cells:
 
 
 def _cell(cell: Any) -> Any:
-    """A cell, as text where it is a time that Python does not know: before year 1, after 9999, or finer than microseconds."""
+    """A cell; a time that Python does not know (before year 1, after 9999, finer than microseconds) as text."""
     try:
         return cell.as_py()
     except UnicodeDecodeError:
@@ -169,7 +170,7 @@ def _cell(cell: Any) -> Any:
 
 
 def _is(kind: Any, *names: str) -> bool:
-    """Whether an Arrow type is one of those that pyarrow calls so."""
+    """Whether an Arrow type is of one of the kinds that pyarrow has these names for."""
     return any(getattr(arrow().types, f"is_{name}")(kind) for name in names)
 
 

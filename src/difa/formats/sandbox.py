@@ -1,7 +1,7 @@
-"""A reader of a stranger's file, run in a child process: a crash, or too much memory, costs that file and nothing else.
+"""Files of strangers are read in a child process: a crash, or too much memory, costs that file and nothing else.
 
 A reader is a function of a module that takes JSON values and yields lines of JSON. Nothing else crosses the pipe, and nothing is
-unpickled. Where the system can, the child's memory is bounded; its time is the caller's affair, who can stop it at any moment.
+unpickled. The child's memory is bounded where the system can do that. Its time is not: the caller can stop it at any moment.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Any
 from difa.errors import DifaError, InputError
 
 MOST_MEMORY = 4 << 30
-"""Bytes for the readers of the command line, which keeps one child for all of its files."""
+"""Bytes for the child of the command line, which reads all files one after another."""
 _ITEM, _REFUSED, _TOO_LARGE, _END = b"=", b"!", b"+", b"."
 _IN_CHILD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
-"""Threads have stacks, and pools reserves, which would count as memory."""
+"""Otherwise the stacks of threads and the reserves of pools would count as memory."""
 
 Reader = Callable[..., Iterator[str]]
 Child = subprocess.Popen[bytes]
 
-_idle: dict[int, Child] = {}  # by the process that it belongs to: a forked one must not use the child of its parent
-_busy: set[Child] = set()  # held here, or a reader that is given up might be collected after its child, which then is not ended
+_idle: dict[int, Child] = {}  # by the id of this process: one that is forked must not use the child of its parent
+_busy: set[Child] = set()  # keeps a child until its reader is closed: the garbage collector might take the child first
 _is_child = False
 _OUT_OF_MEMORY = "expected a file that can be read in bounded memory, got one that takes more: write it in smaller parts"
 
@@ -40,33 +40,33 @@ class TooLargeError(InputError):
 
 
 def read_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[Any]:
-    """What the lines of a reader hold; raises `InputError` that begins with the label if the reader crashes."""
+    """The values in the lines of a reader; raises `InputError`, which begins with the label, if the reader crashes."""
     return map(json.loads, lines_apart(label, reader, *arguments))
 
 
 def lines_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[bytes]:
-    """The lines of a reader, from a child that is used again if it said all; within a child the reader is simply called."""
+    """The lines of a reader, from a child that is kept for the next file; within a child the reader is simply called."""
     if _is_child:
         yield from map(str.encode, reader(*arguments))
         return
     child = _idle.pop(os.getpid(), None)
-    if child is None or child.poll() is not None:  # somebody else ended it
+    if child is None or child.poll() is not None:  # someone else ended it
         stop(child)
         child = start(MOST_MEMORY)
     _busy.add(child)
     try:
         yield from ask(child, label, reader, *arguments)
-    except BaseException:  # also of one who reads no further
+    except BaseException:  # also where the caller reads no further
         stop(child)
         raise
     finally:
         _busy.discard(child)
-    stop(_idle.pop(os.getpid(), None))  # of another file that was read meanwhile
+    stop(_idle.pop(os.getpid(), None))  # that of another file, read at the same time
     _idle[os.getpid()] = child
 
 
 def start(memory: int) -> Child:
-    """A child with so many bytes of memory at most, and with the modules of this process."""
+    """A child with at most so many bytes of memory, which imports from the same places as this process."""
     code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import answer_all; answer_all({memory})"
     command = [sys.executable, "-c", code]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
@@ -74,10 +74,10 @@ def start(memory: int) -> Child:
 
 
 def ask(child: Child, label: str, reader: Reader, *arguments: Any) -> Iterator[bytes]:
-    """The lines of a reader, from that child; raises `InputError` if it refuses the file or crashes."""
+    """The lines of a reader that runs in the child; raises `InputError` if it refuses the file or crashes."""
     if child.stdin is None or child.stdout is None:
         raise ValueError("expected a child with pipes")
-    with suppress(BrokenPipeError):  # a child that has ended says nothing either
+    with suppress(BrokenPipeError):  # the child has ended, as its output will show
         child.stdin.write(json.dumps([reader.__module__, reader.__name__, arguments]).encode() + b"\n")
         child.stdin.flush()
     for line in child.stdout:
@@ -95,7 +95,7 @@ def ask(child: Child, label: str, reader: Reader, *arguments: Any) -> Iterator[b
 
 
 def stop(child: Child | None) -> None:
-    """End a child, whatever it does."""
+    """End a child, whatever it is doing."""
     if child is not None:
         child.kill()
         with suppress(BrokenPipeError), child:
@@ -103,7 +103,7 @@ def stop(child: Child | None) -> None:
 
 
 def answer_all(memory: int) -> None:
-    """The child: call readers as they are asked for, until the parent ends."""
+    """The main function of the child: call readers as the parent asks for them, until it ends."""
     global _is_child
     _is_child = True
     _limit(memory)
@@ -114,7 +114,7 @@ def answer_all(memory: int) -> None:
 
 
 def _answer(reader: Reader, arguments: list[Any]) -> bytes:
-    """Write the lines of a reader, and return the last line."""
+    """Write the lines of a reader, and return the line that says how it ended."""
     try:
         for item in reader(*arguments):
             sys.stdout.buffer.write(_ITEM + item.encode() + b"\n")
@@ -128,7 +128,7 @@ def _answer(reader: Reader, arguments: list[Any]) -> bytes:
 
 
 def _limit(memory: int) -> None:
-    """Bound the memory of this process, leave no core dumps, and be the first to go if the machine runs out of memory."""
+    """Bound the memory of this process, write no core dumps, and be ended first if the machine runs out of memory."""
     try:
         import resource
     except ImportError:  # no such limits on this system
