@@ -17,6 +17,7 @@ from difa.errors import InputError
 from difa.formats import parquet as parquet_input
 from difa.formats import read_documents, sandbox, streams
 from difa.formats.sandbox import TooLargeError, lines_apart
+from difa.formats.sources import Source
 from tests.formats.parquets import hog, write_encrypted, write_shared
 from tests.serve.conftest import wait_until
 
@@ -69,9 +70,9 @@ def test_memory_is_bounded(plain):
 
 def test_a_row_that_is_too_large_is_named(tmp_path):
     write_shared(tmp_path / "a.parquet", 20, 1 << 20)
-    (row,) = parquet_input.read_rows(str(tmp_path / "a.parquet"), most=10 << 20)
+    (row,) = parquet_input.read_rows(Source(str(tmp_path / "a.parquet")), most=10 << 20)
     assert row == [1, "expected a row of at most 10 MB, got a larger one: split it, or leave the column out"]
-    (row,) = parquet_input.read_rows(str(tmp_path / "a.parquet"))
+    (row,) = parquet_input.read_rows(Source(str(tmp_path / "a.parquet")))
     assert row == [1, {"text": "some words", "other": ["a " * (1 << 19)] * 20}]
 
 
@@ -95,6 +96,7 @@ def test_names_are_those_of_the_folder_that_we_are_in(plain, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path / "in")
     export(tmp_path / "in", '[{"text": "a task"}]')
     assert (texts("../plain.parquet"), texts("a.json.gz")) == (["one", "two", "three"], ["a task"])
+    assert texts(f"file://{tmp_path}/in/a.json.gz") == ["a task"]
 
 
 def test_a_forked_process_has_a_child_of_its_own(plain):
@@ -131,8 +133,8 @@ def test_nested_columns_of_parquet_keep_their_values(tmp_path):
     rows = table.to_pylist()
     rows[0]["map"], rows[2]["map"] = [["k", "dg=="], ["l", None]], [["k", "dw=="]]
     expected = [[number, row] for number, row in enumerate(rows, 1)]
-    assert list(parquet_input.read_rows(str(tmp_path / "a.parquet"))) == expected
-    assert list(parquet_input.read_rows(str(tmp_path / "a.parquet"), skip=1, end=2)) == expected[1:2]
+    assert list(parquet_input.read_rows(Source(str(tmp_path / "a.parquet")))) == expected
+    assert list(parquet_input.read_rows(Source(str(tmp_path / "a.parquet")), skip=1, end=2)) == expected[1:2]
 
 
 def export(tmp_path, content):

@@ -1,7 +1,7 @@
-"""Words that someone says are normal -> which words of a document they are.
+"""Words that a user calls normal -> which words of a document these are.
 
-An entry is a word, or several words that stand side by side. Capitals make no difference; apart from that a word must be the
-same as a whole: `Louise` does not allow `Louise's`, and there are no wildcards.
+An entry is a word, or several words that stand side by side. Case makes no difference; apart from that a word must be the same as
+a whole: `Louise` does not allow `Louise's`, and there are no wildcards.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from difa.runtime.parallel import check_cancelled
 from difa.words import check_unicode, split_words
 
 _LONGEST = 1_000  # characters of an entry: they bound the work on a word of a document
-_TURN = 256  # words between two looks whether anybody still waits
+_CHECK_EVERY = 256  # words between two checks whether the work was cancelled
 
 
 @dataclass(frozen=True)
 class AllowList:
-    """Words and phrases that are normal, in alphabetical order, each once."""
+    """Words and phrases that are normal, each once, in alphabetical order."""
 
     entries: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, words: Iterable[object]) -> AllowList:
-        """A list from words in any order; of those that differ in capitals alone the first stays."""
+        """A list from words in any order; of those that differ only in case the first is kept."""
         if isinstance(words, (str, bytes)):
             raise InputError("allow: expected a list of words, got a single string: put it into a list")
         found: dict[str, str] = {}
@@ -49,7 +49,7 @@ class AllowList:
         return AllowList.of([*self.entries, *AllowList.of(words).entries])
 
     def minus(self, words: Iterable[object]) -> AllowList:
-        """The list without some words; raises `InputError` for one that is not in it."""
+        """The list without some words; refuses a word that is not in it."""
         removed = {_fold(word): word for word in AllowList.of(words).entries}
         kept = {_fold(entry): entry for entry in self.entries}
         if missing := [word for key, word in removed.items() if key not in kept]:
@@ -67,7 +67,7 @@ class AllowList:
         allowed = np.array([word in self._whole for word in folded], dtype=bool)
         steps, ends = self._phrases
         for at in range(len(folded) if steps else 0):
-            if at % _TURN == 0:
+            if at % _CHECK_EVERY == 0:
                 check_cancelled()
             state, end = 0, at
             for place in range(at, len(folded)):
@@ -80,14 +80,14 @@ class AllowList:
 
     @cached_property
     def _whole(self) -> frozenset[str]:
-        """Entries as single words; one of several words may be a single one in a document that came as a list of words."""
+        """Entries as single words: in a document given as a list of words, a phrase may be one of the words."""
         return frozenset(map(_fold, self.entries))
 
     @cached_property
     def _phrases(self) -> tuple[Mapping[tuple[int, str], int], frozenset[int]]:
-        """Entries of several words as one automaton: from a state by a word to the next, and the states that end an entry.
+        """Phrases as one automaton: the next state after a state and a word, and the states in which a phrase is complete.
 
-        However many entries begin alike, a document is read but once for all of them.
+        So a document is read once, however many phrases begin alike.
         """
         steps: dict[tuple[int, str], int] = {}
         ends = set()
@@ -102,5 +102,5 @@ class AllowList:
 
 
 def _fold(word: str) -> str:
-    """The word as entries are compared: without case, accents composed, one space between its parts."""
+    """The form in which entries are compared: without case, accents composed, one space between words."""
     return " ".join(unicodedata.normalize("NFC", word.casefold()).split())

@@ -1,10 +1,9 @@
 """Documents -> groups of copies and near-copies, so that each content counts once.
 
-Two documents with the same words are copies: capitals, marks and numbers make no difference. Near-copies are a template with
-something else filled in, such as a letter with another name. Short ones differ in one place. Longer ones share most of their
-distinct words. They are found without comparing all pairs: each document has a signature of minima of random hashes (MinHash,
-Broder 1997), two signatures agree in about the share of words that the documents have in common, and only documents that agree in
-a whole band of their signatures are compared.
+Documents with the same words are copies, whatever their case, punctuation and numbers. Near-copies are one template, filled in
+differently: short ones differ in one place, longer ones share most of their distinct words. Not all pairs are compared: each
+document has a signature of minima of random hashes (MinHash, Broder 1997), two signatures agree in about the share of words that
+the documents have in common, and only documents whose signatures agree in a whole band are compared.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from difa.document import IntArray
 from difa.knowledge.letters import fold
 
 _ALIKE = 0.6  # share of their distinct words that two near-copies have in common
-_SHORT = 8  # documents of fewer words share many of them by chance: those must stand at the same places
-_LEAST_WORDS = 3  # of which all but one are the same; with two, "thank you" and "love you" would be near-copies
+_SHORT = 8  # documents of fewer words may share many by chance: their words must stand at the same places
+_LEAST_WORDS = 3  # of a near-copy; with two, "thank you" and "love you" would be near-copies
 _HASHES, _BAND = 96, 4  # of a signature, and of a band: a pair of near-copies shares a band in 19 of 20 cases
 _PRIME = (1 << 31) - 1
 _FEW_CONTENTS = 20  # with fewer groups, no document could be flagged at 5 %
@@ -27,7 +26,7 @@ _TYPICAL_COPIES = 10  # documents per group from which a corpus is made of templ
 
 
 def content_of(words: Sequence[str]) -> str:
-    """What two copies have in common: the words without capitals and marks, every digit the same."""
+    """What two copies have in common: the words in lower case, every digit the same, without punctuation."""
     return " ".join(fold(word) for word in words if any(map(str.isalnum, word)))
 
 
@@ -43,19 +42,19 @@ def group_copies(documents: Sequence[Sequence[str]]) -> IntArray:
 
 
 def made_of_templates(groups: IntArray) -> bool:
-    """Whether a corpus has copies by nature: few contents, or many documents of each. New documents will then be copies, too."""
+    """Whether a corpus has copies by its nature, as new documents will: it has few contents, or many documents of each."""
     contents = len(np.unique(groups))
     return contents < min(_FEW_CONTENTS, len(groups)) or len(groups) > _TYPICAL_COPIES * contents
 
 
 def _plain_words(words: Sequence[str]) -> list[str]:
-    """Words and numbers in lower case, all numbers the same; marks only where there is nothing else."""
+    """Words in lower case, all numbers the same; punctuation only if there is nothing else."""
     plain = ["0" if any(map(str.isdigit, word)) else fold(word) for word in words if any(map(str.isalnum, word))]
     return plain or list(words)
 
 
 def _join_short(parent: IntArray, words: Sequence[Sequence[str]], short: Sequence[int]) -> None:
-    """Give each document the first one that it differs from in one place; only one without a parent, so groups do not chain."""
+    """Join each document to the first that differs in one place and leads its group: so groups do not chain."""
     leaders: dict[tuple[str | None, ...], int] = {}
     for at in short:
         patterns = [(*words[at][:place], None, *words[at][place + 1 :]) for place in range(len(words[at]))]

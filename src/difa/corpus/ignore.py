@@ -1,8 +1,8 @@
-r"""Noise that someone wants left out -> documents without it.
+r"""Kinds of noise that a user wants left out -> documents without it.
 
-A kind of noise (`url`, `number`, …) is a pattern like those that users give. Patterns are looked for in each run of characters
-between blanks, and a word is ignored if it lies within a match: `\d+` ignores 48213, but not h4ck3d. RE2 needs time in
-proportion to what it reads, whatever the pattern, so a stranger's text and model can block nothing.
+A kind (`url`, `number`, …) is a pattern like those that users give. Patterns are looked for in each run of characters between
+blanks, and a word is ignored if it lies within a match: `\d+` ignores 48213, but not h4ck3d. RE2 takes time in proportion to what
+it reads, whatever the pattern: neither a text nor a model of a stranger can block the process.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ KINDS = {
 """What `fit --ignore` knows, by name. `code` is what identifiers, calls, options and variables look like."""
 
 _RUN = re.compile(r"\S+")
-_LONGEST = 2_000  # characters of a run that is looked at: a match may end anywhere, so time is its length times that of the run
-_KNOWN = 1 << 15  # runs whose noise is remembered
+_LONGEST = 2_000  # characters of a run that is looked at: time is its length times that of the matches, which may end anywhere
+_CACHED = 1 << 15  # runs whose noise is remembered
 
 
 class Noise:
@@ -55,7 +55,7 @@ class Noise:
 
     def __init__(self, config: IgnoreConfig) -> None:
         self._patterns = [compile_pattern(pattern) for pattern in (*map(KINDS.__getitem__, config.kinds), *config.patterns)]
-        self._found = lru_cache(_KNOWN)(self._find)
+        self._found = lru_cache(_CACHED)(self._find)
 
     def __bool__(self) -> bool:
         return bool(self._patterns)
@@ -78,7 +78,7 @@ class Noise:
         return map(self._strip, documents) if self._patterns else iter(documents)
 
     def mark_gaps(self, documents: Sequence[Document], encoded: Sequence[Encoded]) -> list[Encoded]:
-        """What encoders made of stripped documents, with the places where ignored words stood."""
+        """The encodings of stripped documents, with the places where ignored words stood."""
         if not self._patterns:
             return list(encoded)
         return [replace(item, gaps=_gaps(document)) for document, item in zip(documents, encoded, strict=True)]
@@ -89,7 +89,7 @@ class Noise:
         return replace(document, words=tuple(document.words[at] for at in kept), labels=labels)
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Places of noise in the order of the text, none within another."""
+        """Places of noise, in order and without overlap."""
         for run in _RUN.finditer(text):
             if run.end() - run.start() <= _LONGEST:
                 for start, end in self._found(run.group()):
@@ -107,12 +107,12 @@ class Noise:
 
 
 def _gaps(document: Document) -> frozenset[int]:
-    """Positions of words with more than blanks between them and the word before."""
+    """Positions of words that have more than white space between them and the word before."""
     between = (document.text[word.end : after.start] for word, after in pairwise(document.words))
     return frozenset(at for at, text in enumerate(between, 1) if text and not text.isspace())
 
 
 @lru_cache(64)
 def noise_of(config: IgnoreConfig) -> Noise:
-    """What these settings ignore."""
+    """The noise that these settings describe."""
     return Noise(config)

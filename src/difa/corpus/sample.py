@@ -1,8 +1,7 @@
-"""Documents in any number -> a uniform sample of them that fits into a bounded number of words, in one pass.
+"""Any number of documents -> a uniform sample of them that fits into a bounded number of words, in one pass.
 
-Every document draws a random number. Kept are those with the smallest numbers, as many as fit: the draw knows nothing of a
-document's content, and once one did not fit, none with a larger number is taken, or short documents would be favoured. As long as
-all fit, all are kept, in their order.
+Every document draws a random number, and those with the smallest numbers are kept, as many as fit. Once a document did not fit,
+none with a larger number is taken: otherwise short documents would be favoured. If all documents fit, all are kept, in order.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from difa.errors import ConfigError, InputError
 
 @dataclass(frozen=True)
 class Sample:
-    """Documents in their order, and how much they were drawn from."""
+    """Documents in order, and how many documents and words they were drawn from."""
 
     documents: list[Document]
     seen_documents: int
@@ -27,7 +26,7 @@ class Sample:
 
 
 def sample_documents(documents: Iterable[Document], max_words: int, rng: np.random.Generator) -> Sample:
-    """A sample of at most `max_words` words; documents that are longer than that by themselves are left out."""
+    """A sample of at most `max_words` words; a document that is longer than that is left out."""
     kept: list[tuple[float, int, Document]] = []  # a heap with the largest draw on top: draws are negated
     limit, words, seen, seen_words = 1.0, 0, 0, 0
     for position, document in enumerate(documents):
@@ -44,14 +43,14 @@ def sample_documents(documents: Iterable[Document], max_words: int, rng: np.rand
     return Sample(chosen, seen, seen_words)
 
 
-def enough_documents(documents: Iterable[Document], max_words: object, least: int, rng: np.random.Generator) -> Sample:
-    """The same, refused where the bound is no bound, or leaves fewer than `least` of enough documents."""
+def enough_documents(documents: Iterable[Document], max_words: object, minimum: int, rng: np.random.Generator) -> Sample:
+    """The same sample; refuses a bound that is no positive number, or that leaves too few of at least `minimum` documents."""
     if isinstance(max_words, bool) or not isinstance(max_words, (int, np.integer)) or max_words < 1:
         raise ConfigError(f"max_words: expected a whole number of at least 1, got {max_words!r}")
     sample = sample_documents(documents, int(max_words), rng)
-    if len(sample.documents) < min(least, sample.seen_documents):
+    if len(sample.documents) < min(minimum, sample.seen_documents):
         raise InputError(
-            f"expected room for at least {least} normal documents, got {len(sample.documents)} of "
+            f"expected room for at least {minimum} normal documents, got {len(sample.documents)} of "
             f"{sample.seen_documents} within {max_words} words: raise max_words or cut the documents into smaller ones"
         )
     return sample

@@ -1,8 +1,8 @@
 """Reviewed documents -> verdicts: whether each is odd, and which of its words are.
 
-A document is judged by its marked words, by what was said of it as a whole, or by its column `verdict`. What contradicts itself,
-says nothing or marks nothing is refused before anything is learned from the rest, since a wrong verdict would teach the model
-the opposite of what the reviewer meant.
+A document is judged by its marked words, by what was said of it as a whole, or by its column `verdict`. Verdicts that contradict
+themselves, say nothing or mark nothing are refused before anything is learned: a wrong one would teach the model the opposite of
+what the reviewer meant.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from difa.document import Document
 from difa.errors import InputError
 
-# 1.0 and 0.0 are what a column of whole numbers becomes where some cells are empty.
+# A column of whole numbers in which some cells are empty holds 1.0 and 0.0.
 _ODD = frozenset(("odd", "anomalous", "1", "1.0", "true", "yes"))
 _NORMAL = frozenset(("normal", "0", "0.0", "false", "no", "ok"))
 _SHOWN = 60  # characters of a value in a message
@@ -40,8 +40,8 @@ def read_verdicts(documents: Iterable[Document]) -> list[Verdict]:
     A text that was judged several times counts once, by its last verdict. Documents without words are skipped.
 
     Raises:
-        InputError: a document is not judged, or not clearly; a text is both odd and normal, without `at`, which says that
-            a later verdict replaces an earlier one; or no document is odd.
+        InputError: a document is not judged, or not clearly; a text is both odd and normal, and no column `at` says which
+            verdict is the later one; or no document is odd.
     """
     verdicts: dict[str, Verdict] = {}
     names: dict[str, str] = {}
@@ -65,7 +65,7 @@ def read_verdicts(documents: Iterable[Document]) -> list[Verdict]:
 
 
 def _judge(document: Document, name: str) -> Verdict:
-    """The verdict on one document, which messages call `name`."""
+    """The verdict on one document; messages call it `name`."""
     odd = _said(document, name) if document.odd is None else document.odd
     _check_spans(document, name)
     marked = None if document.labels is None else np.array(document.labels, dtype=bool)
@@ -121,7 +121,7 @@ def _check_spans(document: Document, name: str) -> None:
 
 
 def _spans(document: Document) -> list[Any]:
-    """The spans in the document's column, where it holds a list, in a table perhaps as JSON; none otherwise."""
+    """The spans in the document's column, which in a table may be JSON; none where it holds no list."""
     spans = document.columns.get("spans")
     if isinstance(spans, str) and spans.lstrip().startswith("["):
         try:
@@ -137,6 +137,6 @@ def _is_blank(text: str, span: Any) -> bool:
 
 
 def _may_replace(earlier: Verdict, later: Verdict) -> bool:
-    """Whether two verdicts on a text agree, or have a time each, so that the later one is a change of mind."""
+    """Whether two verdicts on a text agree, or both have a time, so that the later one is a change of mind."""
     both = (earlier, later)
     return earlier.odd == later.odd or all(_column(verdict.document, "at") is not None for verdict in both)

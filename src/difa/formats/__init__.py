@@ -8,7 +8,6 @@ for what matches it. Lines are read one at a time. What cannot be read is named 
 from __future__ import annotations
 
 import codecs
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -119,10 +118,10 @@ def _items(source: Source, skip: int, span: Span) -> Iterator[tuple[int, Any, in
     """Numbers, lines or cells (None where the sender pauses), and how many bytes of the file have been read."""
     if source.table is not None and source.suffix == ".parquet":
         share = source.size / max(1, source.table.rows)
-        for number, row in read_rows(source.path, max(skip, span.start), span.end, label=source.label):
+        for number, row in read_rows(source, max(skip, span.start), span.end):
             yield number, row, round(share * number)
     elif source.suffix == ".json":  # parsed as a whole, and as a whole it may be far larger than its bytes
-        for number, task in enumerate(lines_apart(source.label, task_lines, source.label, os.path.abspath(source.path)), 1):
+        for number, task in enumerate(lines_apart(source.label, task_lines, source.label, source.absolute_path), 1):
             yield number, task, 0
     elif source.is_stdin and source.table is None:
         number = 0

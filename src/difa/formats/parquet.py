@@ -10,21 +10,23 @@ from __future__ import annotations
 import base64
 import datetime
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate, chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
 from difa.errors import InputError
-from difa.formats.sandbox import read_apart
-from difa.formats.streams import MOST_BYTES, arrow, is_address
+from difa.formats.sandbox import Reader, read_apart
+from difa.formats.streams import MOST_BYTES, arrow
 from difa.formats.tables import Columns, Shape, Table, choose_columns, flagged_words
 from difa.formats.write import column_kinds, read_columns
+
+if TYPE_CHECKING:
+    from difa.formats.sources import Source
 
 META = b"difa"
 """The key under which files of ours describe their columns."""
@@ -40,44 +42,41 @@ Cells = dict[str, Any] | str
 """A row's cells as JSON has them, or a complaint about it."""
 
 
-def read_schema(place: str, asked: Columns, label: str) -> Table:
-    """The columns of a Parquet file, with their types, and its size; a place is a path or an address."""
-    found = _look(place, label)
-    schema = found["schema"]
+def read_schema(source: Source, asked: Columns) -> Table:
+    """The columns of a Parquet file, with their types, and its size."""
+    label, (footer,) = source.label, _read_apart(source, footer_lines)
+    schema, sample = _schema_of(footer), footer["sample"]
     types = {field.name: field.type for field in schema}
     lists = [
         name for name, kind in types.items() if _is(kind, "list", "large_list", "fixed_size_list") and _is_text(kind.value_type)
     ]
-    table = choose_columns(schema.names, asked, found["sample"], lists, label)
-    if table.text not in found["sample"] and table.text not in lists:
+    table = choose_columns(schema.names, asked, sample, lists, label)
+    if table.text not in sample and table.text not in lists:
         held = f"{table.text!r} holds {types[table.text]}"
         raise InputError(f"{label}: expected a column of strings as text, {held}: name another column, or turn it into strings")
-    return replace(table, types=types, rows=found["rows"], size=found["bytes"])
+    return replace(table, types=types, rows=footer["rows"], size=footer["bytes"])
 
 
-def read_metadata(place: str) -> Any:
+def read_metadata(source: Source) -> Any:
     """The schema of a Parquet file, with the metadata of its writer."""
-    return _look(place, place)["schema"]
+    (footer,) = _read_apart(source, footer_lines)
+    return _schema_of(footer)
 
 
-def read_rows(
-    place: str, skip: int = 0, end: int | None = None, label: str | None = None, most: int = MOST_BYTES
-) -> Iterator[tuple[int, Cells]]:
+def read_rows(source: Source, skip: int = 0, end: int | None = None, most: int = MOST_BYTES) -> Iterator[tuple[int, Cells]]:
     """Rows from number `skip` + 1 to `end`, with their numbers; one of more than `most` characters of JSON is a complaint."""
+    return _read_apart(source, row_lines, skip, end, most)
+
+
+def _read_apart(source: Source, reader: Reader, *arguments: Any) -> Iterator[Any]:
     arrow()
-    return read_apart(label or place, row_lines, _whole(place), label or place, skip, end, most)
+    return read_apart(source.label, reader, source.absolute_path, source.label, *arguments)
 
 
-def _look(place: str, label: str) -> dict[str, Any]:
-    buffer_of = arrow().py_buffer
+def _schema_of(footer: dict[str, Any]) -> Any:
     from pyarrow import ipc
 
-    (found,) = read_apart(label, footer_lines, _whole(place), label)
-    return {**found, "schema": ipc.read_schema(buffer_of(base64.b64decode(found["schema"])))}
-
-
-def _whole(place: str) -> str:
-    return place if is_address(place) else os.path.abspath(place)  # the child may be in another folder
+    return ipc.read_schema(arrow().py_buffer(base64.b64decode(footer["schema"])))
 
 
 def footer_lines(place: str, label: str) -> Iterator[str]:

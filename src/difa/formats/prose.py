@@ -1,7 +1,7 @@
 """Markdown, reStructuredText, Python or plain text -> its paragraphs of prose, each at its place in the file.
 
-What is not prose is left out: code, targets of links, front matter, markup. It is replaced by as many spaces, so that a place in
-a paragraph is a place in the file. Of Python, comments and docstrings are read, as reStructuredText.
+Code, targets of links, front matter and markup are no prose. They are replaced by as many spaces, so that a place in a paragraph
+is a place in the file. Of Python, comments and docstrings are read, as reStructuredText.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from difa.formats.lines import check_text
 from difa.formats.sources import files_below
 
 SUFFIXES = (".md", ".markdown", ".rst", ".txt", ".py", ".pyi")
-"""Files that are looked for in a folder; any other file is plain text."""
+"""Files that are looked for in a folder; a file with another ending is plain text."""
 _ADDRESS = r"(?:https?://|www\.)\S*[^\s.,;:!?)\]}'\"]"
 _MARKDOWN = re.compile(_ADDRESS)
 _FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\n(?:.*\n)*?\1[ \t]*(?:\n|\Z)")
@@ -55,7 +55,7 @@ _BETWEEN = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph, as long as in the file, with spaces for what is no prose, and where it begins there."""
+    """A paragraph, with spaces for what is no prose, and where it begins in the file."""
 
     text: str
     start: int
@@ -63,7 +63,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What is on a line, without white space around it, and how far it is indented."""
+    """Where the text on a line begins and ends, without white space around it, and how far it is indented."""
 
     start: int
     end: int
@@ -84,7 +84,7 @@ class Prose:
 
 
 def find_prose(names: Iterable[str]) -> list[Path]:
-    """The files, each once, with those in folders that hold prose by their endings and are not hidden."""
+    """The files, each once; of a folder those that are not hidden and whose endings say that they hold prose."""
     paths: dict[Path, None] = {}
     for path in map(Path, names):
         if not path.is_dir():
@@ -101,7 +101,7 @@ def find_prose(names: Iterable[str]) -> list[Path]:
 
 
 def read_prose(path: str | Path) -> Prose:
-    """The prose of a file, which is read by its ending."""
+    """The prose of a file, whose ending says how it is read."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")  # all ends of lines become \n
         check_text(text)
@@ -138,7 +138,7 @@ def _lines(text: str, start: int, end: int) -> Iterator[_Line]:
 
 
 def _paragraph(text: str, spans: Sequence[_Line], masked: re.Pattern[str] | None = None) -> Paragraph:
-    """The spans with what stands between them blanked, and what the pattern finds in them."""
+    """A paragraph from spans of the text; what stands between them, and what the pattern finds in them, is blanked."""
     parts, at = [], spans[0].start
     for span in spans:
         parts += [_blank(text[at : span.start]), text[span.start : span.end]]
@@ -152,7 +152,7 @@ def _blank(text: str) -> str:
 
 
 def _blocks(text: str, lines: Iterable[_Line]) -> Iterator[list[_Line]]:
-    """Lines that belong together: blank lines, and items of lists, part them."""
+    """Runs of lines without a blank line, cut before each item of a list."""
     block: list[_Line] = []
     for line in lines:
         is_item = _ITEM.match(text, line.start, line.end)
@@ -167,7 +167,7 @@ def _blocks(text: str, lines: Iterable[_Line]) -> Iterator[list[_Line]]:
 
 def _rest(text: str, lines: Iterable[_Line]) -> Iterator[list[_Line]]:
     """Blocks of reStructuredText that are prose: no literal blocks, directives, rules or doctests."""
-    skipped: int | None = None  # what is indented further than this is left out
+    skipped: int | None = None  # blocks that are indented further than this are left out
     for block in _blocks(text, lines):
         if skipped is not None and block[0].indent > skipped:
             continue
@@ -208,7 +208,7 @@ def _place(starts: Sequence[int], place: tuple[int, int]) -> int:
 
 
 def _markdown(text: str, starts: Sequence[int]) -> Iterator[Paragraph]:
-    """What the parser calls text, looked up in the source: it says on which lines a block stands, not where on them."""
+    """What the parser calls text, looked up in the source: it says on which lines a block stands, but not where on them."""
     front = _FRONT.match(text)
     body = _blank(front[0]) + text[front.end() :] if front else text
     at, ends = 0, [*starts, len(text)]

@@ -65,13 +65,14 @@ def _from_lines(path: Path) -> Iterator[Result]:
 
 
 def _from_parquet(path: Path) -> Iterator[Result]:
-    schema = read_metadata(str(path))
+    source = Source(str(path))
+    schema = read_metadata(source)
     meta = (schema.metadata or {}).get(META)
     shape: dict[str, Any] = json.loads(meta) if meta else {"text": "text", "id": "id", "columns": (), "own": {}}
     own = {name: shape["own"].get(name, name) for name in ("score", "p_value", "is_anomaly", "evidence", "words")}
     if missing := next((name for name in (shape["text"], *own.values()) if name not in schema.names), None):
         raise InputError(f"{path}: expected results of `difa score`, got a table without the column {missing!r}")
-    for number, row in read_rows(str(path), most=_MOST):
+    for number, row in read_rows(source, most=_MOST):
         if isinstance(row, str):
             raise InputError(f"{path}:{number}: {row}")
         cells = {name: row[held] for name, held in own.items()}
@@ -100,11 +101,12 @@ def check_output(out: Path, inputs: Iterable[str | Path] = (), force: bool = Fal
 
 def _is_ours(path: Path) -> bool:
     try:
-        with Source(str(path)).open_bytes() as (file, _):
+        source = Source(str(path))
+        with source.open_bytes() as (file, _):
             first = file.readline(MOST_BYTES)
             head = first + file.readline(MOST_BYTES) + file.read(_HEAD)
         if head.startswith(b"PAR1"):
-            return META in (read_metadata(str(path)).metadata or {})
+            return META in (read_metadata(source).metadata or {})
     except DifaError:
         return False
     if head.startswith(b"[\n"):  # tasks for Label Studio

@@ -68,6 +68,11 @@ class Source:
         """Where its bytes lie."""
         return spooled_stdin() if self.is_stdin else self.place or self.name
 
+    @property
+    def absolute_path(self) -> str:
+        """The same, for processes in other folders."""
+        return self.path if is_address(self.path) else os.path.abspath(self.path)
+
     @contextmanager
     def open_bytes(self) -> Iterator[tuple[io.BufferedReader, Callable[[], int]]]:
         """Its unpacked content, and a function that says how many bytes of the file, packed as it is, have been read."""
@@ -120,7 +125,7 @@ def _table(source: Source, asked: Columns) -> Table | None:
     if source.suffix == ".parquet":
         if is_packed(source.name):
             raise InputError(f"{source.label}: expected Parquet as it is, got a packed one: unpack it, it is packed inside")
-        return read_schema(source.path, asked, source.label)
+        return read_schema(source, asked)
     with source.open_bytes() as (file, _):
         return read_header(file, source.label, asked, "\t" if source.suffix == ".tsv" else None)
 
@@ -134,7 +139,8 @@ def _stdin(asked: Columns) -> Source:
 
 
 def _look_up(name: str) -> list[Source]:
-    """The files that a name stands for."""
+    """The files that a name stands for; a folder stands for those in it that are no tables."""
+    folder = name.rstrip("/")
     if is_address(name):
         found = _at_address(name)
         is_folder = "*" not in name and [source.name for source in found] != [name]
@@ -145,18 +151,14 @@ def _look_up(name: str) -> list[Source]:
         found = [Source(str(path), unreadable=why) if why else _file(path) for path, why in below]
     else:
         return [_file(name)]
-    if is_folder:
-        return _lines_among(name.rstrip("/"), [source for source in found if source.unreadable or _has_documents(source.name)])
-    for source in found:
-        _check_ending(source.name)
-    return found
-
-
-def _lines_among(folder: str, found: Sequence[Source]) -> list[Source]:
-    """The files of a folder that are no tables; closed ones take part, so that they can be named."""
-    lines = [source for source in found if source.suffix not in TABLES]
+    if not is_folder:
+        for source in found:
+            _check_ending(source.name)
+        return found
+    known = [source for source in found if source.unreadable or _has_documents(source.name)]
+    lines = [source for source in known if source.suffix not in TABLES]  # what is closed takes part, so that it can be named
     if not lines:
-        table = next((source.suffix for source in found if not source.unreadable), None)
+        table = next((source.suffix for source in known if not source.unreadable), None)
         remedy = f": for its tables give '{folder}/*{table}'" if table else ""
         raise InputError(f"{folder}: expected .txt or .jsonl files in this folder, found none{remedy}")
     return lines

@@ -1,8 +1,8 @@
-"""The columns of a table -> which of them holds the text and which the ids; a row -> a document; and the columns of results.
+"""Tables: which column holds the text and which the ids; a row -> a document; and the columns of a table of results.
 
-A column is taken for the text without being named only where one candidate is obvious; who reads the table can then say which
-was taken. All other columns are kept with the document. A table of results has them first, in their order and under their names,
-and ours behind them; where a column of the user's has a name of ours, ours is called `difa_…`.
+A column is taken for the text without being named only where one candidate is obvious, and the reader of the table can say which.
+All other columns are kept with the document. A table of results has them first, in their order and under their names, and ours
+behind them; where a column of the user's has a name of ours, ours is called `difa_…`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PROSE = 3.0  # words a cell, on average, that make a column look like text
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that a user named; None leaves the choice to us."""
+    """What a user says of the columns of tables; None leaves the choice to us."""
 
     text: str | None = None
     id: str | None = None
@@ -62,7 +62,7 @@ class Table:
     text: str
     id: str | None = None
     is_guess: bool = False
-    """Whether the text column was chosen by us, and was not the only column."""
+    """Whether we chose the text column among several."""
     has_words: bool = False
     """Whether the text column holds lists of words."""
     separator: str = ""
@@ -77,7 +77,7 @@ class Table:
 def choose_columns(
     names: Sequence[str], asked: Columns, sample: Mapping[str, Sequence[str]], lists: Collection[str], source: str
 ) -> Table:
-    """The table with these columns; `sample` has some cells of those that hold strings, `lists` names those of words."""
+    """The table with these columns; `sample` has cells of the columns of strings, `lists` names the columns of lists of words."""
     listed = ", ".join(map(repr, names)) or "none"
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
@@ -114,7 +114,7 @@ def guess_text(sample: Mapping[str, Sequence[str]], lists: Collection[str]) -> s
 
 
 def are_words(cells: Iterable[Any]) -> bool:
-    """Whether cells are lists of words, as they are or as JSON; of nothing that is not known."""
+    """Whether there are cells, and all are lists of words, as they are or as JSON."""
     return all([are_strings(as_list(cell)) for cell in cells] or [False])
 
 
@@ -146,7 +146,7 @@ def as_list(cell: Any) -> Any:
 
 @dataclass(frozen=True)
 class Shape:
-    """Columns of a table of results."""
+    """The columns of a table of results."""
 
     columns: tuple[str, ...]
     """The user's, text and ids among them."""
@@ -155,11 +155,11 @@ class Shape:
     types: Mapping[str, Any] = field(default_factory=dict)
     """Arrow types of the columns for which they are known."""
     is_complete: bool = False
-    """Whether no document can have other columns; those of JSON lines are known at the end only."""
+    """Whether no document can have other columns; those of JSON lines are only known at the end."""
 
     @classmethod
     def of_sources(cls, sources: Sequence[Source]) -> Shape:
-        """The shape that fits all inputs: that of tables with the same text and id, or a common one of all else."""
+        """The columns for all inputs: those of tables with the same text and id, or else `id`, `text` and all others."""
         tables = [source.table for source in sources if source.table is not None]
         is_complete = all(source.table is not None or source.suffix == ".txt" for source in sources)
         alike = len(tables) == len(sources) > 0 and len({(table.text, table.id) for table in tables}) == 1
@@ -173,11 +173,11 @@ class Shape:
         return cls(tuple(names), tables[0].text, own_id, _types(tables), is_complete)
 
     def own(self, name: str) -> str:
-        """The name of a column of ours."""
+        """What a column of ours is called."""
         return free_name(name, self.columns)
 
     def holding(self, names: Iterable[str]) -> Shape:
-        """The shape with other columns behind its own."""
+        """The same with more of the user's columns, behind the others."""
         return replace(self, columns=tuple(dict.fromkeys((*self.columns, *names))))
 
     def row(self, document: Document) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def suggestions(scored: Scored, at: int) -> list[str]:
 
 
 def _types(tables: Sequence[Table]) -> dict[str, Any]:
-    """Types that all Parquet files agree on; a text table's cells are strings."""
+    """Types on which all Parquet files agree; a text table's cells are strings."""
     found: dict[str, Any] = {}
     for table in tables:
         kinds = table.types or dict.fromkeys(table.columns)
