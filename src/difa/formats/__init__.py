@@ -1,8 +1,8 @@
 """Files -> documents, and results -> files.
 
 `.txt` has one document a line, `.jsonl` one JSON object a line with `text` or `tokens`, `.csv`, `.tsv` and `.parquet` one row a
-document, `.json` is a Label Studio export; `-` is standard input; a folder stands for all text and JSON lines in it, a pattern
-for what matches it. Lines are read one at a time. What cannot be read is named by file and line (or row, or task).
+document, `.json` is a Label Studio export; `-` is standard input; a folder means all text and JSON lines in it, a pattern all
+files that match. Lines are read one at a time. What cannot be read is named by file and line (or row, or task).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def bad_line(complaint: str) -> InputError:
 
 
 def _entries(source: Source, index: int = 0, before: int = 0, skip: int = 0, span: Span = WHOLE) -> Iterator[Entry]:
-    """The lines or rows of a span but those up to number `skip`; so many bytes lie in files before this one."""
+    """The lines or rows of a span from number `skip` + 1 on; `before` are the bytes of the files before this one."""
     if source.unreadable is not None:
         if not skip:
             yield Entry(Position(index, 1), before, bad=f"{source.label}: cannot be read: {source.unreadable}")

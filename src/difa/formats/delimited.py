@@ -53,7 +53,7 @@ def read_header(file: io.BufferedReader, source: str, asked: Columns, separator:
 
 
 def _first_lines(lines: Iterator[str], source: str) -> list[str]:
-    """The lines that separator and columns are found from, the whole header among them: behind it, all quotes are closed."""
+    """The lines from which separator and columns are found, with the whole header, which ends where all quotes are closed."""
     found, size, quotes, has_header = list[str](), 0, 0, False
     try:
         for line in lines:
@@ -81,7 +81,7 @@ def read_cells(file: Any, table: Table, span: Span = WHOLE) -> Iterator[tuple[in
 
 
 def cut_rows(file: Any, table: Table, size: int) -> list[Span]:
-    """Spans of a table of about so many bytes, cut between rows; UTF-16 stays whole."""
+    """Spans of a table, each of about `size` bytes, cut between rows; UTF-16 stays whole."""
     lines = _TableLines(file)
     if lines.read is None:
         return [WHOLE]
@@ -95,7 +95,7 @@ def cut_rows(file: Any, table: Table, size: int) -> list[Span]:
 
 
 def _rows(lines: _TableLines, table: Table, first: int) -> Iterator[tuple[int, list[str] | str | None]]:
-    """All rows with their numbers; None stands for a blank one, and for the header."""
+    """All rows with their numbers: cells, or a complaint; None for a blank row, and for the header."""
     csv.field_size_limit(max(_LONGEST, csv.field_size_limit()))
     number, is_header, reader = first - 1, first == 1, csv.reader(lines, delimiter=table.separator, strict=True)
     while True:
@@ -112,7 +112,7 @@ def _rows(lines: _TableLines, table: Table, first: int) -> Iterator[tuple[int, l
             yield number, f"expected UTF-16 text as the table's mark says, got something else ({error.reason})"
             return
         if is_header and is_first and _declared(table.separator.join(row)):
-            number -= 1  # spreadsheets do not show it
+            number -= 1  # spreadsheets do not show this line
         elif is_header or not row:
             is_header = is_header and not row
             yield number, None
@@ -168,7 +168,7 @@ def _not_unicode(row: list[str]) -> str | None:
 
 
 class _TableLines:
-    """Lines that end in any way; a row of more than the bound is a `csv.Error`, after which the next line follows."""
+    """Lines of a table, however they end; a row longer than the bound is a `csv.Error`, and the next line follows it."""
 
     read: int | None
     """Bytes read so far; of UTF-16, which cannot be cut, that is not known."""
@@ -176,7 +176,7 @@ class _TableLines:
     """Characters of the row so far; set to 0 where a row begins."""
 
     def __init__(self, file: Any) -> None:
-        """Read from an open file on; UTF-16 is told by its mark."""
+        """Read from where an open file stands; its mark shows whether it is UTF-16."""
         head = file.peek(4)
         is_wide = head.startswith(UTF16_MARKS)
         self._text = BorrowedText(file, "utf-16" if is_wide else "utf-8-sig", "surrogateescape", newline="")

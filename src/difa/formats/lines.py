@@ -1,4 +1,4 @@
-"""One line of a file, or one row of a table -> one document. The bounds of a document stand here, too.
+"""One line of a file, or one row of a table -> one document, within the bounds for documents.
 
 A document is a text or a list of words, `tokens`. It may be labelled: by `labels`, one for each of the tokens, or by `spans` of
 the text. Beside a text, a key of these names that holds something else is an ordinary column of the user's.
@@ -19,11 +19,11 @@ from difa.words import from_text, from_tokens, mark_words
 
 MOST_CHARACTERS = 2_000_000
 MOST_WORDS = 200_000
-"""Of a document, which is scored as a whole: some 5 MB of memory for every thousand words."""
+"""Bounds of a document, which is scored as a whole: that takes some 5 MB of memory for every thousand words."""
 MARKS = ("tokens", "labels", "spans")
 """Keys that may split a text into words or label them."""
 _RESULT_KEYS = frozenset(("summary", *(entry.name for entry in fields(Result))))
-"""Keys of a result of ours, which are no columns of the user's."""
+"""Keys of our results; all others are columns of the user's."""
 _NAMED = 5  # keys in a message
 
 
@@ -77,11 +77,11 @@ def _decode(line: bytes) -> str:
 
 
 def missing(constant: str) -> None:
-    """What NaN and Infinity stand for, which JSON does not know: a missing value, as in tables."""
+    """None for NaN and Infinity, which JSON does not know: a missing value, as in tables."""
 
 
 def is_result(record: dict[str, Any]) -> bool:
-    """Whether a record is a result of ours, rather than one of the user's with keys of the same names."""
+    """Whether a record is one of our results, rather than one of the user's with keys of the same names."""
     words = record.get("words")
     return (
         isinstance(words, list)
@@ -91,7 +91,7 @@ def is_result(record: dict[str, Any]) -> bool:
 
 
 def _document_keys(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes the document of a record, without what is a column of the user's."""
+    """The part of a record that makes its document; the rest are columns of the user's."""
     used = {key: record[key] for key in ("id", "text", *MARKS) if record.get(key) is not None}
     if "text" in record and not used.keys() & {"text", "tokens"}:
         used["text"] = ""
@@ -131,7 +131,7 @@ def with_columns(document: Document, columns: dict[str, Any]) -> Document:
 
 
 def parse_record(record: Mapping[str, Any], name: str | None = None) -> Document:
-    """A document from an object with `text` or `tokens`; `name` stands in where it has no id of its own."""
+    """A document from an object with `text` or `tokens`; `name` stands in for a missing id."""
     given, text, tokens, labels, spans = (record.get(key) for key in ("id", "text", *MARKS))
     if given is not None and (isinstance(given, bool) or not isinstance(given, (str, int))):
         raise InputError(f'expected a string or a whole number as "id", got {kind_of(given)}')

@@ -1,6 +1,6 @@
 """Files that DiFA wrote: the results in them, and whether a file may be written over.
 
-Results are read from JSON lines, packed or not, Parquet, and folders of either. Whether a file is ours is told by its content.
+Results are read from JSON lines, packed or not, Parquet, and folders of either. The content of a file shows whether it is ours.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from difa.formats.write import from_json_line
 
 READABLE = (".jsonl", ".parquet")
 GENERATOR = "<meta name='generator' content='DiFA'>"
-"""What HTML of ours says of itself."""
+"""The mark of our HTML."""
 _MOST = 4 * MOST_BYTES  # of a line: the result of the longest document, and its columns
 _HEAD = 1 << 16
 

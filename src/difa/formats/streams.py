@@ -36,11 +36,11 @@ UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UTF32_MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 _SHARE_16 = 0.8  # of every other byte that is zero in UTF-16
 _SHARE_32 = 0.6  # of all bytes that are zero in UTF-32
-_HEAD = 1 << 13  # bytes by which the ends of lines are told
+_HEAD = 1 << 13  # bytes in which the ends of lines are looked for
 PAUSE = 0.2  # seconds without a new line after which readers of standard input may go on with what is there
 
 ReadLine = Callable[[int], bytes]
-"""Reads a line of at most so many bytes, as `readline` of a file does."""
+"""Reads a line, or its beginning if it has more bytes than given, as `readline` of a file does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _file_of(path: str | Path) -> Path:
 
 @contextmanager
 def unpacked(path: str | Path, raw: io.BufferedReader) -> Iterator[io.BufferedReader]:
-    """What is in an open file of that name."""
+    """The content of an open file, unpacked if the ending of its path asks for that."""
     match _file_of(path).suffix.lower():
         case ".gz":
             yield cast(io.BufferedReader, gzip.GzipFile(fileobj=raw))
@@ -91,7 +91,7 @@ def unpacked(path: str | Path, raw: io.BufferedReader) -> Iterator[io.BufferedRe
 
 @contextmanager
 def packed(path: str | Path, raw: BinaryIO) -> Iterator[BinaryIO]:
-    """A file of that name to write into, packed as its ending asks."""
+    """An open file to write into; what is written is packed if the ending of its path asks for that."""
     match _file_of(path).suffix.lower():
         case ".gz":
             with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as stream:  # the same results, the same bytes
@@ -178,7 +178,7 @@ def wide_encoding(content: bytes) -> str | None:
 
 
 def read_stdin() -> Iterator[bytes | None]:
-    """Lines as they arrive, and None wherever nothing came for a moment."""
+    """Lines as they arrive, and None whenever none came for a moment."""
     lines: queue.Queue[bytes | OSError | None] = queue.Queue(maxsize=16)
 
     def pump() -> None:
@@ -218,7 +218,7 @@ def _stdin_with_own_buffer() -> io.BufferedReader:
 
 @lru_cache(maxsize=1)  # it can be read once only
 def spooled_stdin() -> str:
-    """The path of a file with all of standard input, which is there as long as the process."""
+    """The path of a file with all of standard input, which exists until the process ends."""
     with ExitStack() as stack:
         try:
             file, path = stack.enter_context(scratch_file())

@@ -66,7 +66,7 @@ class Table:
     has_words: bool = False
     """Whether the text column holds lists of words."""
     separator: str = ""
-    """What stands between the cells of a text table."""
+    """The character between the cells of a text table."""
     types: Mapping[str, Any] = field(default_factory=dict, compare=False)
     """Arrow types of the columns, where they are known."""
     rows: int = 0
@@ -187,7 +187,7 @@ class Shape:
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """A name of ours that no column has."""
+    """The name of a column of ours, changed until no other column has it."""
     names = set(taken)
     while name in names:
         name = f"difa_{name}"
@@ -201,9 +201,9 @@ def flagged_words(scored: Scored, at: int) -> list[str]:
 
 
 def suggestions(scored: Scored, at: int) -> list[str]:
-    """What flagged words may have been meant to be, as `word → suggestion`."""
-    meant = map(scored.suggestions.get, scored.flagged(at))
-    return [f"{word} → {suggestion}" for word, suggestion in zip(flagged_words(scored, at), meant, strict=True) if suggestion]
+    """The suggestions for flagged words, as `word → suggestion`."""
+    found = map(scored.suggestions.get, scored.flagged(at))
+    return [f"{word} → {suggestion}" for word, suggestion in zip(flagged_words(scored, at), found, strict=True) if suggestion]
 
 
 def _types(tables: Sequence[Table]) -> dict[str, Any]:
