@@ -13,7 +13,7 @@ import typer
 
 from difa.cli.console import print_json, say, say_next, stages, to_stdout
 from difa.cli.fit import FitOptions
-from difa.cli.options import Allow, Force, Fpr, Json, ModelFolder, Quiet, allowed_words, command, read_text
+from difa.cli.options import Allow, Force, Fpr, Json, ModelFolder, Quiet, allowed_words, command
 from difa.errors import ConfigError, InputError
 from difa.storage.atomic import fresh_text, writing
 
@@ -130,6 +130,7 @@ def explain(
     from rich.console import Console
 
     from difa.estimator import DiFA
+    from difa.formats.streams import read_text
     from difa.report.sentences import explanation_record
     from difa.report.terminal import explanation
 

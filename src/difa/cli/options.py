@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from functools import wraps
@@ -182,6 +181,8 @@ def options_of(group: type) -> dict[str, Any]:
 
 def allowed_words(given: Sequence[str] | None) -> list[str]:
     """Words and phrases from what was given: each itself, or the lines of a file; - is standard input."""
+    from difa.formats.streams import read_text
+
     words: list[str] = []
     for name in given or ():
         if name == "-" or os.path.isfile(name):  # unlike Path, it takes no offence at words too long for a name
@@ -191,15 +192,3 @@ def allowed_words(given: Sequence[str] | None) -> list[str]:
         else:
             words.append(name)
     return words
-
-
-def read_text(name: str) -> str:
-    """The text of a file, or of standard input for -."""
-    from difa.formats.streams import unreadable_stdin
-
-    try:
-        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8-sig")
-    except OSError as error:
-        raise unreadable_stdin(error) if name == "-" else InputError(f"{name}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name}: expected UTF-8 text, got something else at byte {error.start}") from None

@@ -22,6 +22,7 @@ from markdown_it.token import Token
 from difa.errors import InputError
 from difa.formats.lines import check_text
 from difa.formats.sources import files_below
+from difa.formats.streams import read_text
 
 SUFFIXES = (".md", ".markdown", ".rst", ".txt", ".py", ".pyi")
 """Files that are looked for in a folder; a file with another ending is plain text."""
@@ -102,14 +103,10 @@ def find_prose(names: Iterable[str]) -> list[Path]:
 
 def read_prose(path: str | Path) -> Prose:
     """The prose of a file, whose ending says how it is read."""
+    text = io.StringIO(read_text(path), newline=None).getvalue()  # all ends of lines become \n
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")  # all ends of lines become \n
         check_text(text)
         return parse_prose(text, Path(path).suffix.lower())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: expected UTF-8 text, got something else at byte {error.start}") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 

@@ -232,6 +232,16 @@ def spooled_stdin() -> str:
     return path
 
 
+def read_text(name: str | Path) -> str:
+    """The text of a file, or of standard input for `-`, as a whole."""
+    try:
+        return (sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()).decode("utf-8-sig")
+    except OSError as error:
+        raise unreadable_stdin(error) if name == "-" else InputError(f"{name}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: expected UTF-8 text, got something else at byte {error.start}") from None
+
+
 def unreadable_stdin(error: OSError) -> InputError:
-    """What to say of standard input that cannot be read."""
+    """The error for standard input that cannot be read."""
     return InputError(f"standard input: cannot be read: {error.strerror or 'it is closed'}")
