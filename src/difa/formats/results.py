@@ -78,8 +78,8 @@ def _from_parquet(path: Path) -> Iterator[Result]:
         cells = {name: row[held] for name, held in own.items()}
         cells |= {"words": tuple(map(_word, cells["words"] or ())), "evidence": dict(cells["evidence"] or ())}
         kept = {name: row[name] for name in shape["columns"] if name not in (shape["text"], shape["id"])}
-        rule = {name: shape.get(name) for name in ("rule", "rate")}
-        yield Result(row[shape["text"]], id=row[shape["id"]], columns=kept, **cells, **rule)
+        cells |= {"rule": shape.get("rule"), "rate": shape.get("rate")}
+        yield Result(row[shape["text"]], id=row[shape["id"]], columns=kept, **cells)
 
 
 def _word(cell: Mapping[str, Any]) -> WordScore:
