@@ -374,8 +374,10 @@ class DiFA:
         call = f"DiFA({', '.join(f'{name}={getattr(self, name)!r}' for name in given)})"
         if not self.__sklearn_is_fitted__():
             return f"{call}, not fitted"
-        fitted, rate = self.detector_, f"fdr {self.fdr:g}"
-        if self.fdr is None:
+        fitted = self.detector_
+        if self.fdr is not None:
+            rate = f"fdr {self.fdr:g}"
+        else:
             rate = f"fpr {self.fpr:g} ({say_bound(len(fitted.document_reference.values), self.fpr)})"
         return f"{call}, fitted on {fitted.extent}; flags at {rate}; views {', '.join(fitted.config.views.names)}"
 
