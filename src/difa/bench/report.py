@@ -12,6 +12,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +61,14 @@ def write_report(results: Path, page: Path) -> list[str]:
         raise InputError(f"{page}: cannot be read: {error.strerror}") from None
     filled: list[str] = []
 
+    @cache
+    def read(folder: Path) -> dict[str, list[Record]]:
+        return {study: read_json(folder / f"{study}.json") or [] for study in STUDIES}
+
     def fill(match: re.Match[str]) -> str:
         head, below, name, form, tail = match.groups()
         folder = results / (below or "")
-        records = {study: read_json(folder / f"{study}.json") or [] for study in STUDIES}
-        parts = [_picture(folder, results, name, form, page), section_of(name, form, records)]
+        parts = [_picture(folder, results, name, form, page), section_of(name, form, read(folder))]
         body = "\n\n".join(part.strip() for part in parts if part)
         if not body:
             return match.group()
@@ -256,9 +260,7 @@ def claims_markdown(records: Mapping[str, Records]) -> str:
         first = next((key for form in FORMS if (key := (form, tables.PUBLISHED_SEED, None)) in verdicts), None)
         row = {"claim": each.said, "reproduced if": each.rule, "verdict": "not measured", "figures": ""}
         if first:
-            (holds, figures), several = verdicts.pop(first), _by_models(each, usual)
-            row["verdict"] = _verdict(holds, several[0] if several else holds)
-            row["figures"] = f"{figures} ({first[0]} form)" + (f"; by the mean of {several[1]}" if several else "")
+            row |= _verdict(each, *verdicts.pop(first), first[0], usual)
         row["holds elsewhere"] = _elsewhere(verdicts)
         used = [record for record in groups.get(first, ()) if record.get("asked_by")] if first else []
         row["measured by"] = "; ".join(tables.unique(f"`{r['asked_by']}`, {r['measured']}" for r in used))
@@ -266,19 +268,17 @@ def claims_markdown(records: Mapping[str, Records]) -> str:
     return tables.markdown(rows)
 
 
-def _verdict(holds: bool, on_average: bool) -> str:
-    """What one model shows by chance is not reproduced."""
-    if holds != on_average:
-        return f"**in part**: {'only by the model of one seed' if holds else 'only by the mean of several models'}"
-    return "**reproduced**" if holds else "**not reproduced**"
-
-
-def _by_models(judged: Claim, records: Records) -> Verdict | None:
-    """The verdict on the means over the models of the published split, where there are several."""
+def _verdict(judged: Claim, holds: bool, figures: str, form: str, records: Records) -> dict[str, str]:
+    """The verdict of one model, beside that of the mean of several models of the published split, where there are some."""
+    row = {"verdict": "**reproduced**" if holds else "**not reproduced**", "figures": f"{figures} ({form} form)"}
     of = ("original", tables.PUBLISHED_SEED)
     models = [r for r in records if (r["form"], r["seed"]) == of and r.get("model_seed") is not None]
-    verdict = judged.verdict([record for record in models if record["method"] == OURS])
-    return (verdict[0], f"{len(tables.grouped(models, 'model_seed'))} models {verdict[1]}") if verdict else None
+    several = judged.verdict([record for record in models if record["method"] == OURS])
+    if several:
+        row["figures"] += f"; by the mean of {len(tables.grouped(models, 'model_seed'))} models {several[1]}"
+    if several and several[0] != holds:  # what one model shows by chance is not reproduced
+        row["verdict"] = f"**in part**: only by the {'model of one seed' if holds else 'mean of several models'}"
+    return row
 
 
 def _elsewhere(verdicts: Mapping[tuple[Any, ...], Verdict]) -> str:
