@@ -49,10 +49,10 @@ NOT_RUN = {
 }
 """Peers without scores, and why."""
 
-CORE = "*"
-"""In a fingerprint: everything that DiFA's own scores depend on."""
 _SOURCE = Path(difa.__file__).parent
-_NOT_CORE = ("baselines", "bench", "cli", "engines", "formats", "monitor", "report", "serve", "__main__.py")
+_NOT_CORE = ("baselines", "bench", "cli", "engines", "formats", "monitor", "report", "serve", "__main__.py", "__pycache__")
+CORE = tuple(sorted(path.name for path in _SOURCE.iterdir() if path.name not in _NOT_CORE and path.suffix in ("", ".py")))
+"""Files and folders of the package that DiFA's own scores depend on."""
 _JUDGING = ("bench/metrics.py", "bench/data.py", "bench/methods.py")
 
 
@@ -106,7 +106,7 @@ class Options:
         """What decides the scores of a method beside its settings, the documents and the seed."""
         key = f"{self.reader.spec.fingerprint} {self.reader.spec.layer}" if needs_vectors(name) else NO_ENCODER
         if name in DIFA:
-            return fingerprint_of((CORE, *_JUDGING), ["torch", "onnxruntime"], encoder=key, stages=repr(self.stages))
+            return fingerprint_of((*CORE, *_JUDGING), ["torch", "onnxruntime"], encoder=key, stages=repr(self.stages))
         if name in PEERS:
             return fingerprint_of(_JUDGING, ["pytextad", "torch", "transformers"], encoder=key)
         return fingerprint_of(("baselines", "encoders", *_JUDGING), METHODS[name].packages, encoder=key)
@@ -351,8 +351,8 @@ def quiet_peers() -> warnings.catch_warnings[None]:
 
 
 def fingerprint_of(parts: Sequence[str], packages: Sequence[str] = (), **more: Any) -> str:
-    """Checksum of what decides a score: files and folders of the package, or `CORE`, versions of packages, and anything else."""
-    sources = [_code_sum(path) for part in parts for path in _files(part)]
+    """Checksum of what decides a score: files and folders of the package, versions of packages, and anything else."""
+    sources = [_code_sum(path) for part in parts for path in sorted((_SOURCE / part).rglob("*.py")) or [_SOURCE / part]]
     return checksum([sources, [f"{name} {_version(name)}" for name in packages], sorted(more.items())])
 
 
@@ -369,13 +369,6 @@ class _WithoutTexts(ast.NodeTransformer):
 @cache
 def _code_sum(path: Path) -> str:
     return checksum(code_of(path.read_text(encoding="utf-8")))
-
-
-def _files(part: str) -> list[Path]:
-    if part == CORE:
-        return [path for path in sorted(_SOURCE.rglob("*.py")) if path.relative_to(_SOURCE).parts[0] not in _NOT_CORE]
-    path = _SOURCE / part
-    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
 def _version(package: str) -> str:

@@ -37,7 +37,7 @@ from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import DifaError
 from difa.estimator import DiFA
 from difa.formats.write import json_lines
-from difa.runtime.parallel import core_count
+from difa.runtime.parallel import core_count, one_torch_thread
 from difa.storage.atomic import scratch_folder
 from difa.words import from_tokens
 
@@ -198,12 +198,9 @@ def matrix_limit(encoder: Encoder, weights: Path, subwords: int, threads: int) -
             list(pool.map(products, blocks))
 
     def best() -> float:
-        before, seconds = torch.get_num_threads(), []
-        for count, work in ((threads, lambda: list(map(products, blocks))), (1, side_by_side)):
-            torch.set_num_threads(count)
-            seconds.append(clock(work)[1])
-        torch.set_num_threads(before)
-        return min(seconds)
+        _, together = clock(lambda: list(map(products, blocks)))
+        with one_torch_thread():
+            return min(together, clock(side_by_side)[1])
 
     return best
 
