@@ -122,10 +122,10 @@ class Detector:
 
     def suggest(self, document: Document, position: int) -> str | None:
         """What the word at a position may have been meant to be, if it looks like a slip; only a critic can say."""
-        if self._critic is None or any(view.is_term(document.words[position].text) for view in self._faults):
+        if self._critic is None or any(view.is_term(document.words.texts[position]) for view in self._faults):
             return None
         first = max(0, position - NEIGHBOURS)  # not the whole document: it may be long, and full of such words
-        around = [word.text for word in document.words[first : position + NEIGHBOURS + 1]]
+        around = document.words.texts[first : position + NEIGHBOURS + 1]
         return self._critic.statistics.suggest(around, position - first)
 
     @cached_property
@@ -141,7 +141,7 @@ class Detector:
         """The faults of a document that have a name, and the position of their first word, by the positions of their words."""
         kept = self.noise.kept(document)
         gaps = frozenset(at for at, (before, after) in enumerate(pairwise(kept), 1) if after - before > 1)
-        words = [document.words[at].text for at in kept]
+        words = [document.words.texts[at] for at in kept]
         found = {at: fault for view in self._faults for at, fault in view.name_faults(words, gaps).items()}
         return {kept[position]: (kind, kept[first]) for position, (kind, first) in found.items()}
 

@@ -7,11 +7,13 @@ Higher scores are always more anomalous; p-values are small where scores are hig
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from itertools import accumulate, chain, groupby, islice, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property, partial
+from itertools import accumulate, chain, groupby, pairwise, repeat
+from operator import add
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,18 +33,101 @@ class Word(NamedTuple):
     end: int
 
 
+_make_word = partial(tuple.__new__, Word)  # without a call of Python for each word
+
+
+class Words(Sequence[Word]):
+    """The words of a document as columns: their strings, and where they begin; a `Word` is made when somebody asks for it."""
+
+    __slots__ = ("_places", "texts")
+
+    def __init__(self, texts: tuple[str, ...], places: str | Sequence[int]) -> None:
+        """Take them over.
+
+        Args:
+            texts: the words.
+            places: where each begins, or the text that is made of these words and white space.
+        """
+        self.texts, self._places = texts, places
+
+    @classmethod
+    def of(cls, words: Iterable[Word]) -> Words:
+        """The same words."""
+        each = tuple(words)
+        return cls(tuple([word.text for word in each]), [word.start for word in each])
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """Where each word begins in the text, found when it is first asked for."""
+        if isinstance(self._places, str):
+            self._places = find_in_order(self.texts, self._places) or ()
+        return self._places
+
+    @property
+    def ends(self) -> list[int]:
+        """Where each word ends in the text."""
+        return list(map(add, self.starts, map(len, self.texts)))
+
+    def take(self, chosen: Iterable[int]) -> Words:
+        """Some of them."""
+        at = list(chosen)
+        return Words(tuple([self.texts[each] for each in at]), [self.starts[each] for each in at])
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __iter__(self) -> Iterator[Word]:
+        return map(_make_word, zip(self.texts, self.starts, self.ends, strict=True))
+
+    @overload
+    def __getitem__(self, at: int) -> Word: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Word, ...]: ...
+    def __getitem__(self, at: int | slice) -> Word | tuple[Word, ...]:
+        if isinstance(at, slice):
+            return tuple([self[each] for each in range(*at.indices(len(self)))])
+        text, start = self.texts[at], self.starts[at]
+        return Word(text, start, start + len(text))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def find_in_order(words: Sequence[str], text: str) -> list[int] | None:
+    """Where words begin in a text that has them one after the other, and only white space between them; None for other texts."""
+    starts, end = [], 0
+    for word in words:
+        start = text.find(word, end)
+        if start != end and (start < 0 or not text[end:start].isspace()):
+            return None
+        starts.append(start)
+        end = start + len(word)
+    return starts
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A text and its words; `labels` (0/1 per word) only where someone marked them."""
 
     text: str
-    words: tuple[Word, ...]
+    words: Words
+    """Any sequence of `Word` is taken over."""
     id: str | None = None
     labels: tuple[int, ...] | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
     """What else stands in its row, by column: kept in the results, never scored."""
     odd: bool | None = None
     """Whether someone called the whole document odd; None where nobody judged it as a whole."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.words, Words):
+            object.__setattr__(self, "words", Words.of(self.words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +285,8 @@ class Scored:
     def of(cls, result: Result) -> Scored:
         """The columns of one result, all of whose words have evidence of the same views."""
         words = result.words
-        document = Document(result.text, tuple(Word(w.text, w.start, w.end) for w in words), result.id, columns=result.columns)
+        places = Words(tuple([word.text for word in words]), [word.start for word in words])
+        document = Document(result.text, places, result.id, columns=result.columns)
         views = tuple(words[0].evidence) if words else ()
         return cls(
             [document],
@@ -244,11 +330,11 @@ class Scored:
 
     def words(self, at: int) -> tuple[WordScore, ...]:
         """The scored words of a document."""
-        return tuple([WordScore(**word) for word in self._words(at, at + 1)])
+        return tuple([WordScore(**word) for word in self._words(at)])
 
     def traits_of(self, at: int) -> dict[str, float]:
         """The evidence of a document's traits."""
-        return dict(zip(self.traits, self.document_evidence[at].tolist(), strict=True))
+        return dict(zip(self.traits, (self.document_evidence[at] + 0.0).tolist(), strict=True))
 
     def flagged(self, at: int) -> list[int]:
         """Positions of a document's flagged words among all words, in the order of the text."""
@@ -262,7 +348,7 @@ class Scored:
         start, words = self.starts[at], self.documents[at].words
         by_kind: dict[str, dict[str, None]] = {}  # ordered sets: a fault is named before what merely is unusual
         for position in sorted(self.flagged(at), key=lambda position: (position not in self.faults, self.word_p[position])):
-            by_kind.setdefault(self.faults.get(position, ""), {})[words[position - start].text] = None
+            by_kind.setdefault(self.faults.get(position, ""), {})[words.texts[position - start]] = None
         parts = []
         for kind, named in by_kind.items():
             label = kind or f"unusual word{'s' if len(named) > 1 else ''}"
@@ -276,63 +362,62 @@ class Scored:
             first: the first document.
             last: behind the last document; all by default.
         """
-        last = len(self) if last is None else last
-        words = self._words(first, last)
-        rows = zip(
-            self.documents[first:last],
-            (self.document_scores[first:last] + 0.0).tolist(),
-            self.document_p[first:last].tolist(),
-            self.document_flags[first:last].tolist(),
-            (self.document_evidence[first:last] + 0.0).tolist(),
-            strict=True,
-        )
         judge = {} if self.judged_by is None else {"judged_by": self.judged_by}
         decided = {} if self.rule is None else {"rule": self.rule, "rate": self.rate}
-        for at, (document, score, p_value, is_anomaly, evidence) in enumerate(rows, first):
+        for at in range(first, len(self) if last is None else last):
+            document, is_anomaly = self.documents[at], bool(self.document_flags[at])
             yield {
                 "id": document.id,
                 "text": document.text,
                 **({"columns": dict(document.columns)} if document.columns else {}),
-                "score": score,
-                "p_value": p_value,
+                "score": float(self.document_scores[at]) + 0.0,  # −0.0 is 0.0
+                "p_value": float(self.document_p[at]),
                 "is_anomaly": is_anomaly,
                 **decided,
                 "summary": self.summary(at) if is_anomaly else "",
-                "evidence": dict(zip(self.traits, evidence, strict=True)),
+                "evidence": self.traits_of(at),
                 **judge,
-                "words": list(islice(words, len(document.words))),
+                "words": self._words(at),
             }
 
-    def _words(self, first: int, last: int) -> Iterator[dict[str, Any]]:
-        """The fields of the words of some documents, made one by one: of many at a time Python would look for cycles."""
-        start, end = self.starts[first], self.starts[last]
-        cells = zip(
-            chain.from_iterable([document.words for document in self.documents[first:last]]),
-            (self.word_scores[start:end] + 0.0).tolist(),  # −0.0 is 0.0
+    def _words(self, at: int) -> list[dict[str, Any]]:
+        """The fields of the words of a document."""
+        start, end = self.starts[at : at + 2]
+        words = self.documents[at].words
+        evidence = map(dict, map(zip, repeat(self.views), (self.evidence[start:end] + 0.0).tolist()))
+        numbers = (
+            (self.word_scores[start:end] + 0.0).tolist(),
             self.word_p[start:end].tolist(),
             self.word_flags[start:end].tolist(),
-            map(self.suggestions.get, range(start, end)),
-            (self.evidence[start:end] + 0.0).tolist(),
-            self.allowed[start:end].tolist(),
-            map(self.faults.get, range(start, end)),
-            strict=True,
         )
-        for word, score, p_value, is_anomaly, suggestion, evidence, allowed, fault in cells:
-            made = {
-                "text": word.text,
-                "start": word.start,
-                "end": word.end,
+        made: list[dict[str, Any]] = [
+            {
+                "text": text,
+                "start": first,
+                "end": last,
                 "score": score,
                 "p_value": p_value,
                 "is_anomaly": is_anomaly,
-                "suggestion": suggestion,
-                "evidence": dict(zip(self.views, evidence, strict=True)),
+                "suggestion": None,
+                "evidence": of_word,
             }
-            if allowed:
-                made["allowed"] = True
-            if fault:
-                made["fault"] = fault
-            yield made
+            for text, first, last, score, p_value, is_anomaly, of_word in zip(
+                words.texts, words.starts, words.ends, *numbers, evidence, strict=True
+            )
+        ]
+        for position in self._noted[bisect_left(self._noted, start) : bisect_left(self._noted, end)]:
+            fields = made[position - start]
+            fields["suggestion"] = self.suggestions.get(position)
+            if self.allowed[position]:
+                fields["allowed"] = True
+            if fault := self.faults.get(position):
+                fields["fault"] = fault
+        return made
+
+    @cached_property
+    def _noted(self) -> list[int]:
+        """Positions of the words of which there is more to say than numbers."""
+        return sorted({*self.suggestions, *self.faults, *np.flatnonzero(self.allowed).tolist()})
 
 
 WORD_COLUMNS = ("evidence", "word_scores", "allowed", "word_p", "word_flags")

@@ -113,7 +113,7 @@ def choose(
 
 
 def _content(document: Document) -> str:
-    return content_of([word.text for word in document.words])
+    return content_of(document.words.texts)
 
 
 @dataclass(frozen=True)

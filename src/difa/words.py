@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from difa.document import Document, Word
+from difa.document import Document, Word, Words, find_in_order
 from difa.errors import InputError
 
 # Scripts written without spaces: one character a word, as the encoders' own tokenizers do.
@@ -28,7 +28,7 @@ _OTHER = (
 _CHARACTER = rf"[^{_OTHER}{_IDEOGRAPH}]"
 
 _WORD = re.compile(
-    rf"""
+    rf"""(
     [A-Za-z]++(?=\s)                                                # plain words first: nearly all are
   | (?:https?://|www\.)[^\s<>"]*[^\s<>"'.,;:!?)\]}}]               # web address, without the full stop behind it
   | [\w.+-]{{1,64}}+@[\w-]+(?:\.[\w-]+)+                              # mail address; bounded, so that "a.a.a.…" stays linear
@@ -37,15 +37,14 @@ _WORD = re.compile(
   | [{_PICTURE}][\ufe0f\U0001f3fb-\U0001f3ff]*(?:\u200d[{_PICTURE}][\ufe0f\U0001f3fb-\U0001f3ff]*)*   # emoji sequence
   | {_CHARACTER}+(?:(?:['’_-]|[@$*\#&+=~^%|]+|(?<=\d)[.,:](?=\d)){_CHARACTER}+)*
   | (?P<mark>\S)(?P=mark)*                                         # punctuation: runs of one mark stay together
-    """,
+    )""",
     re.VERBOSE,
 )
-_make = tuple.__new__  # what `Word(…)` calls in the end: half of the time of splitting goes into making words
 
 
-def split_words(text: str) -> tuple[Word, ...]:
+def split_words(text: str) -> Words:
     """Split a text into words; `text[start:end] == word.text` holds for each."""
-    return tuple([_make(Word, (match[0], match.start(), match.end())) for match in _WORD.finditer(text)])
+    return Words(tuple([word for word, _ in _WORD.findall(text)]), text)
 
 
 def from_text(text: str, id: str | None = None) -> Document:
@@ -63,12 +62,12 @@ def from_tokens(
     """
     if labels is not None and len(labels) != len(tokens):
         raise InputError(f"expected one label per word, got {len(labels)} labels for {len(tokens)} words")
-    words = None if text is None else _find_in_order(tokens, text)
-    if words is None or text is None:
-        starts = accumulate((len(token) + 1 for token in tokens), initial=0)
-        text, words = " ".join(tokens), tuple(Word(token, at, at + len(token)) for token, at in zip(tokens, starts, strict=False))
+    starts = None if text is None else find_in_order(tokens, text)
+    if starts is None or text is None:
+        starts = list(accumulate([len(token) + 1 for token in tokens], initial=0))[: len(tokens)]
+        text = " ".join(tokens)
     check_unicode(text)
-    return Document(text=text, words=words, id=id, labels=None if labels is None else tuple(labels))
+    return Document(text, Words(tuple(tokens), starts), id, None if labels is None else tuple(labels))
 
 
 def mark_words(words: Sequence[Word], spans: Iterable[tuple[int, int]]) -> tuple[int, ...]:
@@ -121,15 +120,3 @@ def check_unicode(text: str) -> None:
         raise InputError(
             f"expected Unicode text, got half a surrogate pair at character {error.start}: repair the text"
         ) from None
-
-
-def _find_in_order(tokens: Sequence[str], text: str) -> tuple[Word, ...] | None:
-    words, position = [], 0
-    for token in tokens:
-        start = text.find(token, position)
-        # Anything but white space between two items means that the list and the text are not the same words.
-        if start < 0 or text[position:start].strip():
-            return None
-        position = start + len(token)
-        words.append(Word(token, start, position))
-    return tuple(words)

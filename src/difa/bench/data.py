@@ -113,7 +113,7 @@ def without_labels(documents: Sequence[Document]) -> list[Document]:
 
 def words_of(document: Document) -> list[str]:
     """The words of a document as strings."""
-    return [word.text for word in document.words]
+    return list(document.words.texts)
 
 
 def draw(items: Sequence[Any], count: int | None, rng: np.random.Generator) -> list[Any]:

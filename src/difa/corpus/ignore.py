@@ -86,7 +86,7 @@ class Noise:
     def _strip(self, document: Document) -> Document:
         kept = self.kept(document)
         labels = None if document.labels is None else tuple(document.labels[at] for at in kept)
-        return replace(document, words=tuple(document.words[at] for at in kept), labels=labels)
+        return replace(document, words=document.words.take(kept), labels=labels)
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Places of noise, in order and without overlap."""

@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
 from zipfile import BadZipFile
@@ -81,7 +80,7 @@ class NoEncoder:
 
     def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
         """The words alone: vectors (T, 0), pieces 1."""
-        encoded = [Encoded(tuple(map(_text_of, document.words)), *_nothing_of(len(document.words))) for document in documents]
+        encoded = [Encoded(document.words.texts, *_nothing_of(len(document.words))) for document in documents]
         if progress is not None:
             progress(len(encoded))
         return encoded
@@ -89,9 +88,6 @@ class NoEncoder:
     def vocabulary(self) -> list[str]:
         """No words: there is no tokenizer."""
         return []
-
-
-_text_of = itemgetter(0)  # `word.text`, in half the time
 
 
 @lru_cache(maxsize=1024)
@@ -172,7 +168,7 @@ class CachedEncoder:
         return self._folder / key[:2] / f"{key}.npz"
 
     def _read(self, document: Document) -> Encoded | None:
-        words = tuple(word.text for word in document.words)
+        words = document.words.texts
         try:
             with np.load(self._path(words), allow_pickle=False) as stored:
                 vectors, pieces = stored["vectors"], stored["pieces"]

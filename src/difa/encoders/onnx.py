@@ -47,7 +47,7 @@ class OnnxEncoder:
         encoded: list[Encoded] = []
         for start in range(0, len(documents), _CHUNK):
             chunk = documents[start : start + _CHUNK]
-            words = [tuple(word.text for word in document.words) for document in chunk]
+            words = [document.words.texts for document in chunk]
             unique = list(dict.fromkeys(words))  # duplicates are computed once
             found = dict(zip(unique, self._encode_unique(unique), strict=True))
             encoded.extend(found[key] for key in words)

@@ -19,10 +19,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from functools import partial
-from itertools import chain
 from typing import TypeAlias
 
-from difa.document import Document, Word
+from difa.document import Document, Words
 from difa.engines.cascade import Judge
 from difa.engines.output import Block
 from difa.engines.stream import ReadAhead, ReadChunk
@@ -30,7 +29,7 @@ from difa.errors import EngineError
 from difa.formats.write import Publisher
 from difa.runtime.parallel import Chunk, core_count, ordered_map
 
-_Sent: TypeAlias = tuple[str | None, str, list[int], str]  # id, text, start and end of each word, other columns as JSON
+_Sent: TypeAlias = tuple[str | None, str, Words, str]  # id, text, words, other columns as JSON
 _LEAST_BYTES = 1 << 18  # inputs for which a second process is worth its start
 _AHEAD = 2  # chunks in work for each worker, so that none waits
 _HEARTBEAT = 1.0  # seconds after which a worker notices that it is alone
@@ -106,11 +105,8 @@ def _score(sent: Iterable[_Sent]) -> Block:
 
 
 def _pack(document: Document) -> _Sent:
-    places = chain.from_iterable((word.start, word.end) for word in document.words)
-    return document.id, document.text, list(places), json.dumps(dict(document.columns)) if document.columns else ""
+    return document.id, document.text, document.words, json.dumps(dict(document.columns)) if document.columns else ""
 
 
-def _unpack(id: str | None, text: str, offsets: list[int], columns: str) -> Document:
-    places = iter(offsets)
-    words = tuple([Word(text[start:end], start, end) for start, end in zip(places, places, strict=True)])
+def _unpack(id: str | None, text: str, words: Words, columns: str) -> Document:
     return Document(text, words, id, columns=json.loads(columns) if columns else {})

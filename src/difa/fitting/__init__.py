@@ -46,7 +46,7 @@ def fit(
         raise InputError(f"expected at least {MIN_DOCUMENTS} normal documents with words, got {count}: add more normal text")
     rng = np.random.default_rng(seed)
     given = pick(documents, usable)
-    groups = group_copies([[word.text for word in document.words] for document in given])
+    groups = group_copies([document.words.texts for document in given])
     templates = made_of_templates(groups)
     first, content = np.unique(np.arange(len(given)) if templates else groups, return_inverse=True)
     contents = [given[index] for index in first.tolist()]

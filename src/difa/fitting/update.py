@@ -77,7 +77,7 @@ def new_documents(detector: Detector, documents: Sequence[Document]) -> list[Doc
 
 def fingerprint(document: Document) -> int:
     """Eight bytes of a hash by which a document is known again."""
-    digest = blake2b("\x00".join(word.text for word in document.words).encode(), digest_size=8).digest()
+    digest = blake2b("\x00".join(document.words.texts).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 

@@ -197,7 +197,7 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 def flagged_words(scored: Scored, at: int) -> list[str]:
     """The flagged words of a document, in the order of the text."""
     words, start = scored.documents[at].words, scored.starts[at]
-    return [words[position - start].text for position in scored.flagged(at)]
+    return [words.texts[position - start] for position in scored.flagged(at)]
 
 
 def suggestions(scored: Scored, at: int) -> list[str]:

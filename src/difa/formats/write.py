@@ -23,7 +23,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 import orjson
 
-from difa.document import DOCUMENT_COLUMNS, WORD_COLUMNS, Document, Result, Scored, Word, WordScore
+from difa.document import DOCUMENT_COLUMNS, WORD_COLUMNS, Document, Result, Scored, Words, WordScore
 from difa.errors import ConfigError, InputError
 from difa.formats.streams import PACKED, is_packed, packed, suffix_of
 from difa.formats.tables import SUMMARISED, Shape, flagged_words, suggestions
@@ -203,7 +203,7 @@ def pack_columns(scored: Scored) -> bytes:
     documents = [[document.id, document.text, len(document.words), document.columns] for document in scored.documents]
     mappings = {name: list(getattr(scored, name).items()) for name in _MAPPINGS}
     head = {"documents": documents, **mappings, **{name: getattr(scored, name) for name in (*_NAMES, *_VALUES)}}
-    offsets = [(word.start, word.end) for document in scored.documents for word in document.words]
+    offsets = [pair for document in scored.documents for pair in zip(document.words.starts, document.words.ends, strict=True)]
     buffer = io.BytesIO()
     np.savez(
         buffer,
@@ -247,7 +247,8 @@ def unpack_columns(file: IO[bytes]) -> Iterator[Scored]:
         head, offsets = json.loads(arrays["head"].tobytes()), iter(arrays["offsets"].tolist())
         documents = []
         for name, text, count, others in head["documents"]:
-            words = tuple([Word(text[start:end], start, end) for start, end in islice(offsets, count)])
+            places = list(islice(offsets, count))
+            words = Words(tuple([text[start:end] for start, end in places]), [start for start, _ in places])
             documents.append(Document(text, words, name, columns=others))
         held = {name: arrays[name] for name in _ARRAYS} | {name: head[name] for name in _VALUES}
         held |= {name: tuple(head[name]) for name in _NAMES} | {name: dict(head[name]) for name in _MAPPINGS}

@@ -47,7 +47,7 @@ def described_lines(name: str, place: str, text: str | None, id: str | None, roo
             line = _line({"id": f"{sources[0].label}:{entry.position.line}", "error": entry.bad})
         elif (document := entry.document) is not None:
             is_given = document.words != split_words(document.text)
-            tokens = {"tokens": [word.text for word in document.words]} if is_given else {}
+            tokens = {"tokens": document.words.texts} if is_given else {}
             others = {"columns": dict(document.columns)} if document.columns else {}
             line = _line({"id": document.id, "text": document.text, **tokens, **others})
         else:

@@ -83,7 +83,7 @@ def cost_of(document: Document) -> int:
     characters, up to those that an encoder reads, unless it is made of ASCII letters and digits: then once for six. That is cheap
     to tell, near the truth for ordinary text, and never less than a sixth of the pieces.
     """
-    words = (word.text for word in document.words)
+    words = document.words.texts
     pieces = (-(-len(word) // _LETTERS) if word.isascii() and word.isalnum() else len(word) for word in words)
     return max(1, sum(min(count, LONGEST_WORD) for count in pieces), len(document.text) // _SPARSE)
 
