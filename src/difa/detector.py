@@ -23,6 +23,7 @@ from difa.encoders import Encoder
 from difa.feed import FeedSummary
 from difa.fuse import HEAD_REASON, FeedFusion, folds_of, prior_score
 from difa.head import WordTable
+from difa.knowledge.word_cache import Batch
 from difa.paper import PaperWeights, aggregate, fuse
 from difa.runtime.parallel import HasDocuments, check_cancelled, chunk_documents, core_count, prefetch
 from difa.views import View
@@ -122,11 +123,13 @@ class Detector:
 
     def suggest(self, document: Document, position: int) -> str | None:
         """What the word at a position may have been meant to be, if it looks like a slip; only a critic can say."""
-        if self._critic is None or any(view.is_term(document.words.texts[position]) for view in self._faults):
+        if self._critic is None:
             return None
         first = max(0, position - NEIGHBOURS)  # not the whole document: it may be long, and full of such words
         around = document.words.texts[first : position + NEIGHBOURS + 1]
-        return self._critic.statistics.suggest(around, position - first)
+        meant = self._critic.statistics.suggest(around, position - first)
+        is_term = meant is not None and any(view.is_term(around[position - first]) for view in self._faults)
+        return None if is_term else meant
 
     @cached_property
     def _critic(self) -> CriticView | None:
@@ -163,7 +166,7 @@ class Detector:
             reasons[position] = {name: tuple(quote_spans(lists[t], document.text, words)) for name, lists in by_view.items()}
         return tuple(reasons)
 
-    @property
+    @cached_property
     def _faults(self) -> list[FaultsView]:
         """The view of faults, if there is one."""
         return [view for view in self.views if isinstance(view, FaultsView)]
@@ -201,13 +204,15 @@ class Detector:
             documents: with all their words.
             encoded: the same without the words that are ignored, as `encode` gives them.
         """
+        encoded = Batch.of(encoded)
         statistics = describe_words(self.views, encoded) if self.feed_fusion else None
         raw = raw_evidence(self.views, encoded, self.threads if self.has_threads else 1, statistics)
         words = self._word_table(encoded, tail_evidence(raw, self.references, self.config.calibration.epsilon), statistics)
         fused = fuse_words(words, self.config, self.paper, self.feed_fusion)
-        allowed = np.concatenate([np.zeros(0, bool), *(self.allow.marks(document.words) for document in encoded)])
+        marks = [self.allow.marks(document.words) for document in encoded] if self.allow else ()
+        allowed = np.concatenate(marks) if marks else np.zeros(len(fused), bool)
         # A document is scored as one that does not have the words that are allowed; what they do to their neighbours stays.
-        lengths = [int(np.count_nonzero(~marks)) for marks in split_by(words.lengths, allowed)]
+        lengths = np.diff(np.append(0, np.cumsum(~allowed))[encoded.starts]).tolist()
         scores, traits = self._score_documents(fused[~allowed], words.evidence[~allowed], lengths, words.folds)
         word_scores = np.where(allowed, 0.0, fused)
         scored = Scored(documents, self.evidence_names, tuple(self.traits), words.evidence, word_scores, allowed, traits, scores)
@@ -283,6 +288,7 @@ def raw_evidence(
             return view.judge(documents, statistics)
         return view.raw(documents)
 
+    documents = Batch.of(documents)
     if not documents:
         return np.empty((0, len(views)))
     if (threads or core_count()) > 1 and sum(map(len, documents)) >= _ENOUGH_WORDS:

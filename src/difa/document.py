@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate, chain, groupby, pairwise, repeat
 from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
@@ -140,8 +140,21 @@ class Encoded:
     gaps: frozenset[int] = frozenset()
     """Positions of words that are no neighbours of the word before: ignored ones stand between them."""
 
+    @classmethod
+    def of_words(cls, words: tuple[str, ...], gaps: frozenset[int] = frozenset()) -> Encoded:
+        """Words alone: vectors of no numbers, and each word one piece."""
+        return cls(words, *_nothing_of(len(words)), gaps)
+
     def __len__(self) -> int:
         return len(self.words)
+
+
+@lru_cache(maxsize=1024)
+def _nothing_of(words: int) -> tuple[FloatArray, IntArray]:
+    """The vectors and pieces of so many words without an encoder: documents of one length share them."""
+    vectors, pieces = np.empty((words, 0), np.float32), np.ones(words, np.int64)
+    pieces.setflags(write=False)
+    return vectors, pieces
 
 
 def all_words(documents: Iterable[Encoded]) -> list[str]:

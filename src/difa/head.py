@@ -18,7 +18,7 @@ from difa.calibrate import TailReference
 from difa.config import FeedConfig
 from difa.document import Encoded, FloatArray, IntArray, all_words
 from difa.knowledge.letters import fold, runs_of
-from difa.knowledge.word_cache import WordCache
+from difa.knowledge.word_cache import Batch, WordCache
 
 LETTERS = 256
 """Numbers that stand for the letters of a word."""
@@ -123,7 +123,7 @@ class Head:
             ]
             along = np.concatenate([np.empty(0), *parts])
         else:
-            by_fold = self._letters.of(all_words(words.documents))
+            by_fold = self._letters.of(Batch.of(words.documents))
             along = by_fold[np.arange(len(by_fold)), word_folds]
         return np.asarray((along - self._offsets[word_folds] + of_statistics).round(9))
 
@@ -137,7 +137,10 @@ class Head:
 
     @cached_property
     def _letters(self) -> WordCache:
-        return WordCache(lambda word: (self._slopes @ letter_vector(word).astype(np.float64)).tolist(), len(self.weights))
+        def project(words: Sequence[str]) -> list[FloatArray]:
+            return [self._slopes @ letter_vector(word).astype(np.float64) for word in words]
+
+        return WordCache(project, len(self.weights))
 
     def tensors(self) -> Mapping[str, FloatArray]:
         return {"mean": self.mean, "scale": self.scale, "weights": self.weights, "reference": self.reference.values}

@@ -115,13 +115,15 @@ def rank(detector: Detector, scored: Scored) -> Scored:
     word_p = detector.word_reference.p_values(scored.word_scores)
     unusual = np.flatnonzero(word_p <= UNUSUAL)
     documents = np.searchsorted(scored.starts, unusual, side="right") - 1
-    places = zip(unusual.tolist(), documents.tolist(), strict=True)
-    meant = {place: detector.suggest(scored.documents[at], place - scored.starts[at]) for place, at in places}
     faults: dict[int, str] = {}
     for at in dict.fromkeys(documents[detector.in_faults(scored.evidence[unusual])].tolist()):
         found, start = detector.name_faults(scored.documents[at]), scored.starts[at]
         faults |= {start + position: kind for position, (kind, _) in found.items() if word_p[start + position] <= UNUSUAL}
-    suggestions = {at: text for at, text in meant.items() if text is not None and faults.get(at) not in NO_SLIPS}
+    suggestions: dict[int, str] = {}
+    for place, at in zip(unusual.tolist(), documents.tolist(), strict=True):
+        meant = detector.suggest(scored.documents[at], place - scored.starts[at])
+        if meant is not None and faults.get(place) not in NO_SLIPS:
+            suggestions[place] = meant
     for at, text in suggestions.items():
         if faults.get(at) in (None, "no end"):
             faults[at] = "glued words" if " " in text else "misspelling"

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 from zipfile import BadZipFile
@@ -18,7 +17,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from difa.config import NO_ENCODER, EncoderConfig
-from difa.document import Document, Encoded, FloatArray, IntArray
+from difa.document import Document, Encoded
 from difa.errors import EncoderError, ModelError
 from difa.storage.atomic import fresh_file
 
@@ -80,7 +79,7 @@ class NoEncoder:
 
     def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
         """The words alone: vectors (T, 0), pieces 1."""
-        encoded = [Encoded(document.words.texts, *_nothing_of(len(document.words))) for document in documents]
+        encoded = [Encoded.of_words(document.words.texts) for document in documents]
         if progress is not None:
             progress(len(encoded))
         return encoded
@@ -88,14 +87,6 @@ class NoEncoder:
     def vocabulary(self) -> list[str]:
         """No words: there is no tokenizer."""
         return []
-
-
-@lru_cache(maxsize=1024)
-def _nothing_of(words: int) -> tuple[FloatArray, IntArray]:
-    """The vectors and pieces of so many words without an encoder: documents of one length share them."""
-    vectors, pieces = np.empty((words, 0), np.float32), np.ones(words, np.int64)
-    pieces.setflags(write=False)
-    return vectors, pieces
 
 
 def load_encoder(config: EncoderConfig, cache: str | Path | None = None) -> Encoder:

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from difa.document import FloatArray, IntArray
+from difa.document import Encoded, FloatArray, IntArray
 from difa.knowledge import folder_of
-from difa.knowledge.word_cache import TOGETHER, AnswerTable, WordCache, distinct_strings
+from difa.knowledge.word_cache import AnswerTable, Batch, WordCache
 from difa.knowledge.wordlist import plain
 
 FEATURES = ("support from the left", "support from the right", "gain when left out", "unknown to the trigrams")
@@ -39,7 +39,7 @@ class Trigrams:
         self._unit = float(self._log_math.log_to_ln(1000)) / 1000
         self._names: list[str | None] = [None, "<s>", "</s>"]
         self._numbers: dict[str | None, int] = {name: number for number, name in enumerate(self._names)}
-        self._words = WordCache(self._describe_word, 2)
+        self._words = WordCache(lambda words: list(map(self._describe_word, words)), 2)
         self._table = AnswerTable(_TABLE)
         self._lock = Lock()
         self._end = self.chance("</s>")
@@ -69,54 +69,56 @@ class Trigrams:
             return _UNKNOWN
         return float(self._model.prob([name for name in (word, before, earlier) if name is not None])) * self._unit
 
-    def describe(self, documents: Sequence[tuple[str, ...]]) -> FloatArray:
+    def describe(self, batch: Batch) -> FloatArray:
         """For each word of all documents the numbers of FEATURES: (all words, 4).
 
         The gain is that of the words around it when the word is left out, less the word's own rarity: what is high in any
         place is not high for being rare.
         """
-        if sum(map(len, documents)) <= TOGETHER:
-            return _remembered(tuple(documents))
-        if len(documents) == 1:
-            return self._describe(tuple(documents))
-        half = len(documents) // 2
-        return np.concatenate([self.describe(documents[:half]), self.describe(documents[half:])])
+        return batch.once("trigrams", lambda batch: self._describe(self._words.of(batch), batch.lengths))
 
-    def _describe(self, documents: tuple[tuple[str, ...], ...]) -> FloatArray:
-        lengths = np.array([len(document) for document in documents], dtype=np.int64)
+    def _describe(self, words: FloatArray, lengths: IntArray) -> FloatArray:
+        """The same of words by the number of their name and their log-probability: (all words, 2)."""
         # Documents one behind the other, each within its edges and with two empty positions behind it, two before the first.
         first = np.cumsum(lengths + 4) - (lengths + 4) + 3
         position = np.repeat(first - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
         number = np.zeros(int(lengths.sum()) + 4 * len(lengths) + 4, dtype=np.int64)
         alone, here = np.zeros(len(number)), np.zeros(len(number))
-        words = self._words.of_each(distinct_strings(documents))
         number[position], alone[position] = words[:, 0].astype(np.int64), words[:, 1]
         number[first - 1], number[first + lengths] = _START, _END
         alone[first + lengths] = self._end
-        after = np.concatenate([position, first + lengths])
-        here[after] = self._chances(number[after], number[after - 1], number[after - 2])
-        following, before, earlier = number[position + 1], number[position - 1], number[position - 2]
-        without = self._chances(following, before, earlier)
+        word, before, earlier, following = (number[position + step] for step in (0, -1, -2, 1))
+        end, last = first + lengths, np.repeat(first + lengths - 1, lengths)
+        more = np.flatnonzero(position != last)  # all but the last look one word further
+        questions = (  # a word, the one before it, the one before that
+            (word, before, earlier),
+            (_END, number[end - 1], number[end - 2]),
+            (following, before, earlier),
+            (number[position[more] + 2], following[more], before[more]),
+            (following, word, 0),
+        )
+        here[position], here[end], without, further, right = self._chances(questions)
         whole = here[position] + here[position + 1]
-        more = np.flatnonzero(position != np.repeat(first + lengths - 1, lengths))  # all but the last look one word further
-        without[more] += self._chances(number[position[more] + 2], following[more], before[more])
+        without[more] += further
         whole[more] += here[position[more] + 2]
-        right = self._chances(following, number[position], np.zeros_like(following)) - alone[position + 1]
-        known = number[position] != _NONE
         left, gain = here[position] - alone[position], without - whole + alone[position]
-        right = np.where(following == _NONE, 0.0, right)
+        right = np.where(following == _NONE, 0.0, right - alone[position + 1])
+        known = word != _NONE
         return np.stack([*(np.where(known, column, 0.0) for column in (left, right, gain)), ~known], axis=1)
 
     def support(self, words: Sequence[str], first: int, last: int) -> float:
         """The mean support of some words of a document, from the left and from the right."""
-        rows = self._describe((tuple(words),))[first:last, :2]
+        rows = self.describe(Batch([Encoded.of_words(tuple(words))]))[first:last, :2]
         return float(np.cumsum(rows)[-1]) / rows.size
 
-    def _chances(self, word: IntArray, before: IntArray, earlier: IntArray) -> FloatArray:
-        """Log-probabilities of words by their numbers: (T,)."""
-        context = np.where(before == _NONE, 0, (before << _BITS) | earlier)
-        keys = np.where(word == _NONE, 0, (word << 2 * _BITS) | context)
-        return self._table.find(keys, self._compute_chances)
+    def _chances(self, questions: Sequence[tuple[IntArray | int, IntArray, IntArray | int]]) -> list[FloatArray]:
+        """Log-probabilities of words after the one before them and the one before that, all by their numbers: (rows,) each."""
+        keys = []
+        for word, before, earlier in questions:
+            context = np.where(before == _NONE, 0, (before << _BITS) | earlier)
+            keys.append(np.where(word == _NONE, 0, (np.int64(word) << 2 * _BITS) | context))
+        ends = np.cumsum([len(part) for part in keys])
+        return np.split(self._table.find(np.concatenate(keys), self._compute_chances), ends[:-1])
 
     def _compute_chances(self, keys: IntArray) -> FloatArray:
         """Log-probabilities of the words whose numbers the keys have, after the words whose numbers they have."""
@@ -129,10 +131,3 @@ class Trigrams:
 def trigrams() -> Trigrams:
     """The model, loaded on first use."""
     return Trigrams()
-
-
-@lru_cache(maxsize=4)
-def _remembered(documents: tuple[tuple[str, ...], ...]) -> FloatArray:
-    features = trigrams()._describe(documents)
-    features.setflags(write=False)
-    return features

@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from difa.config import FormConfig
 from difa.document import BoolArray, Encoded, FloatArray, Reason, ReasonKind
 from difa.knowledge.letters import plain_address
-from difa.knowledge.word_cache import WordCache, distinct_words
+from difa.knowledge.word_cache import Batch, WordCache
 from difa.views import TrainingData, View, ViewKind, Wording
 
 CONTEXT = (
@@ -205,8 +206,11 @@ class FormView(View):
         """Mahalanobis distances."""
         if _have_vectors(documents):
             return self._distances(describe(documents, self.config))
-        words = distinct_words(documents)  # a word's form is the same everywhere
-        return self._distances(_describe_surfaces(_SURFACES.of(words.words), self.config))[words.numbers]
+        return self._distances_of_words.of(Batch.of(documents))  # a word's form is the same everywhere
+
+    @cached_property
+    def _distances_of_words(self) -> WordCache:
+        return WordCache(lambda words: self._distances(_describe_surfaces(np.array(list(map(_measure, words))), self.config)))
 
     def _distances(self, descriptors: FloatArray) -> FloatArray:
         standard = self._standardise(descriptors)
@@ -247,7 +251,7 @@ def _invert(correlation: FloatArray, shrinkage: float) -> FloatArray:
 
 def describe(documents: Sequence[Encoded], config: FormConfig) -> FloatArray:
     """The descriptors of all words: (T, 16), or (T, 10) without vectors; NaN where an entry does not exist."""
-    surface = _describe_surfaces(_SURFACES.of_each(distinct_words(documents)), config)
+    surface = _describe_surfaces(_SURFACES.of(Batch.of(documents)), config)
     if not _have_vectors(documents):
         return surface
     return np.concatenate([surface, describe_context([document.vectors for document in documents], config.window)], axis=1)
@@ -296,7 +300,11 @@ def _kind_of_character(character: str) -> tuple[bool, bool, bool, bool]:
     return character.isalpha(), character.isupper(), character.isdigit(), character.isspace()
 
 
-_SURFACES = WordCache(lambda word: (*describe_surface(word), bool(plain_address(word))), len(SURFACE) + 2)
+def _measure(word: str) -> tuple[float, ...]:
+    return (*describe_surface(word), bool(plain_address(word)))
+
+
+_SURFACES = WordCache(lambda words: list(map(_measure, words)), len(SURFACE) + 2)
 
 
 def _longest(flags: Iterable[bool]) -> int:

@@ -23,7 +23,7 @@ from difa.config import LanguageConfig
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.knowledge.letters import Letters, fold, plain_address
 from difa.knowledge.spelling import FLOOR
-from difa.knowledge.word_cache import WordCache, distinct_words
+from difa.knowledge.word_cache import Batch, WordCache
 from difa.knowledge.wordlist import WordList, word_list
 from difa.views import SavedView, TrainingData, View, ViewKind, Wording
 from difa.views.stored_words import (
@@ -101,8 +101,9 @@ class LanguageView(View):
 
     def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """Rarity, strange spelling, and pieces beyond the first."""
-        surprises, breaks = self._surprises.of_each(distinct_words(documents)).T
-        extra = (np.concatenate([document.pieces for document in documents]) - 1) * breaks  # the pieces of an address say nothing
+        batch = Batch.of(documents)
+        surprises, breaks = self._surprises.of(batch).T
+        extra = (batch.pieces - 1) * breaks  # the pieces of an address say nothing
         return np.asarray(surprises + self.config.piece_weight * extra)
 
     def surprise(self, word: str) -> float:
@@ -132,7 +133,7 @@ class LanguageView(View):
 
     @cached_property
     def _surprises(self) -> WordCache:
-        return WordCache(lambda word: (self.surprise(word), not plain_address(word)), 2)
+        return WordCache(lambda words: [(self.surprise(word), not plain_address(word)) for word in words], 2)
 
     def share(self, word: str) -> float:
         """How much of running text the word makes up, here and in the language."""

@@ -15,6 +15,7 @@ import numpy as np
 from difa.document import Encoded, FloatArray, Reason, ReasonKind
 from difa.knowledge import ENGLISH
 from difa.knowledge.trigrams import trigrams
+from difa.knowledge.word_cache import Batch
 from difa.views import View, ViewKind, Wording, silence
 
 _LOWEST = -30.0  # gains below this are all the same: raw evidence starts here
@@ -41,14 +42,14 @@ class PhraseView(View):
         """The gain when the word is left out, from the lowest possible on."""
         if self.language != ENGLISH:
             return np.zeros(sum(map(len, documents)))
-        numbers = trigrams().describe([document.words for document in documents])
+        numbers = trigrams().describe(Batch.of(documents))
         return np.where(numbers[:, 3] == 0, numbers[:, 2] - _LOWEST, 0.0).clip(0.0)
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """What the neighbours say."""
         if self.language != ENGLISH:
             return silence(document)
-        numbers = trigrams().describe([document.words])
+        numbers = trigrams().describe(Batch([document]))
         return [[_reason(document.words, at, *row)] for at, row in enumerate(numbers.tolist())]
 
 

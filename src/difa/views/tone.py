@@ -24,7 +24,7 @@ from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
 from difa.knowledge.letters import plain_address
 from difa.knowledge.tone import hidden_insult, rated_words, spaced_insults, valences
-from difa.knowledge.word_cache import WordCache, distinct_words
+from difa.knowledge.word_cache import Batch, WordCache
 from difa.knowledge.wordlist import plain, word_list
 from difa.storage.atomic import kept
 from difa.views import TrainingData, View, ViewKind, Wording, silence
@@ -172,7 +172,7 @@ class LexiconView(View):
         """Measure normal words."""
         rated = rated_words() if data.language == ENGLISH else {}  # of which what is negative in any way is negative
         view = cls({word: -complaint or praise for word, (complaint, praise) in rated.items()}, np.ones(2))
-        sides = view._rows.of_each(distinct_words(data.documents))
+        sides = np.array([view._sides(word) for word in all_words(data.documents)])
         units = [np.quantile(sides[:, side], unit) for side, unit in enumerate(UNITS)]
         return cls(view.valence, np.maximum(units, _MIN_UNIT))
 
@@ -189,11 +189,10 @@ class LexiconView(View):
 
     def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """The stronger of complaint and praise."""
-        words = distinct_words(documents)
-        raw = (self._rows.of(words.words) / self.units).max(axis=1)[words.numbers]
+        raw = self._raw_of_words.of(Batch.of(documents))
         for place, complaint in _spaced(documents).items() if self.valence else ():
             raw[place] = max(raw[place], complaint / self.units[0])
-        return np.asarray(raw)
+        return raw
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """Which way the word leans."""
@@ -206,8 +205,8 @@ class LexiconView(View):
         return {**pack_values(self.valence, "valences"), "units": self.units}
 
     @cached_property
-    def _rows(self) -> WordCache:
-        return WordCache(self._sides, 2)
+    def _raw_of_words(self) -> WordCache:
+        return WordCache(lambda words: (np.array(list(map(self._sides, words))) / self.units).max(axis=1))
 
     def _sides(self, word: str) -> tuple[float, float]:
         """Complaint and praise, 0 to 8 and 0 to 4."""

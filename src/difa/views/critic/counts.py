@@ -16,6 +16,7 @@ import numpy as np
 
 from difa.document import BoolArray, Encoded, FloatArray, IntArray
 from difa.knowledge.letters import fold
+from difa.knowledge.word_cache import Batch
 from difa.views import TrainingData
 from difa.views.stored_words import Mask, count_words, document_counts, most_frequent, pack_values, rare_words, unpack_values
 
@@ -66,7 +67,6 @@ class DocumentCounts:
 class OwnCounts:
     """How often each word, its shape and its neighbours stand in its own document: (T,), or 0 for all."""
 
-    is_first: BoolArray
     is_apart: BoolArray
     """Whether a word is no neighbour of the one before: it is the first, or ignored ones stand between them."""
     is_last: BoolArray
@@ -81,20 +81,17 @@ class OwnCounts:
     @classmethod
     def of(cls, documents: Sequence[Encoded], counted: Sequence[Encoded]) -> OwnCounts:
         """Those of all documents from the counted ones that they are made of; zeros where there are none: they are new."""
-        lengths = np.array([len(document) for document in documents], dtype=np.int64)
-        ends = np.cumsum(lengths)
-        is_first, is_last = np.zeros((2, int(lengths.sum())), dtype=bool)
-        is_first[(ends - lengths)[lengths > 0]] = True
-        is_last[ends[lengths > 0] - 1] = True
-        is_apart = is_first.copy()
-        is_apart[[start + at for start, item in zip(ends - lengths, documents, strict=True) for at in item.gaps]] = True
+        batch = Batch.of(documents)
+        starts = batch.starts.tolist()
+        is_last, is_apart = np.append(batch.is_first[1:], True)[: starts[-1]], batch.is_first.copy()
+        is_apart[[start + at for start, item in zip(starts, documents, strict=False) for at in item.gaps]] = True
         rows = np.zeros((7, 1), np.int64)
         if counted:
             once = {id(document): document for document in counted}
             own = {key: DocumentCounts(document) for key, document in once.items()}
             pairs = zip(documents, counted, strict=True)
             rows = np.concatenate([own[id(source)].of(document) for document, source in pairs], axis=1)
-        return cls(is_first, is_apart, is_last, *rows)
+        return cls(is_apart, is_last, *rows)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import add
 
 import msgpack
 import numpy as np
 
-from difa.document import BoolArray, Encoded, FloatArray
+from difa.document import Encoded, FloatArray, IntArray
 from difa.knowledge import ENGLISH, version_of
 from difa.knowledge.letters import Letters, count_runs, fold
 from difa.knowledge.spelling import (
@@ -27,13 +28,12 @@ from difa.knowledge.spelling import (
     is_inflected,
     is_written_apart,
     known_slips,
-    log_known,
     run_together,
     slip_chance,
     two_words,
 )
 from difa.knowledge.trigrams import FEATURES, trigrams
-from difa.knowledge.word_cache import DistinctWords, WordCache, distinct_words
+from difa.knowledge.word_cache import Batch, PairCache, WordCache
 from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
 from difa.storage.atomic import kept
 from difa.views.critic.counts import EDGE, CorpusCounts, OwnCounts, Pairs, nats_beside, shape_of
@@ -77,7 +77,7 @@ NEIGHBOURS = 2  # words on each side by which suggestions are compared
 _MEMO = 1 << 14  # words whose suggestions are remembered
 _REAL_JOIN = 1e-7  # rarer words are not what two neighbours are parts of
 _ENDS = frozenset('.!?"')  # after these a capital says nothing
-OF_STRING = ("general", "length", "letters", "oddest letter", "letters only", "plain letters only", "log in the list")
+OF_STRING = ("general", "length", "letters", "oddest letter", "letters only", "plain letters only", "ends a sentence")
 CASES = ("lower case", "capital", "capitals", "digits", "marks", "mixed")
 _LONGEST = 25  # letters beyond which a word is just long
 _LETTERS_OF = 20_000  # words of the language whose letters are learned
@@ -100,11 +100,11 @@ def _read_strings(known: WordList, letters: Letters) -> WordCache:
             max(surprises),
             word.isalpha(),
             lowered.isalpha(),
-            log_known(lowered, known.exact),
+            word in _ENDS,
             *_cases(word),
         )
 
-    return WordCache(describe, len(OF_STRING) + len(CASES))
+    return WordCache(lambda words: list(map(describe, words)), len(OF_STRING) + len(CASES))
 
 
 def _cases(word: str) -> tuple[bool, ...]:
@@ -148,8 +148,8 @@ class Statistics:
         self._english = language == ENGLISH
         own = None if self._known else Letters(sorted(readable_words), _RUN)
         self._strings = _read_strings(self._known, own) if own else spelling_of(language)
-        self._of_word = WordCache(self._describe_word, 2)
-        self._meant = WordCache(self._describe_meant, 2)
+        self._of_word = WordCache(lambda words: list(map(self._describe_word, words)), 2, dtype=np.int64)
+        self._meant = WordCache(lambda words: list(map(self._describe_meant, words)), 2)
         self._suggestions = lru_cache(_MEMO)(self._find_suggestions)
 
     def describe(self, documents: Sequence[Encoded], counted: Sequence[Encoded] = ()) -> FloatArray:
@@ -159,20 +159,17 @@ class Statistics:
             documents: the documents.
             counted: for each of them, if they are not new, the counted document that it is, or is a copy of with errors.
         """
-        words = distinct_words(documents)
-        rows = np.concatenate([self._of_word.of(words.words), self._strings.of(words.words)], axis=1)
-        of_word = dict(zip(_OF_WORD, rows.T[:, words.numbers], strict=True))
-        own = OwnCounts.of(documents, counted)
-        if self._english:
-            phrases = trigrams().describe([document.words for document in documents])
-        else:
-            phrases = np.zeros((len(words.numbers), len(FEATURES)))
-        pieces = np.concatenate([np.empty(0, np.int64), *(document.pieces for document in documents)]) - 1
-        columns = [*self._counted(words, of_word, own), *self._around(words, of_word, own)]
-        cases = np.stack([of_word[name] for name in CASES], axis=1)
-        is_end = np.array([word in _ENDS for word in words.words], dtype=bool)[words.numbers]
-        cases[own.is_first | np.roll(is_end, 1), CASES.index("capital")] = 0.0
-        return np.concatenate([np.stack(columns, axis=1), phrases, cases, pieces[:, None]], axis=1)
+        batch = Batch.of(documents)
+        number, shape = self._of_word.of(batch).T
+        strings = self._strings.of(batch)
+        of_string = dict(zip(OF_STRING, strings.T, strict=False))
+        own = OwnCounts.of(batch, counted)
+        phrases = trigrams().describe(batch) if self._english else np.zeros((len(number), len(FEATURES)))
+        counted_ones = self._counted(batch, number, shape, of_string, own)
+        columns = [*counted_ones, *self._around(batch, number, of_string, own)]
+        cases = strings[:, len(OF_STRING) :]
+        cases[batch.is_first | np.roll(of_string["ends a sentence"] > 0, 1), CASES.index("capital")] = 0.0
+        return np.concatenate([np.stack(columns, axis=1), phrases, cases, batch.pieces[:, None] - 1], axis=1)
 
     def slip_of(self, word: str) -> str | None:
         """The word one slip away that it may have been meant to be."""
@@ -189,12 +186,14 @@ class Statistics:
         word = words[position]
         is_within = position > 0 and words[position - 1] not in _ENDS
         likely = self._suggestions(word, word[:1].isupper() and is_within)
-        if len(likely) < 2:
-            best = next(iter(likely), None)
+        if not likely:
+            return None
+        if len(likely) == 1:
+            best = next(iter(likely))
         else:
             at_home = self._at_home(list(likely), words, position)
             best = max(zip(at_home, likely, strict=True), key=lambda found: found[0] + likely[found[1]])[1]
-        return best.capitalize() if best and word[:1].isupper() else best
+        return best.capitalize() if word[:1].isupper() else best
 
     def _find_suggestions(self, word: str, is_name: bool) -> dict[str, float]:
         """What a word may have been meant to be anywhere, with its log share, in alphabetical order."""
@@ -251,27 +250,29 @@ class Statistics:
         here = self._words.get(self._mask.name(folded, self._words), 0) / max(self._total, 1)
         return CORPUS_SHARE * here + (1 - CORPUS_SHARE) * self._known.exact(folded)
 
-    def _counted(self, words: DistinctWords, of_word: Mapping[str, FloatArray], own: OwnCounts) -> list[FloatArray]:
+    def _counted(
+        self, batch: Batch, number: IntArray, shape: IntArray, of_string: Mapping[str, FloatArray], own: OwnCounts
+    ) -> list[FloatArray]:
         """What counts say of each word, and what its letters say: nine numbers, (T,) each."""
-        count = np.maximum(self._counts[of_word["number"].astype(np.int64)] - own.words, 0)
+        count = np.maximum(self._counts[number] - own.words, 0)
         total = np.maximum(max(self._total, 1) - own.total, 1)
-        general = of_word["general"]
+        general = of_string["general"]
         rarity = -np.log(CORPUS_SHARE * count / total + (1 - CORPUS_SHARE) * np.maximum(general, FLOOR))
         slip, split = np.zeros((2, len(general)))
         new = np.flatnonzero((count == 0) & (general < _NO_SLIP))  # only a new word is asked what it may have been meant to be
         if len(new):
-            meant = self._meant.of(words.words[number] for number in words.numbers[new].tolist())
+            meant = self._meant.of(batch, new)
             slip[new], split[new] = np.maximum(meant + rarity[new, None], 0.0).T
         return [
             rarity,
             -np.log(np.maximum(general, FLOOR)),
             np.log1p(count),
-            of_word["length"],
-            of_word["letters"],
-            of_word["oddest letter"],
+            of_string["length"],
+            of_string["letters"],
+            of_string["oddest letter"],
             slip,
             split,
-            -np.log((np.maximum(of_word["shape"] - own.shapes, 0) + 0.5) / total),
+            -np.log((np.maximum(shape - own.shapes, 0) + 0.5) / total),
         ]
 
     def _describe_word(self, word: str) -> tuple[int, int]:
@@ -288,34 +289,40 @@ class Statistics:
             sum(math.log(max(self._share(half), FLOOR)) for half in halves) + _SECOND_WORD if halves else -math.inf,
         )
 
-    def _around(self, words: DistinctWords, of_word: Mapping[str, FloatArray], own: OwnCounts) -> list[FloatArray]:
+    def _around(self, batch: Batch, number: IntArray, of_string: Mapping[str, FloatArray], own: OwnCounts) -> list[FloatArray]:
         """What neighbours say of each word: five numbers, (T,) each."""
-        number, edge = of_word["number"].astype(np.int64), self._number[EDGE]
-        left = np.where(own.is_first, edge, np.roll(number, 1))
+        edge, pairs, words = self._number[EDGE], self._beside, batch.words
+        left = np.where(batch.is_first, edge, np.roll(number, 1))
         right = np.where(own.is_last, edge, np.roll(number, -1))
         chance = np.maximum(self._counts[number] - own.words, 0) + 0.5
         chance = chance / (np.maximum(self._total - own.total, 0) + 0.5 * (len(self._words) + 1))
-        pairs, lowered, which = self._beside, plain_words(words.words), words.numbers
         inside = ~own.is_apart[1:]  # between neighbours of one document: (T − 1,)
-        repeats = inside & (of_word["letters only"][1:] > 0)
+        repeats = inside & (of_string["letters only"][1:] > 0)
         repeats &= number[1:] == number[:-1]  # so do the numbers of a word and of its repetition
-        for at in np.flatnonzero(repeats & (which[1:] != which[:-1])).tolist():
-            repeats[at] = lowered[which[at]] == lowered[which[at + 1]]
-        joins = np.pad(self._join_gains([lowered[at] for at in which.tolist()], of_word, inside), 1)
+        for at in np.flatnonzero(repeats & (batch.numbers[1:] != batch.numbers[:-1])).tolist():
+            repeats[at] = plain(words[at]) == plain(words[at + 1])
+        letters, gains = of_string["plain letters only"] > 0, np.zeros(len(inside))
+        places = np.flatnonzero(inside & letters[1:] & letters[:-1])
+        gains[places] = _join_gains(self._known.language).of(batch, places)
+        joins = np.pad(gains, 1)
         return [
             nats_beside(chance, pairs.together(left, number), pairs.after[left], own.left_pairs, own.left_words),
             nats_beside(chance, pairs.together(number, right), pairs.before[right], own.right_pairs, own.right_words),
             np.pad(repeats, (1, 0)).astype(float)[: len(number)],
             np.maximum(joins[1:], joins[:-1])[: len(number)],
-            own.is_first.astype(float),
+            batch.is_first.astype(float),
         ]
 
-    def _join_gains(self, lowered: Sequence[str], of_word: Mapping[str, FloatArray], inside: BoolArray) -> FloatArray:
-        """By how much each word and the next, inside a document, are likelier as one word: (T − 1,)."""
-        letters, log = of_word["plain letters only"] > 0, of_word["log in the list"]
-        places = np.flatnonzero(inside & letters[1:] & letters[:-1])
-        joined = self._known.exact_of([lowered[at] + lowered[at + 1] for at in places.tolist()])
-        places, joined = places[joined > _REAL_JOIN], joined[joined > _REAL_JOIN]
-        gains = np.zeros(len(inside))
-        gains[places] = np.maximum(np.log(joined) - np.minimum(log[places + 1], log[places]), 0.0)
-        return gains
+
+@lru_cache(maxsize=2)
+def _join_gains(language: str | None) -> PairCache:
+    """By how much two words made of letters are likelier as one word."""
+    known = word_list(language)
+
+    def compute(left: Sequence[str], right: Sequence[str]) -> FloatArray:
+        parts = plain_words(left), plain_words(right)
+        joined = known.exact_of(list(map(add, *parts)))
+        rarest = np.minimum(*(np.maximum(known.exact_of(part), FLOOR) for part in parts))
+        return np.where(joined > _REAL_JOIN, np.maximum(np.log(np.maximum(joined, FLOOR) / rarest), 0.0), 0.0)
+
+    return PairCache(compute)

@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
 
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
-from difa.knowledge.word_cache import WordCache
+from difa.document import BoolArray, Encoded, FloatArray, IntArray, Reason, ReasonKind
+from difa.knowledge.word_cache import Batch, WordCache
 from difa.knowledge.wordlist import plain
 from difa.views import SavedView, TrainingData, View, ViewKind, Wording
 from difa.views.faults.kinds import KINDS, Found, Text
@@ -56,8 +55,8 @@ class FaultsView(View):
 
     def extended(self, data: TrainingData, seen: int) -> FaultsView:
         """The same with further documents."""
-        texts = self._texts(data.documents)
-        found = list(zip(texts, self._find(texts), strict=True))
+        texts = Batch.of(data.documents)
+        found = [(texts[at], of_text) for at, of_text in self._find(texts).items()]
         having = Counter(
             string
             for text, of_text in found
@@ -82,8 +81,9 @@ class FaultsView(View):
         """The rarity of the rarest fault that a word belongs to, 0 without one."""
         rarity = dict(zip(_NAMES, np.clip(-np.log([*self._shares().values()]), 0.0, _RAREST).tolist(), strict=True))
         raw = np.zeros(sum(map(len, documents)))
-        starts = accumulate(map(len, documents), initial=0)
-        for start, found in zip(starts, self._find(self._texts(documents)), strict=False):
+        batch = Batch.of(documents)
+        for at, found in self._find(batch).items():
+            start = int(batch.starts[at])
             for kind, faults in found.items():
                 for fault in faults:
                     words = slice(start + fault.first, start + fault.end)
@@ -93,7 +93,7 @@ class FaultsView(View):
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """The faults that a word belongs to, the most telling first; of a fault in pieces `span` is where it begins and ends."""
         reasons: list[list[Reason]] = [[] for _ in document.words]
-        for share, kind, faults in self._most_telling_first(*self._texts([document])):
+        for share, kind, faults in self._most_telling_first(document):
             for fault in faults:
                 meant = f": probably '{fault.meant}'" if fault.meant else ""
                 values: dict[str, Any] = {"meant": meant, "share": share}
@@ -107,7 +107,7 @@ class FaultsView(View):
     def name_faults(self, words: Sequence[str], gaps: frozenset[int] = frozenset()) -> dict[int, tuple[str, int]]:
         """The kind of the most telling fault of a word and where that begins, by position; only of kinds that are rare."""
         named: dict[int, tuple[str, int]] = {}
-        for share, kind, faults in self._most_telling_first(Text(words, self.language, gaps)):
+        for share, kind, faults in self._most_telling_first(Encoded.of_words(tuple(words), gaps)):
             for fault in faults if share <= _NAMED else ():
                 for at in range(fault.first, fault.end):
                     named.setdefault(at, (kind, fault.first))
@@ -115,9 +115,6 @@ class FaultsView(View):
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
         return {"counts": self.counts, "least": np.array([self.least]), **pack(sorted(self.terms))}
-
-    def _texts(self, documents: Sequence[Encoded]) -> list[Text]:
-        return [Text(document.words, self.language, document.gaps) for document in documents]
 
     def _shares(self) -> dict[str, float]:
         """How many normal documents have a fault of each kind."""
@@ -127,24 +124,38 @@ class FaultsView(View):
         """Whether it looks like a fault, but several normal documents have it."""
         return _is_term(plain(word), self.terms)
 
-    def _most_telling_first(self, text: Text) -> Iterator[tuple[float, str, list[Found]]]:
+    def _most_telling_first(self, document: Encoded) -> Iterator[tuple[float, str, list[Found]]]:
         """The faults of a document by kind, each with the share of normal documents that have such, rarest first among equals."""
-        shares, (found,) = self._shares(), self._find([text])
+        shares, found = self._shares(), self._find(Batch([document])).get(0, {})
         for kind in sorted(found, key=lambda kind: (KINDS[kind].tier, shares[kind], kind)):
             yield shares[kind], kind, found[kind]
 
-    def _find(self, texts: Sequence[Text]) -> Iterator[dict[str, list[Found]]]:
-        """The faults of each document, by their kind; only rules that can find something are asked."""
-        rows = _gates(self.language).of(chain.from_iterable(text.words for text in texts))
-        sums = np.concatenate([np.zeros((1, len(KINDS))), np.cumsum(rows, axis=0)])
-        ends = np.cumsum([0, *(len(text.words) for text in texts)])
-        fulfilled = np.diff(sums[ends], axis=0) >= _NEEDED  # (documents, kinds)
-        for text, kinds in zip(texts, fulfilled, strict=True):
-            names = [_NAMES[at] for at in np.flatnonzero(kinds).tolist()]
-            yield _without({kind: list(KINDS[kind].find(text)) for kind in names}, text, self.terms)
+    def _find(self, batch: Batch) -> dict[int, dict[str, list[Found]]]:
+        """The faults of documents that have some, by document and kind; only rules that can find something are asked."""
+        words, kinds = np.nonzero(self._may_be_fault(batch))
+        documents = np.searchsorted(batch.starts, words, side="right") - 1
+        places: dict[int, dict[int, list[int]]] = {}
+        for at, kind, place in zip(documents.tolist(), kinds.tolist(), (words - batch.starts[documents]).tolist(), strict=True):
+            places.setdefault(at, {}).setdefault(kind, []).append(place)
+        found = {}
+        for at, by_kind in places.items():
+            text = Text(batch[at].words, self.language, batch[at].gaps)
+            asked = [(_NAMES[kind], by_kind[kind]) for kind in sorted(by_kind) if len(by_kind[kind]) >= _LEAST_WORDS[kind]]
+            faults = {name: list(KINDS[name].find(text, of_kind)) for name, of_kind in asked}
+            if kept := _without(faults, text, self.terms):
+                found[at] = kept
+        return found
+
+    def _may_be_fault(self, batch: Batch) -> BoolArray:
+        """Which words pass the gates of which kinds: (T, kinds)."""
+        rows, lowered = _gates(self.language).of(batch), _LOWERED.of(batch)
+        rows[np.append(~batch.is_first[1:], False)[: len(rows), None] & _AT_END] = False
+        is_repetition = ~batch.is_first & (np.append(0, lowered[:-1])[: len(rows)] == lowered)
+        rows[~is_repetition[:, None] & _AT_REPETITION] = False
+        return rows
 
 
-def _without(found: Mapping[str, list[Found]], text: Text, terms: Collection[str]) -> dict[str, list[Found]]:
+def _without(found: Mapping[str, list[Found]], text: Text | Encoded, terms: Collection[str]) -> dict[str, list[Found]]:
     """Faults without strings that are terms; only kinds that there are."""
     kept = {
         kind: [fault for fault in faults if not (KINDS[kind].of_strings and _is_term(_string(text, fault), terms))]
@@ -159,21 +170,24 @@ def _is_term(string: str, terms: Collection[str]) -> bool:
     return any(form in terms for form in forms)
 
 
-def _string(text: Text, fault: Found) -> str:
+def _string(text: Text | Encoded, fault: Found) -> str:
     return plain(text.words[fault.first])
 
 
 _NAMED = 0.05
 """Share of normal documents up to which a kind is named as a fault."""
 _NAMES = list(KINDS)
-_NEEDED = np.array([kind.least if kind.gate else 0 for kind in KINDS.values()])
+_LEAST_WORDS = [kind.least for kind in KINDS.values()]
+_AT_END, _AT_REPETITION = (np.array([kind.at == at for kind in KINDS.values()]) for at in ("last word", "repetition"))
+_LOWERED = WordCache(lambda words: [hash(word.lower()) for word in words], dtype=np.int64)
+"""The same number for words that differ in capitals alone."""
 
 
 @lru_cache(maxsize=4)
 def _gates(language: str | None) -> WordCache:
     """Which of the kinds a word may be part of."""
     gates = [kind.gate for kind in KINDS.values()]
-    return WordCache(lambda word: [gate is not None and gate(word, language) for gate in gates], len(gates))
+    return WordCache(lambda words: [[gate(word, language) for gate in gates] for word in words], len(gates), dtype=bool)
 
 
 VIEW = ViewKind(

@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, groupby
-from operator import eq
-from typing import Any
+from typing import Any, Literal
 
 from difa.knowledge.spelling import EVERYDAY, is_abbreviation, is_comparable, is_written_apart, likely_slip, two_words
 from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
@@ -69,7 +68,8 @@ class Text:
                 yield Found(run[0], run[-1] + 1)
 
 
-Rule = Callable[[Text], Iterator[Found]]
+Rule = Callable[[Text, Sequence[int]], Iterator[Found]]
+"""Finds faults in a text; given are the positions of the words that pass its gate."""
 Gate = Callable[[str, str | None], bool]
 """Whether a word in a language may be part of a fault."""
 OfWord = Callable[[str, str | None], str | None]
@@ -79,34 +79,30 @@ OfWord = Callable[[str, str | None], str | None]
 def _each(meant_by: OfWord) -> Rule:
     """A rule that looks at words one by one."""
 
-    def find(text: Text) -> Iterator[Found]:
-        for at, word in enumerate(text.words):
-            if (meant := meant_by(word, text.language)) is not None:
+    def find(text: Text, places: Sequence[int]) -> Iterator[Found]:
+        for at in places:
+            if (meant := meant_by(text.words[at], text.language)) is not None:
                 yield Found(at, at + 1, meant or None)
 
     return find
 
 
-def _last(is_odd: Callable[[str], bool]) -> Rule:
-    """A rule that looks at the last word of a text of at least three."""
-
-    def find(text: Text) -> Iterator[Found]:
-        if len(text.words) >= 3 and is_odd(text.words[-1]):
-            yield Found(len(text.words) - 1, len(text.words))
-
-    return find
+def _last_word(text: Text, places: Sequence[int]) -> Iterator[Found]:
+    """The last word of a text of at least three."""
+    if len(text.words) >= 3:
+        yield Found(len(text.words) - 1, len(text.words))
 
 
 def _pattern(pattern: re.Pattern[str]) -> Rule:
     """A rule that looks for a pattern in the joined words."""
-    return lambda text: (found for _, found in text.matches(pattern))
+    return lambda text, places: (found for _, found in text.matches(pattern))
 
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-def _broken_encoding(text: Text) -> Iterator[Found]:
+def _broken_encoding(text: Text, places: Sequence[int]) -> Iterator[Found]:
     """Text that was read in another encoding than it was written in, as ftfy tells it; or U+FFFD, which stands for lost bytes."""
     import ftfy
     from ftfy.badness import is_bad
@@ -142,7 +138,7 @@ _MARKDOWN = re.compile(  # __init__ is a name, __two words__ are not
 )
 
 
-def _html(text: Text) -> Iterator[Found]:
+def _html(text: Text, places: Sequence[int]) -> Iterator[Found]:
     """Tags and entities of HTML."""
     yield from (found for _, found in text.matches(_TAG))
     for match, found in text.matches(_ENTITY):
@@ -168,7 +164,7 @@ _LOREM = _set("""
 """)
 
 
-def _filler(text: Text) -> Iterator[Found]:
+def _filler(text: Text, places: Sequence[int]) -> Iterator[Found]:
     """Three words of lorem ipsum or more in a row, with short words between them."""
     for found in text.runs(lambda word: word.lower() in _LOREM or len(word) <= 2, 3):
         places = [at for at in range(found.first, found.end) if text.words[at].lower() in _LOREM]
@@ -195,17 +191,16 @@ _MAY_STAND_TWICE = _set("that had is was her you very really no so blah ha bye d
 _ARTICLE_TWICE = re.compile(r"a a [^\W\d_]{2,}")
 
 
-def _doubled_word(text: Text) -> Iterator[Found]:
+def _doubled_word(text: Text, places: Sequence[int]) -> Iterator[Found]:
     """A word that stands twice in a row."""
-    folded = list(map(str.lower, text.words))
-    for at in [at for at, is_same in enumerate(map(eq, folded, folded[1:]), 1) if is_same]:
-        word = folded[at]
-        if not _JOINT.sub("", word).isalpha() or word in _MAY_STAND_TWICE:
+    for at in places:
+        word = text.words[at].lower()
+        if word in _MAY_STAND_TWICE:
             continue
         if len(word) == 1 and not _ARTICLE_TWICE.fullmatch(" ".join(text.words[at - 1 : at + 2])):
             continue  # letters by themselves are names of things
-        if at not in text.gaps and word not in folded[max(0, at - 3) : at - 1]:  # three times and more are a refrain
-            yield Found(at - 1, at + 1)
+        if at not in text.gaps and word not in map(str.lower, text.words[max(0, at - 3) : at - 1]):
+            yield Found(at - 1, at + 1)  # three times and more are a refrain
 
 
 _COMMON = 2e-6  # share of running text of a word that was torn apart
@@ -231,24 +226,23 @@ def _slip(word: str, language: str | None) -> str | None:
     return None if word_list(language).exact(folded) > 0 or two_words(folded, language) else likely_slip(folded, language)
 
 
-def _misspelling(text: Text) -> Iterator[Found]:
+def _misspelling(text: Text, places: Sequence[int]) -> Iterator[Found]:
     """Slips; a capital within the text may begin a name."""
-    yield from (found for found in _each(_slip)(text) if found.first == 0 or text.words[found.first].islower())
+    yield from _each(_slip)(text, [at for at in places if at == 0 or text.words[at].islower()])
 
 
-def _torn_word(text: Text) -> Iterator[Found]:
+def _torn_word(text: Text, places: Sequence[int]) -> Iterator[Found]:
     """Two neighbours, at least one of them unknown, that are a common word together."""
-    folded, known = plain_words(text.words), text.known.exact
-    rare = [at for at, word in enumerate(folded) if word.isalpha() and known(word) <= _TORN]
-    for at in sorted({end for part in rare for end in (part, part + 1) if 0 < end < len(folded)} - text.gaps):
-        first, second = folded[at - 1], folded[at]
+    known = text.known.exact
+    for at in sorted({end for part in places for end in (part, part + 1) if 0 < end < len(text.words)} - text.gaps):
+        first, second = plain_words(text.words[at - 1 : at + 1])
         if not (first.isalpha() and second.isalpha()) or len(first) + len(second) < 6 or not is_comparable(first + second):
             continue
         if known(first + second) >= _COMMON and first not in ("a", "i", "o"):
             yield Found(at - 1, at + 1, first + second)
 
 
-def _capitals(text: Text) -> Iterator[Found]:
+def _capitals(text: Text, places: Sequence[int]) -> Iterator[Found]:
     """Four words or more in a row in capitals; three, if they are ordinary words and the only ones of a text that are."""
     shouted = [plain(word) for word in text.words if _is_shouted(word)]
     is_loud = len(shouted) == _SHOUTED_WORDS and len(text.words) > 3 * len(shouted)
@@ -295,12 +289,15 @@ _SEEN_HERE = 1e-5  # words rarer than this in the corpus' own language are stran
 _LEAST_FOREIGN = 3  # common words of one other language that make a passage
 
 
-def _other_language(text: Text) -> Iterator[Found]:
+def _other_language(text: Text, foreign_places: Sequence[int]) -> Iterator[Found]:
     """Words in a row of which many are common words of one other language, and rare in the corpus' own."""
     places = [at for at, word in enumerate(text.words) if word.isalpha()]
     size = min(_PASSAGE, len(places))
     foreign = [False] * len(places)
+    may_be = frozenset(foreign_places)
     for first in range(len(places) - size + 1) if size >= 5 and text.known else ():
+        if len(may_be.intersection(places[first : first + size])) < _LEAST_FOREIGN:
+            continue
         rare = [text.words[at] for at in places[first : first + size] if _is_rare(text.words[at], text.known)]
         is_likely = len(rare) >= _FOREIGN_SHARE * size
         if is_likely and max(_votes(rare).values(), default=0) >= max(_LEAST_FOREIGN, _FOREIGN_SHARE * len(rare)):
@@ -356,6 +353,10 @@ def _may_be_placeholder(word: str, language: str | None) -> bool:
     return not frozenset("{%[<").isdisjoint(word) or re.search(_TO_DO, word) is not None
 
 
+def _may_be_doubled(word: str, language: str | None) -> bool:
+    return _JOINT.sub("", word.lower()).isalpha()
+
+
 def _may_be_torn(word: str, language: str | None) -> bool:
     return plain(word).isalpha() and word_list(language).exact(plain(word)) <= _TORN
 
@@ -366,13 +367,14 @@ def _may_be_foreign(word: str, language: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault. A rule with a gate is asked only about documents that have so many words that pass it."""
+    """A kind of fault. Its rule is asked only about documents that have so many words that pass the gate."""
 
     said: str  # what a sentence says of a word that belongs to such a fault
     find: Rule
-    gate: Gate | None = None
+    gate: Gate
     least: int = 1  # words that must pass the gate
     tier: int = 0  # kinds of a lower tier name a word first: passages (1) come behind others, the least telling (2) last
+    at: Literal["any word", "last word", "repetition"] = "any word"  # words that the gate is asked about
     of_strings: bool = False  # the word alone decides: one that several normal documents have is a term of theirs, and no fault
     in_pieces: bool = False  # a single word says little: sentences name all of the fault
     no_slip: bool = False  # its words were never meant to be other words
@@ -391,9 +393,9 @@ KINDS: Mapping[str, Kind] = {
     "Markdown": Kind("is left-over Markdown", _pattern(_MARKDOWN), _has("*_]`#"), in_pieces=True),
     "placeholder": Kind("is a placeholder", _pattern(_PLACEHOLDER), _may_be_placeholder, **_REMAINS),
     "filler text": Kind("is filler text", _filler, lambda word, _: word.lower() in _LOREM, 3, 1, **_REMAINS),
-    "cut off": Kind("is where the text breaks off", _last(_is_open)),
-    "no end": Kind("is where the text ends without a mark", _last(str.isalnum), tier=2),
-    "doubled word": Kind("stands twice", _doubled_word, in_pieces=True),
+    "cut off": Kind("is where the text breaks off", _last_word, lambda word, _: _is_open(word), at="last word"),
+    "no end": Kind("is where the text ends without a mark", _last_word, lambda word, _: word.isalnum(), 1, 2, "last word"),
+    "doubled word": Kind("stands twice", _doubled_word, _may_be_doubled, at="repetition", in_pieces=True),
     "misspelling": Kind("looks misspelt", _misspelling, lambda word, language: _slip(word, language) is not None, **_SLIP),
     "glued words": Kind.of_words("is two words written as one", partial(_two_words, is_everyday=True), **_SLIP),
     "unusual compound": Kind.of_words("may be two words written as one", partial(_two_words, is_everyday=False), **_SLIP),
