@@ -25,7 +25,7 @@ from difa.fuse import HEAD_REASON, FeedFusion, folds_of, prior_score
 from difa.head import WordTable
 from difa.knowledge.word_cache import Batch
 from difa.paper import PaperWeights, aggregate, fuse
-from difa.runtime.parallel import HasDocuments, check_cancelled, chunk_documents, core_count, prefetch
+from difa.runtime.parallel import WITHOUT_VECTORS, HasDocuments, check_cancelled, chunk_documents, core_count, prefetch
 from difa.views import View
 from difa.views.critic import CriticView
 from difa.views.critic.statistics import NEIGHBOURS
@@ -106,6 +106,11 @@ class Detector:
         return self.encoder.spec.dimension > 0 and (self.threads or core_count()) > 1
 
     @property
+    def chunk_times(self) -> int:
+        """How many times larger its chunks may be than usual."""
+        return 1 if self.encoder.spec.dimension else WITHOUT_VECTORS
+
+    @property
     def extent(self) -> str:
         """How much it was fitted on, in words."""
         copies = f" ({self.copies:,} of them copies)" if self.copies else ""
@@ -128,7 +133,7 @@ class Detector:
         first = max(0, position - NEIGHBOURS)  # not the whole document: it may be long, and full of such words
         around = document.words.texts[first : position + NEIGHBOURS + 1]
         meant = self._critic.statistics.suggest(around, position - first)
-        is_term = meant is not None and any(view.is_term(around[position - first]) for view in self._faults)
+        is_term = meant is not None and self._faults is not None and self._faults.is_term(around[position - first])
         return None if is_term else meant
 
     @cached_property
@@ -140,13 +145,19 @@ class Detector:
         names = self.evidence_names
         return evidence[:, names.index("faults")] > 0 if "faults" in names else np.zeros(len(evidence), bool)
 
-    def name_faults(self, document: Document) -> dict[int, tuple[str, int]]:
-        """The faults of a document that have a name, and the position of their first word, by the positions of their words."""
-        kept = self.noise.kept(document)
-        gaps = frozenset(at for at, (before, after) in enumerate(pairwise(kept), 1) if after - before > 1)
-        words = [document.words.texts[at] for at in kept]
-        found = {at: fault for view in self._faults for at, fault in view.name_faults(words, gaps).items()}
-        return {kept[position]: (kind, kept[first]) for position, (kind, first) in found.items()}
+    def name_faults(self, documents: Sequence[Document]) -> list[dict[int, tuple[str, int]]]:
+        """The faults of documents that have a name, and the position of their first word, by the positions of their words."""
+        if self._faults is None:
+            return [{} for _ in documents]
+        kept = [self.noise.kept(document) for document in documents]
+        texts = []
+        for document, places in zip(documents, kept, strict=True):
+            gaps = frozenset(at for at, (before, after) in enumerate(pairwise(places), 1) if after - before > 1)
+            texts.append(Encoded.of_words(tuple([document.words.texts[at] for at in places]), gaps))
+        return [
+            {places[at]: (kind, places[first]) for at, (kind, first) in found.items()}
+            for places, found in zip(kept, self._faults.name_faults(texts), strict=True)
+        ]
 
     def reasons(self, document: Document, encoded: Encoded | None = None) -> tuple[dict[str, tuple[Reason, ...]], ...]:
         """Why each word has the evidence that it has, view by view; nothing for words that are ignored.
@@ -167,9 +178,8 @@ class Detector:
         return tuple(reasons)
 
     @cached_property
-    def _faults(self) -> list[FaultsView]:
-        """The view of faults, if there is one."""
-        return [view for view in self.views if isinstance(view, FaultsView)]
+    def _faults(self) -> FaultsView | None:
+        return next((view for view in self.views if isinstance(view, FaultsView)), None)
 
     def encode(self, documents: Sequence[Document]) -> list[Encoded]:
         """The words that are not ignored, with their vectors."""
@@ -178,7 +188,7 @@ class Detector:
 
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores, chunk by chunk."""
-        chunks = list(chunk_documents(documents))
+        chunks = list(chunk_documents(documents, self.chunk_times))
         rest = iter(chunks)
         ready = (lambda: next(rest, None)) if len(chunks) > 1 else None
         return [scored for _, scored in self.score_chunks(rest, ready)]

@@ -87,7 +87,7 @@ def as_document(item: object, position: int = 0) -> Document:
         return item
     if isinstance(item, str):
         return from_text(item)
-    if isinstance(item, Sequence) and all(isinstance(token, str) for token in item):
+    if isinstance(item, Sequence) and all(issubclass(kind, str) for kind in set(map(type, item))):
         return from_tokens(item)
     if item is None or (isinstance(item, float) and math.isnan(item)) or type(item).__name__ in ("NAType", "NaTType"):
         raise InputError(

@@ -1,9 +1,14 @@
 import numpy as np
 import pytest
 
-import difa.knowledge.trigrams
+from difa.document import Encoded
 from difa.knowledge.tone import valences
 from difa.knowledge.trigrams import trigrams
+from difa.knowledge.word_cache import Batch
+
+
+def describe(*documents):
+    return trigrams().describe(Batch(map(Encoded.of_words, documents)))
 
 
 def test_a_likely_word_is_likelier_than_an_unlikely_one():
@@ -15,34 +20,32 @@ def test_a_likely_word_is_likelier_than_an_unlikely_one():
 @pytest.mark.parametrize("word", ["xkcdqwrtplk", "", "a\x00b", "\ud800", "naïve東", "x" * 10_000])
 def test_unknown_and_odd_words_have_no_name_and_no_numbers(word):
     assert trigrams().name_of(word) is None
-    features = trigrams().describe([("see", word, "here")])
+    features = describe(("see", word, "here"))
     assert np.isfinite(features).all()
     assert features[1].tolist() == [0, 0, 0, 1]
 
 
 def test_a_doubled_word_is_better_left_out():
-    gain = trigrams().describe([("i", "want", "to", "know", "if", "the", "the", "box", "is", "here")])[:, 2]
+    gain = describe(("i", "want", "to", "know", "if", "the", "the", "box", "is", "here"))[:, 2]
     assert set(np.argsort(gain)[-2:]) == {5, 6}
 
 
 def test_long_documents_are_described_like_short_ones():
     words = ("where", "is", "my", "order") * 300
-    assert trigrams().describe([words])[400:404] == pytest.approx(trigrams().describe([words[:500]])[400:404])
+    assert describe(words)[400:404] == pytest.approx(describe(words[:500])[400:404])
 
 
 def test_support_is_what_describing_says():
     words = ("where", "is", "xkcdq", "the", "box", "now")
-    features = trigrams().describe([words])
+    features = describe(words)
     for first, last in ((0, 1), (1, 3), (4, 6), (0, 6)):
         assert trigrams().support(words, first, last) == pytest.approx(features[first:last, :2].mean())
 
 
-def test_many_documents_are_described_like_each_alone(monkeypatch):
+def test_many_documents_are_described_like_each_alone():
     documents = [("where", "is", "it"), (), ("the",), ("</s>", "a", "<s>"), ("zzqq", "the", "zzq", "qqz", "dog")] * 3
-    alone = np.concatenate([trigrams().describe([document]) for document in documents])
-    assert np.array_equal(trigrams().describe(documents), alone)
-    monkeypatch.setattr(difa.knowledge.trigrams, "TOGETHER", 4)
-    assert np.array_equal(trigrams().describe(documents), alone)
+    alone = np.concatenate([describe(document) for document in documents])
+    assert np.array_equal(describe(*documents), alone)
 
 
 def test_valences_have_both_signs():

@@ -5,23 +5,29 @@ import pytest
 
 from difa import DiFA
 from difa.document import Encoded
+from difa.knowledge.word_cache import Batch
 from difa.report.sentences import word_sentence
 from difa.views.faults import FaultsView
-from difa.views.faults.kinds import KINDS, Text
+from difa.views.faults.kinds import KINDS
 from difa.words import split_words
 from tests.views import training
 
 
 def read(text):
-    words = tuple(word.text for word in split_words(text))
-    return Encoded(words, np.zeros((len(words), 0)), np.ones(len(words), dtype=np.int64))
+    return Encoded.of_words(split_words(text).texts)
 
 
 def faults_of(text, language="en"):
     """The faults of a text: kind, words, and what was meant."""
-    words = [word.text for word in split_words(text)]
-    found = {name: list(kind.find(Text(words, language))) for name, kind in KINDS.items()}
-    return [(kind, " ".join(words[f.first : f.end]), f.meant) for kind, items in found.items() for f in items]
+    document, view = read(text), FaultsView(language, np.zeros(len(KINDS) + 1, dtype=np.int64))
+    found = view.find(Batch([document])).get(0, {})
+    return [(kind, " ".join(document.words[f.first : f.end]), f.meant) for kind, items in found.items() for f in items]
+
+
+def named(view, words, gaps=frozenset()):
+    """The named faults of words."""
+    (found,) = view.name_faults([Encoded.of_words(tuple(words), gaps)])
+    return found
 
 
 @pytest.mark.parametrize(
@@ -113,8 +119,8 @@ def test_a_fault_counts_as_far_as_it_is_rare():
     raw = rare.raw([read("Another <br> text.")])
     assert raw.tolist() == pytest.approx([0, *[np.log(92 / 1.5)] * 3, 0, 0])
     assert common.raw([read("Another <br> text.")]).max() < 0.1, "a corpus of HTML has no HTML fault"
-    assert common.name_faults(["<", "br", ">"]) == {}
-    assert rare.name_faults(["A", "<", "br", ">"]) == dict.fromkeys([1, 2, 3], ("HTML", 1))
+    assert named(common, ["<", "br", ">"]) == {}
+    assert named(rare, ["A", "<", "br", ">"]) == dict.fromkeys([1, 2, 3], ("HTML", 1))
     reasons = rare.explain(read("The authorâ€™s <br>"))
     assert reasons[1][0].plain == "has a broken encoding: probably 'author’s'"
     assert reasons[0][0].weight == 0.0
@@ -130,7 +136,7 @@ def test_a_string_of_several_normal_documents_is_a_term():
     assert view.terms == {"stacktrace"}
     assert view.is_term("Stacktraces")
     assert not view.is_term("textfile")
-    assert view.name_faults(["My", "stacktrace", "and", "textfile", "."]) == {3: ("unusual compound", 3)}
+    assert named(view, ["My", "stacktrace", "and", "textfile", "."]) == {3: ("unusual compound", 3)}
     assert dict(zip(KINDS, view.counts, strict=False))["unusual compound"] == 1, "the document of a term has no fault"
     assert FaultsView.fit(training([read(text) for text in texts], "en", least=3)).terms == frozenset()
     later = view.extended(training([read("One textfile here."), read("Another textfile there.")]), 0)
@@ -141,25 +147,25 @@ def test_the_plural_of_a_term_is_a_term():
     view = FaultsView.fit(
         training([read("The textfile is short."), read("A list and a textfile."), read("Lists are here.")], "en")
     )
-    assert view.name_faults(["Textfiles", "and", "textfile"]) == {}
+    assert named(view, ["Textfiles", "and", "textfile"]) == {}
 
 
 def test_faults_within_a_passage_of_another_language_keep_their_names():
     view = FaultsView.fit(training([read("It is plain.")] * 50, "en"))
     words = read("Die Ergebnisse werden anschließend in {{datei}} einer Datei gespeichert und <br> dort gelesen.").words
-    named = view.name_faults(words)
-    assert {words[at] for at, (kind, _) in named.items() if kind == "placeholder"} == {"{{", "datei", "}}"}
-    assert {words[at] for at, (kind, _) in named.items() if kind == "HTML"} == {"<", "br", ">"}
-    assert {"Ergebnisse", "gespeichert"} <= {words[at] for at, (kind, _) in named.items() if kind == "another language"}
-    assert "misspelling" not in named.values(), "words of another language are no slips"
+    found = named(view, words)
+    assert {words[at] for at, (kind, _) in found.items() if kind == "placeholder"} == {"{{", "datei", "}}"}
+    assert {words[at] for at, (kind, _) in found.items() if kind == "HTML"} == {"<", "br", ">"}
+    assert {"Ergebnisse", "gespeichert"} <= {words[at] for at, (kind, _) in found.items() if kind == "another language"}
+    assert "misspelling" not in found.values(), "words of another language are no slips"
 
 
 def test_words_with_ignored_ones_between_them_are_no_neighbours():
     view = FaultsView.fit(training([read("It is plain.")] * 50, "en"))
     words = ["The", "name", "of", "of", "a", "slipp", "ed", "."]
     doubled, torn = ("doubled word", 2), ("torn word", 5)
-    assert view.name_faults(words) == {2: doubled, 3: doubled, 5: torn, 6: torn}
-    assert view.name_faults(words, frozenset({3, 6})) == {}
+    assert named(view, words) == {2: doubled, 3: doubled, 5: torn, 6: torn}
+    assert named(view, words, frozenset({3, 6})) == {}
     assert not view.raw([Encoded(tuple(words), np.zeros((8, 0)), np.ones(8, dtype=np.int64), frozenset({3, 6}))]).any()
 
 

@@ -116,8 +116,9 @@ def rank(detector: Detector, scored: Scored) -> Scored:
     unusual = np.flatnonzero(word_p <= UNUSUAL)
     documents = np.searchsorted(scored.starts, unusual, side="right") - 1
     faults: dict[int, str] = {}
-    for at in dict.fromkeys(documents[detector.in_faults(scored.evidence[unusual])].tolist()):
-        found, start = detector.name_faults(scored.documents[at]), scored.starts[at]
+    faulty = np.unique(documents[detector.in_faults(scored.evidence[unusual])]).tolist()
+    for at, found in zip(faulty, detector.name_faults([scored.documents[at] for at in faulty]), strict=True):
+        start = scored.starts[at]
         faults |= {start + position: kind for position, (kind, _) in found.items() if word_p[start + position] <= UNUSUAL}
     suggestions: dict[int, str] = {}
     for place, at in zip(unusual.tolist(), documents.tolist(), strict=True):

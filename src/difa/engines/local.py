@@ -148,7 +148,8 @@ class _Run:
 
     def _chunks(self, start: Position | None = None, shard_size: int | None = None, done: int = 0) -> Iterator[ReadChunk]:
         entries = read_entries(self.sources, start)
-        return read_chunks(entries, skip_bad=self.job.skip_bad, shard_size=shard_size, done=done)
+        times = self.judge.model.detector_.chunk_times
+        return read_chunks(entries, skip_bad=self.job.skip_bad, shard_size=shard_size, done=done, times=times)
 
     def _tell(self, chunk: ReadChunk) -> None:
         for complaint in chunk.bad:

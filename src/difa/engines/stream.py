@@ -31,7 +31,9 @@ class ReadChunk:
     bytes: int
 
 
-def read_chunks(entries: Iterable[Entry], *, skip_bad: bool, shard_size: int | None = None, done: int = 0) -> Iterator[ReadChunk]:
+def read_chunks(
+    entries: Iterable[Entry], *, skip_bad: bool, shard_size: int | None = None, done: int = 0, times: int = 1
+) -> Iterator[ReadChunk]:
     """Chunks of a stream, whose boundaries depend on its lines alone unless the sender pauses.
 
     Args:
@@ -39,6 +41,7 @@ def read_chunks(entries: Iterable[Entry], *, skip_bad: bool, shard_size: int | N
         skip_bad: whether bad lines are passed on within the chunk; otherwise the first one raises, after what was before it.
         shard_size: if given, a chunk also ends behind every such number of documents.
         done: documents before the stream.
+        times: as in `cut_chunks`.
     """
 
     def is_last(entry: Entry) -> bool:
@@ -48,7 +51,7 @@ def read_chunks(entries: Iterable[Entry], *, skip_bad: bool, shard_size: int | N
         done += 1
         return shard_size is not None and done % shard_size == 0
 
-    for part in cut_chunks(entries, lambda entry: weight(entry.document) if entry.document else 0, is_last):
+    for part in cut_chunks(entries, lambda entry: weight(entry.document) if entry.document else 0, is_last, times):
         complaint = None if skip_bad else part[-1].bad
         before = part if complaint is None else part[:-1]
         documents = [entry.document for entry in before if entry.document is not None]

@@ -100,7 +100,7 @@ def find_unusual(
     for part in flag_columns(scored, model.rule(rate, warn=False)):
         for at, place in enumerate(islice(rest, len(part.documents))):
             if part.flagged(at):
-                faults = model.detector_.name_faults(part.documents[at])
+                (faults,) = model.detector_.name_faults([part.documents[at]])
                 reasons = model.detector_.reasons(part.documents[at])
                 findings += _of_paragraph(place, part.words(at), faults, reasons)
     return findings

@@ -137,6 +137,8 @@ def ordered_map(
 
 MOST_DOCUMENTS, MOST_WORDS = 256, 4096
 """Documents and words that are scored together: enough to fill batches, and few, since two chunks are in work at a time."""
+WITHOUT_VECTORS = 8
+"""How many times larger chunks may be where words have no vectors: they take little memory, and each step costs less a word."""
 
 _COLUMN_WORD = 1 << 14  # characters of columns that count as a word: those of a chunk take some 64 MB at most
 _SLOT = 8  # characters that an entry of a list counts for, whatever it holds
@@ -156,9 +158,9 @@ class Chunk:
     documents: Sequence[Document]
 
 
-def chunk_documents(documents: Iterable[Document]) -> Iterator[Chunk]:
+def chunk_documents(documents: Iterable[Document], times: int = 1) -> Iterator[Chunk]:
     """Chunks of documents in order; a document with too many words is a chunk of its own."""
-    return map(Chunk, cut_chunks(documents, weight))
+    return map(Chunk, cut_chunks(documents, weight, times=times))
 
 
 def weight(document: Document) -> int:
@@ -175,7 +177,7 @@ def _characters(value: Any) -> int:
 
 
 def cut_chunks(
-    items: Iterable[T], count_words: Callable[[T], int], is_last: Callable[[T], bool] = lambda item: False
+    items: Iterable[T], count_words: Callable[[T], int], is_last: Callable[[T], bool] = lambda item: False, times: int = 1
 ) -> Iterator[list[T]]:
     """Items in order, at most `MOST_DOCUMENTS` of them and `MOST_WORDS` words together unless one alone has more.
 
@@ -183,17 +185,18 @@ def cut_chunks(
         items: documents, or what holds them.
         count_words: the words of an item.
         is_last: whether a chunk must end behind an item; called once for each, in order.
+        times: how many times as many documents and words.
     """
     chunk: list[T] = []
-    words = 0
+    words, most_documents, most_words = 0, times * MOST_DOCUMENTS, times * MOST_WORDS
     for item in items:
         more = count_words(item)
-        if chunk and words + more > MOST_WORDS:
+        if chunk and words + more > most_words:
             yield chunk
             chunk, words = [], 0
         chunk.append(item)
         words += more
-        if is_last(item) or len(chunk) == MOST_DOCUMENTS or words >= MOST_WORDS:
+        if is_last(item) or len(chunk) == most_documents or words >= most_words:
             yield chunk
             chunk, words = [], 0
     if chunk:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, all
 from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
 from difa.knowledge.letters import plain_address
-from difa.knowledge.tone import hidden_insult, rated_words, spaced_insults, valences
+from difa.knowledge.tone import SPACED, hidden_insult, rated_words, spaced_insults, valences
 from difa.knowledge.word_cache import Batch, WordCache
 from difa.knowledge.wordlist import plain, word_list
 from difa.storage.atomic import kept
@@ -135,19 +134,23 @@ def _measure(documents: Sequence[Encoded], directions: FloatArray) -> FloatArray
     """Words along both directions, a hidden insult at least as the lexicon rates it: (T, 2)."""
     # Document by document: how large a product is decides on its last bits.
     values = np.concatenate([item.vectors.astype(np.float64) @ directions[:-1] + directions[-1] for item in documents])
-    words = all_words(documents)
+    batch = Batch.of(documents)
+    words = batch.words
     values[[at for at, word in enumerate(words) if plain_address(word)]] = 0.0  # of which vectors know nothing
     hidden = {at: complaint for at, complaint in enumerate(map(hidden_insult, words)) if complaint}
-    for at, complaint in (hidden | _spaced(documents)).items():
+    for at, complaint in (hidden | _spaced(batch)).items():
         values[at, 0] = max(values[at, 0], complaint)
     return values
 
 
-def _spaced(documents: Sequence[Encoded]) -> dict[int, float]:
+def _spaced(batch: Batch) -> dict[int, float]:
     """The complaint of insults that are written with spaces, by the positions of their letters among all words."""
-    starts = accumulate(map(len, documents), initial=0)
-    found = zip(starts, (spaced_insults(document.words) for document in documents), strict=False)
-    return {start + at: complaint for start, insults in found for at, complaint in insults.items()}
+    letters = np.append(0, np.cumsum(_ARE_LETTERS.of(batch)))[batch.starts]
+    found = ((at, spaced_insults(batch[at].words)) for at in np.flatnonzero(np.diff(letters) >= SPACED).tolist())
+    return {int(batch.starts[at]) + place: complaint for at, insults in found for place, complaint in insults.items()}
+
+
+_ARE_LETTERS = WordCache(lambda words: [len(word) == 1 and word.isalpha() for word in words], dtype=bool)
 
 
 def _weighted_quantiles(values: FloatArray, weights: FloatArray) -> FloatArray:
@@ -189,8 +192,9 @@ class LexiconView(View):
 
     def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """The stronger of complaint and praise."""
-        raw = self._raw_of_words.of(Batch.of(documents))
-        for place, complaint in _spaced(documents).items() if self.valence else ():
+        batch = Batch.of(documents)
+        raw = self._raw_of_words.of(batch)
+        for place, complaint in _spaced(batch).items() if self.valence else ():
             raw[place] = max(raw[place], complaint / self.units[0])
         return raw
 

@@ -56,7 +56,7 @@ class FaultsView(View):
     def extended(self, data: TrainingData, seen: int) -> FaultsView:
         """The same with further documents."""
         texts = Batch.of(data.documents)
-        found = [(texts[at], of_text) for at, of_text in self._find(texts).items()]
+        found = [(texts[at], of_text) for at, of_text in self.find(texts).items()]
         having = Counter(
             string
             for text, of_text in found
@@ -82,7 +82,7 @@ class FaultsView(View):
         rarity = dict(zip(_NAMES, np.clip(-np.log([*self._shares().values()]), 0.0, _RAREST).tolist(), strict=True))
         raw = np.zeros(sum(map(len, documents)))
         batch = Batch.of(documents)
-        for at, found in self._find(batch).items():
+        for at, found in self.find(batch).items():
             start = int(batch.starts[at])
             for kind, faults in found.items():
                 for fault in faults:
@@ -93,7 +93,7 @@ class FaultsView(View):
     def explain(self, document: Encoded) -> list[list[Reason]]:
         """The faults that a word belongs to, the most telling first; of a fault in pieces `span` is where it begins and ends."""
         reasons: list[list[Reason]] = [[] for _ in document.words]
-        for share, kind, faults in self._most_telling_first(document):
+        for share, kind, faults in self._most_telling_first(self.find(Batch([document])).get(0, {})):
             for fault in faults:
                 meant = f": probably '{fault.meant}'" if fault.meant else ""
                 values: dict[str, Any] = {"meant": meant, "share": share}
@@ -104,14 +104,16 @@ class FaultsView(View):
                     reasons[at].append(Reason(FAULT_REASONS[kind], values, weight))
         return [found or [Reason(_NO_FAULT, {}, 0.0)] for found in reasons]
 
-    def name_faults(self, words: Sequence[str], gaps: frozenset[int] = frozenset()) -> dict[int, tuple[str, int]]:
+    def name_faults(self, documents: Sequence[Encoded]) -> list[dict[int, tuple[str, int]]]:
         """The kind of the most telling fault of a word and where that begins, by position; only of kinds that are rare."""
-        named: dict[int, tuple[str, int]] = {}
-        for share, kind, faults in self._most_telling_first(Encoded.of_words(tuple(words), gaps)):
-            for fault in faults if share <= _NAMED else ():
-                for at in range(fault.first, fault.end):
-                    named.setdefault(at, (kind, fault.first))
-        return named
+        all_named: list[dict[int, tuple[str, int]]] = [{} for _ in documents]
+        for document, found in self.find(Batch.of(documents)).items():
+            named = all_named[document]
+            for share, kind, faults in self._most_telling_first(found):
+                for fault in faults if share <= _NAMED else ():
+                    for at in range(fault.first, fault.end):
+                        named.setdefault(at, (kind, fault.first))
+        return all_named
 
     def tensors(self) -> Mapping[str, FloatArray | IntArray]:
         return {"counts": self.counts, "least": np.array([self.least]), **pack(sorted(self.terms))}
@@ -124,13 +126,13 @@ class FaultsView(View):
         """Whether it looks like a fault, but several normal documents have it."""
         return _is_term(plain(word), self.terms)
 
-    def _most_telling_first(self, document: Encoded) -> Iterator[tuple[float, str, list[Found]]]:
+    def _most_telling_first(self, found: Mapping[str, list[Found]]) -> Iterator[tuple[float, str, list[Found]]]:
         """The faults of a document by kind, each with the share of normal documents that have such, rarest first among equals."""
-        shares, found = self._shares(), self._find(Batch([document])).get(0, {})
+        shares = self._shares()
         for kind in sorted(found, key=lambda kind: (KINDS[kind].tier, shares[kind], kind)):
             yield shares[kind], kind, found[kind]
 
-    def _find(self, batch: Batch) -> dict[int, dict[str, list[Found]]]:
+    def find(self, batch: Batch) -> dict[int, dict[str, list[Found]]]:
         """The faults of documents that have some, by document and kind; only rules that can find something are asked."""
         words, kinds = np.nonzero(self._may_be_fault(batch))
         documents = np.searchsorted(batch.starts, words, side="right") - 1

@@ -107,8 +107,11 @@ def _broken_encoding(text: Text, places: Sequence[int]) -> Iterator[Found]:
     import ftfy
     from ftfy.badness import is_bad
 
-    words, at = text.words, 0
-    while at < len(words):
+    words, end = text.words, 0
+    for place in places:
+        if place < end:
+            continue
+        at = place - (place > end and _is_odd_mark(words[place]))  # the letters before it may belong to it
         end = at + 1
         while end < len(words) and (_is_odd_mark(words[end]) or (_is_odd_mark(words[end - 1]) and not words[end].isascii())):
             end += 1
@@ -118,7 +121,6 @@ def _broken_encoding(text: Text, places: Sequence[int]) -> Iterator[Found]:
             yield Found(at, end, fixed)
         else:
             yield from (Found(lost, lost + 1) for lost in range(at, end) if "�" in words[lost])
-        at = end
 
 
 def _is_odd_mark(word: str) -> bool:
