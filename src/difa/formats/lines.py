@@ -39,7 +39,7 @@ def parse_json_line(line: bytes, name: str) -> Document | None:
     if not text.strip():
         return None
     try:
-        record = json.loads(text, object_pairs_hook=unique_keys, parse_constant=missing)
+        record = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         raise InputError(f"expected a JSON object, got something else ({error})") from None
     if not isinstance(record, dict):
@@ -80,6 +80,10 @@ def missing(constant: str) -> None:
     """None for NaN and Infinity, which JSON does not know: a missing value, as in tables."""
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys, parse_constant=missing)  # made once, not for each line
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 def is_result(record: dict[str, Any]) -> bool:
     """Whether a record is one of our results, rather than one of the user's with keys of the same names."""
     words = record.get("words")
@@ -108,7 +112,7 @@ def _document_keys(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def are_strings(value: Any) -> bool:
     """Whether a value is a list of strings."""
-    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+    return isinstance(value, list) and set(map(type, value)) <= {str}
 
 
 def _are_flags(value: Any) -> bool:
@@ -122,7 +126,7 @@ def _are_lists(value: Any) -> bool:
 def with_columns(document: Document, columns: dict[str, Any]) -> Document:
     """The document with its other columns; refuses columns or an id that cannot be written."""
     try:
-        json.dumps([document.id, columns], ensure_ascii=False, allow_nan=False).encode()
+        _ENCODER.encode([document.id, columns]).encode()
     except UnicodeEncodeError:
         raise InputError("expected Unicode text, got half a surrogate pair in the id or another column: repair it") from None
     except (ValueError, RecursionError) as error:

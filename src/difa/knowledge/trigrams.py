@@ -122,9 +122,10 @@ class Trigrams:
 
     def _compute_chances(self, keys: IntArray) -> FloatArray:
         """Log-probabilities of the words whose numbers the keys have, after the words whose numbers they have."""
-        names, mask = self._names, (1 << _BITS) - 1
-        numbers = ((key >> 2 * _BITS, key >> _BITS & mask, key & mask) for key in keys.tolist())
-        return np.fromiter((self.chance(*map(names.__getitem__, each)) for each in numbers), np.float64, len(keys))
+        names, prob, mask = self._names, self._model.prob, (1 << _BITS) - 1
+        numbers = zip(*((keys >> bits & mask).tolist() for bits in (2 * _BITS, _BITS, 0)), strict=True)
+        logs = [prob([names[number] for number in each if number]) if each[0] else 0 for each in numbers]
+        return np.where(keys == 0, _UNKNOWN, np.array(logs, dtype=float) * self._unit)
 
 
 @lru_cache(maxsize=1)
