@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextvars import copy_context
@@ -17,7 +17,7 @@ from difa.calibrate import TailReference, tail_evidence
 from difa.config import Config
 from difa.corpus.allow import AllowList
 from difa.corpus.ignore import Noise, noise_of
-from difa.document import BoolArray, Document, Encoded, FloatArray, IntArray, Reason, Scored, quote_spans, split_by
+from difa.document import BoolArray, Document, Encoded, FloatArray, IntArray, Reason, Scored, Word, split_by
 from difa.document_score import DocumentScore, describe, trait_names
 from difa.encoders import Encoder
 from difa.feed import FeedSummary
@@ -174,7 +174,7 @@ class Detector:
         kept = self.noise.kept(document)
         words = [document.words[position] for position in kept]
         for t, position in enumerate(kept):
-            reasons[position] = {name: tuple(quote_spans(lists[t], document.text, words)) for name, lists in by_view.items()}
+            reasons[position] = {name: tuple(_quote_spans(lists[t], document.text, words)) for name, lists in by_view.items()}
         return tuple(reasons)
 
     @cached_property
@@ -216,7 +216,7 @@ class Detector:
         """
         encoded = Batch.of(encoded)
         statistics = describe_words(self.views, encoded) if self.feed_fusion else None
-        raw = raw_evidence(self.views, encoded, self.threads if self.has_threads else 1, statistics)
+        raw = raw_evidence(self.views, encoded, self.threads if self.has_threads else 1)
         words = self._word_table(encoded, tail_evidence(raw, self.references, self.config.calibration.epsilon), statistics)
         fused = fuse_words(words, self.config, self.paper, self.feed_fusion)
         marks = [self.allow.marks(document.words) for document in encoded] if self.allow else ()
@@ -253,6 +253,14 @@ class Detector:
         return replace(scored, evidence=evidence, word_scores=word_scores, allowed=allowed)
 
 
+def _quote_spans(reasons: Iterable[Reason], text: str, words: Sequence[Word]) -> Iterator[Reason]:
+    """Reasons whose `span`, where they have one, is no longer the positions of its words, but what stands there in the text."""
+    for reason in reasons:
+        first, end = reason.values.get("span", (0, 0))
+        quoted = {"span": text[words[first].start : words[end - 1].end]} if end else {}
+        yield replace(reason, values={**reason.values, **quoted}) if quoted else reason
+
+
 def fuse_words(words: WordTable, config: Config, paper: PaperWeights | None, feed: FeedFusion | None) -> FloatArray:
     """Scores of the words of all documents: (T,)."""
     if paper is not None:
@@ -280,22 +288,17 @@ def describe_words(views: Sequence[View], documents: Sequence[Encoded]) -> Float
     return critic.statistics.describe(documents) if critic else np.zeros((sum(map(len, documents)), 0))
 
 
-def raw_evidence(
-    views: Sequence[View], documents: Sequence[Encoded], threads: int | None = 1, statistics: FloatArray | None = None
-) -> FloatArray:
+def raw_evidence(views: Sequence[View], documents: Sequence[Encoded], threads: int | None = 1) -> FloatArray:
     """What all views see in all words: (T, views); with several threads they look at the same time.
 
     Args:
         views: the views.
         documents: what they look at.
         threads: None takes all cores.
-        statistics: what `describe_words` says of the words, where that is known already: critics need not find it again.
     """
 
     def seen_by(view: View) -> FloatArray:
         check_cancelled()
-        if statistics is not None and isinstance(view, CriticView):
-            return view.judge(documents, statistics)
         return view.raw(documents)
 
     documents = Batch.of(documents)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache, partial
 from itertools import accumulate, chain, groupby, pairwise, repeat
 from operator import add
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ class Words(Sequence[Word]):
         self.texts, self._places = texts, places
 
     @classmethod
-    def of(cls, words: Iterable[Word]) -> Words:
+    def of(cls, words: Iterable[Word | WordScore]) -> Words:
         """The same words."""
         each = tuple(words)
         return cls(tuple([word.text for word in each]), [word.start for word in each])
@@ -79,21 +79,14 @@ class Words(Sequence[Word]):
     def __iter__(self) -> Iterator[Word]:
         return map(_make_word, zip(self.texts, self.starts, self.ends, strict=True))
 
-    @overload
-    def __getitem__(self, at: int) -> Word: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[Word, ...]: ...
-    def __getitem__(self, at: int | slice) -> Word | tuple[Word, ...]:
+    def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
-            return tuple([self[each] for each in range(*at.indices(len(self)))])
+            return tuple(self)[at]
         text, start = self.texts[at], self.starts[at]
         return Word(text, start, start + len(text))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
 
     def __repr__(self) -> str:
         return repr(tuple(self))
@@ -254,7 +247,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """The fields of the command line's JSON, in its order; what there is not, such as `columns`, is left out."""
         scored, at = self.place
-        return next(scored.records(at, at + 1))
+        return scored.record(at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,8 +291,7 @@ class Scored:
     def of(cls, result: Result) -> Scored:
         """The columns of one result, all of whose words have evidence of the same views."""
         words = result.words
-        places = Words(tuple([word.text for word in words]), [word.start for word in words])
-        document = Document(result.text, places, result.id, columns=result.columns)
+        document = Document(result.text, Words.of(words), result.id, columns=result.columns)
         views = tuple(words[0].evidence) if words else ()
         return cls(
             [document],
@@ -368,41 +360,34 @@ class Scored:
             parts.append(f"{label}: {(' ' if kind else ', ').join([*named][:_NAMED])}")
         return "; ".join(parts) or "no single word stands out: the text as a whole is unlike the normal ones"
 
-    def records(self, first: int = 0, last: int | None = None) -> Iterator[dict[str, Any]]:
-        """The fields of the command line's JSON, in its order; `columns` and `allowed` only where there are some.
+    def records(self) -> Iterator[dict[str, Any]]:
+        """The fields of the command line's JSON for each document."""
+        return map(self.record, range(len(self)))
 
-        Args:
-            first: the first document.
-            last: behind the last document; all by default.
-        """
-        judge = {} if self.judged_by is None else {"judged_by": self.judged_by}
-        decided = {} if self.rule is None else {"rule": self.rule, "rate": self.rate}
-        for at in range(first, len(self) if last is None else last):
-            document, is_anomaly = self.documents[at], bool(self.document_flags[at])
-            yield {
-                "id": document.id,
-                "text": document.text,
-                **({"columns": dict(document.columns)} if document.columns else {}),
-                "score": float(self.document_scores[at]) + 0.0,  # −0.0 is 0.0
-                "p_value": float(self.document_p[at]),
-                "is_anomaly": is_anomaly,
-                **decided,
-                "summary": self.summary(at) if is_anomaly else "",
-                "evidence": self.traits_of(at),
-                **judge,
-                "words": self._words(at),
-            }
+    def record(self, at: int) -> dict[str, Any]:
+        """The fields of the command line's JSON, in its order; `columns` and `allowed` only where there are some."""
+        document, is_anomaly = self.documents[at], bool(self.document_flags[at])
+        return {
+            "id": document.id,
+            "text": document.text,
+            **({"columns": dict(document.columns)} if document.columns else {}),
+            "score": float(self.document_scores[at]) + 0.0,  # −0.0 is 0.0
+            "p_value": float(self.document_p[at]),
+            "is_anomaly": is_anomaly,
+            **({} if self.rule is None else {"rule": self.rule, "rate": self.rate}),
+            "summary": self.summary(at) if is_anomaly else "",
+            "evidence": self.traits_of(at),
+            **({} if self.judged_by is None else {"judged_by": self.judged_by}),
+            "words": self._words(at),
+        }
 
     def _words(self, at: int) -> list[dict[str, Any]]:
         """The fields of the words of a document."""
         start, end = self.starts[at : at + 2]
         words = self.documents[at].words
+        numbers = self.word_scores[start:end] + 0.0, self.word_p[start:end], self.word_flags[start:end]
         evidence = map(dict, map(zip, repeat(self.views), (self.evidence[start:end] + 0.0).tolist()))
-        numbers = (
-            (self.word_scores[start:end] + 0.0).tolist(),
-            self.word_p[start:end].tolist(),
-            self.word_flags[start:end].tolist(),
-        )
+        rows = zip(words.texts, words.starts, words.ends, *(column.tolist() for column in numbers), evidence, strict=True)
         made: list[dict[str, Any]] = [
             {
                 "text": text,
@@ -414,9 +399,7 @@ class Scored:
                 "suggestion": None,
                 "evidence": of_word,
             }
-            for text, first, last, score, p_value, is_anomaly, of_word in zip(
-                words.texts, words.starts, words.ends, *numbers, evidence, strict=True
-            )
+            for text, first, last, score, p_value, is_anomaly, of_word in rows
         ]
         for position in self._noted[bisect_left(self._noted, start) : bisect_left(self._noted, end)]:
             fields = made[position - start]
@@ -486,14 +469,6 @@ class Reason:
 
     def __repr__(self) -> str:
         return f"Reason(text={self.text!r}, weight={self.weight!r})"
-
-
-def quote_spans(reasons: Iterable[Reason], text: str, words: Sequence[Word]) -> Iterator[Reason]:
-    """Reasons whose `span`, where they have one, is no longer the positions of its words, but what stands there in the text."""
-    for reason in reasons:
-        first, end = reason.values.get("span", (0, 0))
-        quoted = {"span": text[words[first].start : words[end - 1].end]} if end else {}
-        yield replace(reason, values={**reason.values, **quoted}) if quoted else reason
 
 
 @dataclass(frozen=True, slots=True)

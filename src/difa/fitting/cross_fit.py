@@ -18,6 +18,7 @@ import numpy as np
 from difa.calibrate import TailReference, tail_evidence
 from difa.detector import describe_words, raw_evidence
 from difa.document import BoolArray, Encoded, FloatArray, IntArray, split_by
+from difa.knowledge.word_cache import Batch
 from difa.runtime.parallel import core_count
 from difa.views import TrainingData, View, fit_view, view_kind
 
@@ -49,9 +50,9 @@ class CrossFit:
         """Raw evidence and plain statistics of all words by the views of each document's fold: (T, views), (T, statistics)."""
         raw, statistics = [], []
         for fold in np.unique(folds).tolist():
-            views, members = self.fold_views[fold], pick(documents, folds == fold)
+            views, members = self.fold_views[fold], Batch.of(pick(documents, folds == fold))
             statistics.append(describe_words(views, members))
-            raw.append(raw_evidence(views, members, threads, statistics[-1]))
+            raw.append(raw_evidence(views, members, threads))
         # Rows stand fold by fold: where each word of the documents, in their order, is among them.
         row = np.argsort(np.argsort(np.repeat(folds, [len(document) for document in documents]), kind="stable"))
         return np.concatenate(raw)[row], np.concatenate(statistics)[row]

@@ -75,7 +75,7 @@ class Trigrams:
         The gain is that of the words around it when the word is left out, less the word's own rarity: what is high in any
         place is not high for being rare.
         """
-        return batch.once("trigrams", lambda batch: self._describe(self._words.of(batch), batch.lengths))
+        return batch.once(self, lambda: self._describe(self._words.of(batch), batch.lengths))
 
     def _describe(self, words: FloatArray, lengths: IntArray) -> FloatArray:
         """The same of words by the number of their name and their log-probability: (all words, 2)."""

@@ -97,12 +97,12 @@ class Batch(tuple[Encoded, ...]):
         """The number of each word: (T,)."""
         return np.fromiter(map(self.vocabulary.__getitem__, self.words), np.intp, len(self.words))
 
-    def once(self, name: str, find: Callable[[Batch], FloatArray]) -> FloatArray:
-        """What is found of the documents, kept under a name for the next one who asks."""
-        if name not in vars(self):
-            vars(self)[name] = find(self)
-        found: FloatArray = vars(self)[name]
-        return found
+    def once(self, asker: object, find: Callable[[], FloatArray]) -> FloatArray:
+        """What is found of the documents for someone, kept for the next time."""
+        known: dict[object, FloatArray] = vars(self).setdefault("_known", {})
+        if asker not in known:
+            known[asker] = find()
+        return known[asker]
 
 
 class _Table(NamedTuple):

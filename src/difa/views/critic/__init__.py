@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, ReasonKind
+from difa.knowledge.word_cache import Batch
 from difa.views import SavedView, TrainingData, View, ViewKind, Wording, all_vectors
 from difa.views.critic.counts import CorpusCounts
 from difa.views.critic.statistics import STATISTICS, Statistics
@@ -267,13 +268,11 @@ class CriticView(View):
 
     def raw(self, documents: Sequence[Encoded]) -> FloatArray:
         """The softplus of the networks' mean logit."""
-        return self.judge(documents, self.statistics.describe(documents))
-
-    def judge(self, documents: Sequence[Encoded], plain: FloatArray) -> FloatArray:
-        """The same from the plain statistics of all words, where they are known already: (T, 25)."""
+        batch = Batch.of(documents)
+        plain = self.statistics.describe(batch)
         logits = self.networks["plain"].logits(plain)
         if "vector" in self.networks:
-            inputs = np.concatenate([plain, all_vectors(documents)], axis=1)
+            inputs = np.concatenate([plain, all_vectors(batch)], axis=1)
             logits = (logits + self.networks["vector"].logits(inputs)) / 2
         return np.logaddexp(0.0, logits).round(9)
 

@@ -160,6 +160,9 @@ class Statistics:
             counted: for each of them, if they are not new, the counted document that it is, or is a copy of with errors.
         """
         batch = Batch.of(documents)
+        return self._describe(batch, counted) if counted else batch.once(self, lambda: self._describe(batch, ()))
+
+    def _describe(self, batch: Batch, counted: Sequence[Encoded]) -> FloatArray:
         number, shape = self._of_word.of(batch).T
         strings = self._strings.of(batch)
         of_string = dict(zip(OF_STRING, strings.T, strict=False))
