@@ -54,15 +54,18 @@ def lines_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[bytes]:
         stop(child)
         child = start(MOST_MEMORY)
     _busy.add(child)
+    is_ready = False  # for the next file: not if it crashed, or if the caller reads no further
     try:
         yield from ask(child, label, reader, *arguments)
-    except BaseException:  # also where the caller reads no further
-        stop(child)
+        is_ready = True
+    except InputError as error:
+        is_ready = child.poll() is None and not isinstance(error, TooLargeError)  # it refused the file
         raise
     finally:
         _busy.discard(child)
-    stop(_idle.pop(os.getpid(), None))  # that of another file, read at the same time
-    _idle[os.getpid()] = child
+        stop(_idle.pop(os.getpid(), None) if is_ready else child)  # the idle one read another file at the same time
+        if is_ready:
+            _idle[os.getpid()] = child
 
 
 def start(memory: int) -> Child:
