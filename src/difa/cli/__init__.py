@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -45,35 +41,47 @@ def options(
     """Options before the command."""
 
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "find": find.find,
-    "fit": fit.fit,
-    "score": score.score,
-    "explain": find.explain,
-    "check": find.check,
-    "report": report.report,
-    "evaluate": evaluate.evaluate,
-    "serve": serve.serve,
-    "mcp": serve.mcp,
-    "monitor": evaluate.monitor,
-    "threshold": evaluate.threshold,
-    "set": fit.set_,
-    "allow": fit.allow,
-    "update": fit.update,
-}
-for name, function in _COMMANDS.items():
-    app.command(name, epilog=vars(function)["epilog"])(function)
+_COMMANDS = (
+    *(find.find, fit.fit, score.score, find.explain, find.check, report.report, evaluate.evaluate, serve.serve, serve.mcp),
+    *(evaluate.monitor, evaluate.threshold, fit.set_, fit.allow, fit.update),
+)  # in the order of `difa --help`
+for function in _COMMANDS:
+    app.command(function.__name__.rstrip("_"), epilog=vars(function)["epilog"])(function)
 report.export.command(epilog=vars(report.label_studio)["epilog"])(report.label_studio)
 app.add_typer(report.export)
 app.add_typer(bench.app)
 
 
-_INTERRUPTED, _PIPE_CLOSED = (
-    128 + 2,
-    128 + 13,
-)  # what a shell says of a command that SIGINT or SIGPIPE ended; 1 would mean an alarm
+_INTERRUPTED, _PIPE_CLOSED = 128 + 2, 128 + 13  # what a shell says of a command that SIGINT or SIGPIPE ended; 1 means an alarm
 _ARGUMENT = re.compile(r"\b(skip_bad|shard_size|max_words|per_thousand)\b|^(diff|top)(?=:| keeps)|\b(resume|force)=True\b")
 _OTHERS = {"out=FILE": "--out FILE", "IgnoreConfig.kinds": "--ignore", "IgnoreConfig.patterns": "--ignore-pattern"}
+
+
+def main() -> None:
+    """Run the command line."""
+    _replace_closed_streams()
+    warnings.showwarning = lambda message, *rest, **more: say(f"difa: warning: {message}")
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # not later, when nobody can say what went wrong
+    except DifaError as error:
+        say(f"difa: {_as_options(' '.join(str(error).split()))}")
+        sys.exit(2)
+    except (KeyboardInterrupt, BrokenPipeError, SystemExit) as end:
+        if _was_caused_by(KeyboardInterrupt, end):
+            resumes = "; the same command with --resume goes on with what it had done" if _can_resume(sys.argv[1:]) else ""
+            say(f"difa: interrupted: files and folders are as they were, or complete{resumes}")
+            sys.exit(_INTERRUPTED)
+        if _was_caused_by(BrokenPipeError, end):
+            _close_stdout()  # whoever reads along has enough
+            sys.exit(_PIPE_CLOSED)
+        raise
+    except OSError as error:
+        _close_stdout()
+        say(f"difa: {error.filename or 'standard output'}: {error.strerror or 'closed'}")
+        sys.exit(2)
 
 
 def _as_options(message: str) -> str:
@@ -84,6 +92,11 @@ def _as_options(message: str) -> str:
     return message
 
 
+def _was_caused_by(kind: type[BaseException], error: BaseException | None) -> bool:
+    """Whether an exception is of a kind, or was raised while one of that kind was handled: typer makes exit codes of them."""
+    return error is not None and (isinstance(error, kind) or _was_caused_by(kind, error.__context__))
+
+
 def _can_resume(arguments: list[str]) -> bool:
     """Whether a command could go on with what it had done: it scores files into others, and not only the most unusual."""
     names = {argument.partition("=")[0] for argument in arguments}
@@ -91,58 +104,8 @@ def _can_resume(arguments: list[str]) -> bool:
     return arguments[:1] == ["score"] and to_file and "--top" not in names
 
 
-def main() -> None:
-    """Run the command line."""
-    _fill_closed()
-    warnings.showwarning = lambda message, *rest, **more: say(f"difa: warning: {message}")
-    try:
-        try:
-            with _interruptible():
-                app()
-        finally:
-            sys.stdout.flush()  # not later, when nobody can say what went wrong
-    except DifaError as error:
-        say(f"difa: {_as_options(' '.join(str(error).split()))}")
-        sys.exit(2)
-    except _Interrupted:
-        resumes = "; the same command with --resume goes on with what it had done" if _can_resume(sys.argv[1:]) else ""
-        say(f"difa: interrupted: files and folders are as they were, or complete{resumes}")
-        sys.exit(_INTERRUPTED)
-    except (BrokenPipeError, SystemExit) as end:
-        if not isinstance(end, BrokenPipeError) and not isinstance(end.__context__, BrokenPipeError):  # typer makes 1 of it
-            raise
-        _close_stdout()  # whoever reads along has enough
-        sys.exit(_PIPE_CLOSED)
-    except OSError as error:
-        _close_stdout()
-        say(f"difa: {error.filename or 'standard output'}: {error.strerror or 'closed'}")
-        sys.exit(2)
-
-
-class _Interrupted(BaseException):
-    """Ctrl-C: unlike `KeyboardInterrupt` it reaches `main`, which says what is safe."""
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Raise `_Interrupted` on Ctrl-C, where Python would raise `KeyboardInterrupt`."""
-
-    def stop(*given: object) -> None:
-        raise _Interrupted
-
-    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not is_default or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _fill_closed() -> None:
-    """Put something in the place of closed streams that says so when it is used; what says nothing may be lost."""
+def _replace_closed_streams() -> None:
+    """Where a standard stream is closed, open one whose use is an error that says so; only stderr may lose what it is told."""
     sys.stdin = sys.stdin or open(os.devnull, "w")  # noqa: SIM115
     sys.stdout = sys.stdout or open(os.devnull)  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115

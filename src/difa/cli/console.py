@@ -78,11 +78,11 @@ def counted(count: int, noun: str) -> str:
 class _Bars:
     """Bars on a terminal, and a line now and then where there is none; the first one appears with the first report.
 
-    Without them Rich, which takes long to load, is not needed.
+    Rich, which takes long to load, is not needed without them.
     """
 
     def __init__(self, *columns: str, quiet: bool, **options: Any) -> None:
-        """Texts are columns, and those of Rich go by their names."""
+        """Columns of Rich go by the names of their classes, all others are texts."""
         self._progress: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
         self._started = self._last = time.monotonic()
@@ -125,22 +125,15 @@ def stages(quiet: bool) -> Iterator[Callable[[str, float], None]]:
 
 
 @contextmanager
-def counter(what: str, total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A bar that counts, with the time left where the end is known."""
-    done = 0
-    with _Bars(what, "BarColumn", "MofNCompleteColumn", "TimeRemainingColumn", quiet=quiet, transient=True) as bars:
-
-        def advance(count: int) -> None:
-            nonlocal done
-            done += count
-            bars.show(what, f"{what} {done}" + (f" of {total}" if total else ""), completed=done, total=total)
-
-        advance(0)
-        yield advance
+def stream(quiet: bool) -> Iterator[Stream]:
+    """A bar for documents that are scored."""
+    numbers = "{task.fields[documents]} documents {task.fields[speed]}"
+    with _Bars("score", "BarColumn", numbers, "TimeRemainingColumn", quiet=quiet, transient=True) as bars:
+        yield Stream(bars)
 
 
 class Stream:
-    """A bar by bytes read, with documents done, their speed and the time left; without the last where no end is known."""
+    """A bar by what was read, with documents scored, their speed and the time left; without the last where no end is known."""
 
     def __init__(self, bars: _Bars) -> None:
         self._bars, self._documents = bars, 0
@@ -158,14 +151,6 @@ class Stream:
     def skip(self, complaint: str) -> None:
         # Named even when quiet, since something was left out.
         say(f"difa: skipped {complaint}")
-
-
-@contextmanager
-def stream(quiet: bool) -> Iterator[Stream]:
-    """A bar for documents that are read while they are scored."""
-    numbers = "{task.fields[documents]} documents {task.fields[speed]}"
-    with _Bars("score", "BarColumn", numbers, "TimeRemainingColumn", quiet=quiet, transient=True) as bars:
-        yield Stream(bars)
 
 
 @contextmanager

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from difa.cli import fit
-from difa.cli.console import counter, print_json, say_left_out, say_next
+from difa.cli.console import print_json, say_left_out, say_next, stream
 from difa.cli.options import Allow, Fdr, Force, Fpr, Inputs, Json, ModelFolder, ReadIdsOptions, allowed_words, command
 from difa.errors import InputError
 from difa.storage.atomic import fresh_text
@@ -75,10 +76,10 @@ def threshold(
     model: ModelFolder,
     inputs: Inputs,
     budget: Annotated[
-        str, typer.Option(help="Documents to review, such as 30/2000; 30 alone means 30 of all documents in the inputs.")
+        str, Option(help="Documents to review, such as 30/2000; 30 alone means 30 of all documents in the inputs.")
     ],
     given: ReadIdsOptions,
-    set_: Annotated[bool, typer.Option("--set", help="Also store the rate in the model, as `difa set` does.")] = False,
+    set_: Annotated[bool, Option("--set", help="Also store the rate in the model, as `difa set` does.")] = False,
     json: Json = False,
 ) -> None:
     """Find the rate that keeps the number of flagged documents within a budget, from recent documents."""
@@ -119,14 +120,14 @@ def monitor(
     given: ReadIdsOptions,
     by: Annotated[
         str | None,
-        typer.Option(help="Split the input into batches by this column, or by `day`. Default: each file is a batch."),
+        Option(help="Split the input into batches by this column, or by `day`. Default: each file is a batch."),
     ] = None,
-    state: Annotated[Path | None, typer.Option(help="File that keeps the running evidence for the next run.")] = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Ignore the content of --state and start over.")] = False,
+    state: Annotated[Path | None, Option(help="File that keeps the running evidence for the next run.")] = None,
+    reset: Annotated[bool, Option("--reset", help="Ignore the content of --state and start over.")] = False,
     alarm: Annotated[
-        float, typer.Option(help="Probability of ever raising a false alarm while the feed is like the normal text.")
+        float, Option(help="Probability of ever raising a false alarm while the feed is like the normal text.")
     ] = 0.05,
-    prometheus: Annotated[Path | None, typer.Option(help="File for the figures as Prometheus text.")] = None,
+    prometheus: Annotated[Path | None, Option(help="File for the figures as Prometheus text.")] = None,
     json: Json = False,
     fpr: Fpr = None,
     force: Force = False,
@@ -166,12 +167,13 @@ def _batches(watcher: Monitor, sources: list[Source], by: str | None, given: Rea
     from difa.monitor.batch import BatchCounts, cut_batches, in_order
 
     found: dict[str, BatchCounts] = {}
-    with counter("look", None, given.quiet) as advance:
+    with stream(given.quiet) as watch:
+        watch.begin(None)
         for source in sources:
             results = watcher.score(given.read([source]))
             for name, result in cut_batches(results, by, source.label):
                 found.setdefault(name, BatchCounts()).add(result)
-                advance(1)
+                watch.advance(1, 1)
     if not found:
         raise InputError(f"{sources[0].label}: expected documents, got none")
     return in_order(found) if by else found

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from difa.cli.console import print_json, say, say_next, stages, to_stdout
 from difa.cli.fit import FitOptions
@@ -33,19 +34,15 @@ _SHOWN = 10  # documents on the terminal unless another number is asked for
     "difa find normal.txt new.txt --preset fast --fpr 0.01",
 )
 def find(
-    normal: Annotated[str, typer.Argument(help="Normal documents: a file, a folder or a pattern, in any format of `difa fit`.")],
-    new: Annotated[str, typer.Argument(help="New documents, likewise; - is stdin.")],
+    normal: Annotated[str, Argument(help="Normal documents: a file, a folder or a pattern, in any format of `difa fit`.")],
+    new: Annotated[str, Argument(help="New documents, likewise; - is stdin.")],
     given: FitOptions,
-    out: Annotated[Path | None, typer.Option(help="File for all results: .jsonl, .csv, .tsv or .parquet; - is stdout.")] = None,
-    report: Annotated[Path | None, typer.Option(help="HTML file to send to a colleague.")] = None,
-    keep: Annotated[
-        Path | None, typer.Option(help="Folder to keep the model in, for `difa score` and the other commands.")
-    ] = None,
-    top: Annotated[
-        int | None, typer.Option(help="Show, and write, only this many documents, the most unusual first.", min=1)
-    ] = None,
-    fpr: Annotated[float, typer.Option(help="Share of normal documents that may be flagged.")] = 0.05,
-    format: Annotated[str | None, typer.Option(help="Format of --out, if its name does not say it.")] = None,
+    out: Annotated[Path | None, Option(help="File for all results: .jsonl, .csv, .tsv or .parquet; - is stdout.")] = None,
+    report: Annotated[Path | None, Option(help="HTML file to send to a colleague.")] = None,
+    keep: Annotated[Path | None, Option(help="Folder to keep the model in, for `difa score` and the other commands.")] = None,
+    top: Annotated[int | None, Option(help="Show, and write, only this many documents, the most unusual first.", min=1)] = None,
+    fpr: Annotated[float, Option(help="Share of normal documents that may be flagged.")] = 0.05,
+    format: Annotated[str | None, Option(help="Format of --out, if its name does not say it.")] = None,
     force: Force = False,
 ) -> None:
     """Find the new documents that do not belong among the normal ones. Learns from both, needs no labels."""
@@ -55,7 +52,7 @@ def find(
     from difa.report.summary import summarise
     from difa.storage.model_folder import check_place
 
-    known, sources = given.other_sources([normal]), given.other_sources([new])
+    known, sources = given.sources([normal], main=False), given.sources([new], main=False)
     for written in (place for place in (out, report) if place is not None and str(place) != "-"):
         check_output(written, [source.path for source in (*known, *sources) if not source.is_stdin], force)
     if keep is not None:
@@ -119,11 +116,11 @@ def _write(out: Path, form: str, sources: Sequence[Source], results: Sequence[Re
 )
 def explain(
     model: ModelFolder,
-    text: Annotated[str, typer.Argument(help="The text, or - for standard input.")],
+    text: Annotated[str, Argument(help="The text, or - for standard input.")],
     fpr: Fpr = None,
     allow: Allow = None,
-    most: Annotated[int, typer.Option(help="Maximum number of words to explain.", min=1)] = 6,
-    details: Annotated[bool, typer.Option("--details", help="Also show the evidence and the reasons of each view.")] = False,
+    most: Annotated[int, Option(help="Maximum number of words to explain.", min=1)] = 6,
+    details: Annotated[bool, Option("--details", help="Also show the evidence and the reasons of each view.")] = False,
     json: Json = False,
 ) -> None:
     """Say in plain words what is unusual about a text."""
@@ -166,18 +163,18 @@ def check(
     model: ModelFolder,
     files: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILES...",
             help="Markdown (.md), reStructuredText (.rst), Python (comments and docstrings), plain text, or folders of these.",
         ),
     ],
     per_thousand: Annotated[
         float,
-        typer.Option(help="Flag at most this many of a thousand normal words: 1 flags words with a p-value up to 0.001."),
+        Option(help="Flag at most this many of a thousand normal words: 1 flags words with a p-value up to 0.001."),
     ] = 1.0,
-    format: Annotated[str, typer.Option(help="text, json, github (annotations of a workflow) or sarif.")] = "text",
+    format: Annotated[str, Option(help="text, json, github (annotations of a workflow) or sarif.")] = "text",
     diff: Annotated[
-        str | None, typer.Option(metavar="REVISION", help="Look only at lines that were added since this git revision.")
+        str | None, Option(metavar="REVISION", help="Look only at lines that were added since this git revision.")
     ] = None,
     allow: Allow = None,
     quiet: Quiet = False,

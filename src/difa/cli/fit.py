@@ -110,14 +110,10 @@ def fit(
     check_place(out)
     started = time.monotonic()
     model = given.estimator(fpr, set_ or (), encoder, layer=layer, max_words=max_words)
+    taught = [given.read(given.sources(names, main=False)) if names else None for names in (feed, verdicts)]
     try:
         with stages(given.quiet) as report:
-            model.fit(
-                given.read(given.sources(inputs)),
-                feed=given.read(given.other_sources(feed)) if feed else None,
-                verdicts=given.read(given.other_sources(verdicts)) if verdicts else None,
-                report=report,
-            )
+            model.fit(given.read(given.sources(inputs)), feed=taught[0], verdicts=taught[1], report=report)
     except MissingExtraError as error:
         raise DifaError(f"{error}; --preset fast does without it") from None
     model.save(out)
@@ -126,9 +122,8 @@ def fit(
         say(f"{copies} of the documents are copies or near-copies of others: one of each counts in the rate", given.quiet)
     if summary := model.detector_.feed_summary:
         say(f"learned from {summary.extent}. {' '.join(summary.sentences())}".strip(), given.quiet)
-    say_next(
-        f'difa score {out} NEW --out scores.jsonl finds what does not belong; difa explain {out} "TEXT" says why', given.quiet
-    )
+    advice = f'difa score {out} NEW --out scores.jsonl finds what does not belong; difa explain {out} "TEXT" says why'
+    say_next(advice, given.quiet)
 
 
 def preset_of(encoder: str | None) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 from typer import Argument, Option
 
-from difa.cli.console import counter, say, say_skipped
+from difa.cli.console import say, say_skipped, stream
 from difa.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ Fpr = Annotated[
     float | None, Option(help="Flag at most this share of normal documents (and words). Default: the model's own rate.")
 ]
 Fdr = Annotated[
-    float | None,
-    Option(help="Instead of --fpr: at most this share of the flagged documents is normal (Benjamini–Hochberg)."),
+    float | None, Option(help="Instead of --fpr: at most this share of the flagged documents is normal (Benjamini–Hochberg).")
 ]
 Allow = Annotated[
     list[str] | None,
@@ -70,31 +69,31 @@ class ReadOptions:
     threads: Threads = None
     skip_bad: Annotated[bool, Option("--skip-bad", help="Skip lines that cannot be read, and list them on stderr.")] = False
     quiet: Quiet = False
+    id_column: str | None = None  # an option of `ReadIdsOptions`
 
     @property
     def columns(self) -> Columns:
         """The columns that were named, and what standard input holds."""
         from difa.formats.tables import Columns
 
-        return Columns(self.text_column, getattr(self, "id_column", None), self.input_format)
+        return Columns(self.text_column, self.id_column, self.input_format)
 
-    def sources(self, inputs: Sequence[str], columns: Columns | None = None) -> list[Source]:
-        """The files behind the inputs; a text column that was guessed is named."""
+    def sources(self, inputs: Sequence[str], main: bool = True) -> list[Source]:
+        """The files behind the inputs; a text column that was guessed is named.
+
+        Named columns are meant for the main inputs: of others they count only where there are tables among them.
+        """
         from difa.formats.sources import find_sources
+        from difa.formats.streams import suffix_of
 
-        sources = find_sources(inputs, columns or self.columns, self.skip_bad)
+        has_tables = main or any(suffix_of(Path(name)) not in (".jsonl", ".json", ".txt") for name in inputs)
+        columns = self.columns if has_tables else replace(self.columns, text=None, id=None)
+        sources = find_sources(inputs, columns, self.skip_bad)
         for source in sources:
             if source.table is not None and source.table.is_guess:
                 column = repr(source.table.text)
                 say(f"difa: {source.label}: text is read from the column {column} (--text-column names another)", self.quiet)
         return sources
-
-    def other_sources(self, inputs: Sequence[str]) -> list[Source]:
-        """The files behind inputs beside the main ones: the columns that were named are meant only for tables among them."""
-        from difa.formats.streams import suffix_of
-
-        has_tables = any(suffix_of(Path(name)) not in (".jsonl", ".json", ".txt") for name in inputs)
-        return self.sources(inputs, self.columns if has_tables else replace(self.columns, text=None, id=None))
 
     def read(
         self, sources: Iterable[Source], wanted: Callable[[Source, Document], bool] = lambda source, document: True
@@ -129,10 +128,11 @@ class ReadOptions:
         rule = model.rule(fpr, fdr)
         parts: list[Scored] = []
         chunks = chunk_documents(documents)
-        with counter("score", len(documents), self.quiet) as advance:
+        with stream(self.quiet) as watch:
+            watch.begin(len(documents))
             for _, ranked in model.score_chunks(chunks, lambda: next(chunks, None)):
                 parts.append(ranked)
-                advance(len(ranked))
+                watch.advance(len(ranked), len(ranked))
         return [result for part in flag_columns(parts, rule) for result in part.results()]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from difa.cli.console import say, say_next, to_stdout
 from difa.cli.options import Force, Quiet, Scores, command
@@ -24,16 +25,16 @@ export = typer.Typer(name="export", help="Export scores for other tools.", no_ar
 )
 def report(
     scores: Scores,
-    out: Annotated[Path, typer.Option(help="HTML file to write, or - for stdout.")],
+    out: Annotated[Path, Option(help="HTML file to write, or - for stdout.")],
     by: Annotated[
         list[str] | None,
-        typer.Option(help="Show the share flagged by `file`, `day` or a column of the input; can be repeated."),
+        Option(help="Show the share flagged by `file`, `day` or a column of the input; can be repeated."),
     ] = None,
-    title: Annotated[str, typer.Option(help="Title of the report.")] = "What stands out",
+    title: Annotated[str, Option(help="Title of the report.")] = "What stands out",
     fpr: Annotated[
-        float | None, typer.Option(help="Flag at most this share of normal documents. Default: the flags that the scores have.")
+        float | None, Option(help="Flag at most this share of normal documents. Default: the flags that the scores have.")
     ] = None,
-    most: Annotated[int, typer.Option(help="Number of unusual documents to show.", min=1)] = 30,
+    most: Annotated[int, Option(help="Number of unusual documents to show.", min=1)] = 30,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -64,10 +65,10 @@ def report(
 )
 def label_studio(
     scores: Scores,
-    out: Annotated[Path, typer.Option(help="File of tasks, for import into Label Studio.")],
-    config: Annotated[Path | None, typer.Option(help="File for the labelling configuration (XML).")] = None,
-    model_version: Annotated[str | None, typer.Option(help="Model version to show. Default: the version of difa.")] = None,
-    only_flagged: Annotated[bool, typer.Option("--only-flagged", help="Leave out documents that are not flagged.")] = False,
+    out: Annotated[Path, Option(help="File of tasks, for import into Label Studio.")],
+    config: Annotated[Path | None, Option(help="File for the labelling configuration (XML).")] = None,
+    model_version: Annotated[str | None, Option(help="Model version to show. Default: the version of difa.")] = None,
+    only_flagged: Annotated[bool, Option("--only-flagged", help="Leave out documents that are not flagged.")] = False,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
