@@ -26,6 +26,9 @@ demo: $(VENV)/.fit  ## fit on the example corpus, find the messages that do not 
 	@echo
 	@echo 'Now open $(DEMO)/report.html, and try: $(BIN)/difa explain $(DEMO)/model "Is the wpdlkrt garden bench in stock?"'
 
+# Tests start many processes: they read what the first one compiled, also where Python was told to store nothing.
+test test-fast: export PYTHONDONTWRITEBYTECODE =
+
 test: $(VENV)/.installed  ## run all tests, in three processes (JOBS=3): some wait much of their time
 	$(BIN)/python -m pytest -rs --durations=25 -n $(or $(JOBS),3) --dist worksteal
 

@@ -107,6 +107,14 @@ def corpus() -> list[str]:
     return (SUPPORT / "normal.txt").read_text(encoding="utf-8").splitlines()
 
 
+@pytest.fixture
+def few_normal(corpus, tmp_path) -> Path:
+    """A file of normal documents, as few as fits take whose quality does not matter."""
+    path = tmp_path / "few-normal.txt"
+    path.write_text("\n".join(corpus[:60]), encoding="utf-8")
+    return path
+
+
 def vocabulary(corpus: list[str], size: int) -> dict[str, int]:
     """Word pieces for a tokenizer: every character, then the most frequent words and word ends.
 
@@ -183,8 +191,8 @@ def quick(tiny_folder):
 def fitted(make_once):
     """A factory of fitted models, by name."""
 
-    def load(name: str, unfitted: DiFA, documents: list[str]) -> DiFA:
-        return DiFA.load(make_once(name, lambda folder: unfitted.fit(documents).save(folder)))
+    def load(name: str, unfitted: DiFA, documents: list[str], **more: list[str]) -> DiFA:
+        return DiFA.load(make_once(name, lambda folder: unfitted.fit(documents, **more).save(folder)))
 
     return load
 

@@ -19,8 +19,8 @@ HEAVY = {"torch", "transformers", "onnxruntime", "tokenizers", "sklearn", "onnx"
 
 
 @pytest.fixture(scope="module")
-def fast(corpus):
-    return DiFA("fast", seed=1, fpr=0.05).fit(corpus[:300])
+def fast(fitted, corpus):
+    return fitted("fast-large", DiFA("fast", seed=1), corpus[:300]).set_params(fpr=0.05)
 
 
 @pytest.fixture(scope="module")

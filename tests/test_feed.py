@@ -1,7 +1,6 @@
 """One fit from three sources: normal documents, new text that nobody labelled, verdicts."""
 
 import json
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -38,13 +37,19 @@ def new(corpus):
 
 
 @pytest.fixture(scope="module")
-def plain(normal):
-    return DiFA("fast", fpr=0.05, seed=1).fit(normal)
+def plain(fitted, normal):
+    return fitted("feed-plain", DiFA("fast", fpr=0.05, seed=1), normal)
 
 
 @pytest.fixture(scope="module")
-def taught(normal, new):
-    return DiFA("fast", fpr=0.05, seed=1).fit(normal, feed=new)
+def few(fitted, corpus):
+    """A model of few documents."""
+    return fitted("feed-few", DiFA("fast", fpr=0.05, seed=1), corpus[:60])
+
+
+@pytest.fixture(scope="module")
+def taught(fitted, normal, new):
+    return fitted("feed-taught", DiFA("fast", fpr=0.05, seed=1), normal, feed=new)
 
 
 RATE = 0.15
@@ -81,7 +86,7 @@ def test_a_taught_model_is_a_model_like_any_other(taught, new, tmp_path):
 
 def test_the_same_inputs_and_seed_give_the_same_bytes(taught, normal, new, tmp_path):
     taught.save(tmp_path / "one")
-    DiFA("fast", fpr=0.05, seed=1).fit(normal, feed=new).save(tmp_path / "two")
+    DiFA("fast", fpr=0.05, seed=1).fit(normal, feed=iter(new)).save(tmp_path / "two")  # and no warning, which would be an error
     assert (tmp_path / "one" / "weights.safetensors").read_bytes() == (tmp_path / "two" / "weights.safetensors").read_bytes()
 
 
@@ -103,17 +108,17 @@ def test_a_feed_of_normal_text_teaches_nothing_and_costs_nothing(plain, corpus, 
     ("feed", "reason"),
     [
         (lambda normal, new: new[:20], "at least 50 different documents, got 20 of 20;"),
-        (lambda normal, new: normal, r"got 0 of 250 \(250 stand among the normal ones\)"),
+        (lambda normal, new: normal, r"got 0 of 60 \(60 stand among the normal ones\)"),
         (lambda normal, new: [*new[:10], *[new[11]] * 500], r"got 11 of 510 \(499 are copies of others\)"),
         (lambda normal, new: [f"{new[11]} {n}!" for n in range(100, 400)], r"got 1 of 300 \(299 are copies of others\)"),
         (lambda normal, new: [], "it has no documents"),
     ],
 )
-def test_a_feed_that_cannot_teach_is_said_so_in_one_line(normal, new, plain, feed, reason):
+def test_a_feed_that_cannot_teach_is_said_so_in_one_line(corpus, few, new, feed, reason):
     with pytest.warns(UserWarning, match=reason) as said:
-        model = DiFA("fast", fpr=0.05, seed=1).fit(normal, feed=feed(normal, new))
+        model = DiFA("fast", fpr=0.05, seed=1).fit(corpus[:60], feed=feed(corpus[:60], new))
     assert len(said) == 1
-    assert model.score(new) == plain.score(new)
+    assert model.score(new) == few.score(new)
     assert model.detector_.feed_summary is None
 
 
@@ -235,9 +240,3 @@ def test_foreign_text_is_found_without_an_encoder(plain):
         "Könnten Sie mir bitte sagen, wann meine Bestellung ankommt und ob ich sie noch ändern kann?",
     ]
     assert [result.is_anomaly for result in plain.score(foreign)] == [True, True]
-
-
-def test_no_warning_where_all_is_well(normal, new):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        DiFA("fast", fpr=0.05).fit(normal, feed=iter(new))

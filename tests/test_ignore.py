@@ -11,7 +11,6 @@ from difa.corpus.ignore import KINDS, noise_of
 from difa.errors import ConfigError
 from difa.words import from_text, from_tokens
 from tests.commands import here
-from tests.conftest import SUPPORT
 
 ADDRESS = "https://intern.example.org/zqx/8f2?k=1"
 
@@ -76,13 +75,13 @@ def test_a_pattern_that_would_backtrack_for_ever_ends():
 
 @pytest.fixture(scope="module")
 def model(corpus):
-    noisy = [f"{text} {ADDRESS}{at} 4{at}" for at, text in enumerate(corpus)]
+    noisy = [f"{text} {ADDRESS}{at} 4{at}" for at, text in enumerate(corpus[:100])]
     return DiFA("fast", stages={"ignore": {"kinds": ["url", "number"], "patterns": ["LK|-\\d+"]}}).fit(noisy)
 
 
 def test_a_model_is_that_of_the_text_without_noise(model, corpus):
     plain = DiFA("fast").fit(
-        [" ".join(word.text for word in model.detector_.noise._strip(from_text(text)).words) for text in corpus]
+        [" ".join(word.text for word in model.detector_.noise._strip(from_text(text)).words) for text in corpus[:100]]
     )
     assert np.array_equal(model.decision_scores_, plain.decision_scores_)
     text = "Is the wpdlkrt garden bench in stock?"
@@ -97,7 +96,7 @@ def test_a_model_is_that_of_the_text_without_noise(model, corpus):
 
 
 def test_words_around_noise_are_no_doubled_word(corpus):
-    model = DiFA("fast", fpr=0.05, stages={"ignore": {"kinds": ["code"]}}).fit(corpus)
+    model = DiFA("fast", fpr=0.05, stages={"ignore": {"kinds": ["code"]}}).fit(corpus[:150])
     apart, doubled = model.score(["The price of `total_sum` of my order is wrong.", "The price of of my order is wrong."])
     assert [word.fault for word in doubled.words if word.fault] == ["doubled word"] * 2
     assert not [word for word in apart.words if word.fault]
@@ -126,17 +125,17 @@ def test_updates_and_verdicts_are_read_without_noise(corpus):
     assert given.score(corpus[70:80]) == other.update(corpus[60:70]).score(corpus[70:80])
 
 
-def test_fit_and_find_take_what_to_ignore(tmp_path):
-    normal, new = SUPPORT / "normal.txt", tmp_path / "new.txt"
+def test_fit_and_find_take_what_to_ignore(few_normal, tmp_path):
+    new = tmp_path / "new.txt"
     new.write_text(f"Where is my order?\nMy order is late, see {ADDRESS} please\n")
     folder = tmp_path / "model"
-    run = here("fit", normal, "--out", folder, "--preset", "fast", "--ignore", "url, number", "--ignore-pattern", "LK-.*")
+    run = here("fit", few_normal, "--out", folder, "--preset", "fast", "--ignore", "url, number", "--ignore-pattern", "LK-.*")
     assert run.returncode == 0, run.stderr
     assert json.loads((folder / "config.json").read_text())["stages"]["ignore"] == {
         "kinds": ["url", "number"],
         "patterns": ["LK-.*"],
     }
-    run = here("find", normal, new, "--preset", "fast", "--ignore", "url", "--out", tmp_path / "all.jsonl")
+    run = here("find", few_normal, new, "--preset", "fast", "--ignore", "url", "--out", tmp_path / "all.jsonl")
     words = json.loads((tmp_path / "all.jsonl").read_text().splitlines()[1])["words"]
     assert [word["text"] for word in words if word.get("allowed")] == [ADDRESS]
-    assert here("fit", normal, "--out", tmp_path / "no", "--ignore", "urls").returncode == 2
+    assert here("fit", few_normal, "--out", tmp_path / "no", "--ignore", "urls").returncode == 2

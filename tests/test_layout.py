@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,13 @@ ORDER = [
 ]  # fmt: skip
 
 
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports_of(path):
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     top_level = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     for node in top_level:
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
@@ -84,7 +90,7 @@ def test_scoring_never_loads_the_training_frameworks(quick_model, tmp_path):
 
 def calls(path):
     """Every call in a file, with the name that is called."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Call):
             yield (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")), node
 
@@ -118,7 +124,7 @@ def test_flags_are_set_in_one_place(fast_large, tmp_path, monkeypatch):
 
 def texts_in(path):
     """Every string of a file but its docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return [node.value for node in strings if id(node) not in prose]
@@ -135,7 +141,7 @@ def test_messages_of_the_library_name_no_flags_of_the_command_line():
 
 def test_the_library_has_no_asserts_and_no_prints():
     for path in files():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = tree_of(path)
         assert not any(isinstance(node, ast.Assert) for node in ast.walk(tree)), path
         if path.relative_to(SOURCE).parts[0] != "cli":
             assert "print" not in [name for name, node in calls(path) if isinstance(node.func, ast.Name)], path
@@ -150,7 +156,7 @@ def test_files_and_functions_stay_short():
     for path in [*files(), SOURCE / "__init__.py", *sorted(tests.rglob("*.py"))]:
         text = path.read_text(encoding="utf-8")
         assert text.count("\n") <= MOST_FILE, f"{path}: more than {MOST_FILE} lines"
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 first = node.body[0] if path.parent == SOURCE / "cli" else node
                 assert node.end_lineno - first.lineno < MOST_FUNCTION, f"{path}: {node.name}: more than {MOST_FUNCTION} lines"

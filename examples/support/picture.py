@@ -30,7 +30,7 @@ results = model.score(new)
 order = sorted(range(len(results)), key=lambda at: (results[at].p_value, -results[at].score))
 console = Console(record=True, width=132, highlight=False, file=open("/dev/null", "w"))  # noqa: SIM115
 console.print(Text("$ difa find normal.txt new.jsonl", style="bold"))
-console.print(overview(results, model.fpr, model.detector_.lessons.sentences()))
+console.print(overview(results, model.fpr, model.detector_.feed_summary.sentences()))
 kinds = set()
 for place, at in enumerate(order, 1):
     if results[at].is_anomaly and new[at].columns["kind"] not in kinds:  # the most unusual of each kind

@@ -1,10 +1,8 @@
 """`difa bench` as people use it."""
 
-import os
-
 import pytest
 
-from tests.commands import difa
+from tests.commands import here
 
 pytestmark = pytest.mark.slow
 
@@ -22,21 +20,22 @@ def labelled(tmp_path):
     "command",
     ["table", "ablation", "efficiency", "speed", "contamination", "sparsity", "feed", "promises", "examples"],
 )
-def test_every_command_takes_the_shared_options_and_shows_examples(command):
-    run = difa("bench", command, "--help", env=os.environ | {"COLUMNS": "160"})
+def test_every_command_takes_the_shared_options_and_shows_examples(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    run = here("bench", command, "--help")
     assert run.returncode == 0, run.stderr
     assert all(option in run.stdout for option in ("--data", "--seeds", "--out", "--encoder", "--quiet"))
     assert f"difa bench {command}" in run.stdout.partition("Examples:")[2]
 
 
 def test_a_table_of_ones_own_data(labelled, tmp_path):
-    run = difa("bench", "table", "--data", labelled, "--out", tmp_path / "out", "--methods", "length,doclength", "--draws", 0)
+    run = here("bench", "table", "--data", labelled, "--out", tmp_path / "out", "--methods", "length,doclength", "--draws", 0)
     assert run.returncode == 0, run.stderr
     assert "| word length | 1.000 / 1.000 / .000 |" in run.stdout
     assert "## Own form, seed 42\n" in run.stdout, "nobody published a split of one's own data"
     assert "1/2 table mine own seed 42: doclength" in run.stderr
     assert (tmp_path / "out" / "results.csv").is_file()
-    again = difa("bench", "table", "--data", labelled, "--out", tmp_path / "out", "--methods", "length", "--draws", 0, "-q")
+    again = here("bench", "table", "--data", labelled, "--out", tmp_path / "out", "--methods", "length", "--draws", 0, "-q")
     assert again.stderr == ""
 
 
@@ -58,9 +57,10 @@ def test_a_table_of_ones_own_data(labelled, tmp_path):
         (("report", "{data}", "--into", "page.md"), "expected results of difa bench"),
     ],
 )
-def test_mistakes_get_one_line_and_exit_code_2(labelled, tmp_path, arguments, message):
-    environment = {name: value for name, value in os.environ.items() if name != "DIFA_DATA"}
-    run = difa("bench", *(argument.format(data=labelled) for argument in arguments), cwd=tmp_path, env=environment)
+def test_mistakes_get_one_line_and_exit_code_2(labelled, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.delenv("DIFA_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    run = here("bench", *(argument.format(data=labelled) for argument in arguments))
     assert run.returncode == 2, run.stderr
     assert message in run.stderr
     assert run.stderr.count("\n") == 1

@@ -26,7 +26,7 @@ def folder(model, tmp_path_factory):
 
 @pytest.mark.parametrize("command", ["fit", "score", "explain", "evaluate", "serve"])
 def test_help_shows_examples(command):
-    run = difa(command, "--help")
+    run = here(command, "--help")
     assert run.returncode == 0
     assert f"difa {command} model" in run.stdout or "difa fit normal.txt" in run.stdout
 
@@ -39,7 +39,7 @@ def test_version_and_no_arguments():
 def test_fit_writes_a_model_and_shows_progress(tiny_folder, corpus, tmp_path):
     normal = tmp_path / "normal.txt"
     normal.write_text("\n".join(corpus[:120]), encoding="utf-8")
-    run = difa(
+    run = here(
         *("fit", normal, "--out", tmp_path / "m", "--encoder", tiny_folder, "--layer", 2, "--seed", 3),
         *("--set", "learn.steps=20", "--set", 'views.names=["semantic", "form"]', "--set", "calibration.reference=unseen"),
         *("--set", "perturb.documents=60"),

@@ -11,7 +11,6 @@ from difa import DiFA
 from difa.cli import app
 from difa.errors import DifaError
 from tests.commands import here
-from tests.conftest import SUPPORT
 
 
 @pytest.fixture
@@ -143,19 +142,19 @@ def test_nothing_is_written_over_what_is_read(saved, feed, tmp_path, command):
     "command",
     [
         ("score", "{model}", "{feed}", "--out", "{mine}"),
-        ("find", str(SUPPORT / "normal.txt"), "{feed}", "--preset", "fast", "--out", "{mine}"),
-        ("find", str(SUPPORT / "normal.txt"), "{feed}", "--preset", "fast", "--report", "{mine}"),
+        ("find", "{normal}", "{feed}", "--preset", "fast", "--out", "{mine}"),
+        ("find", "{normal}", "{feed}", "--preset", "fast", "--report", "{mine}"),
         ("monitor", "{model}", "{feed}", "--by", "day", "--prometheus", "{mine}"),
         ("report", "{scores}", "--out", "{mine}"),
         ("export", "label-studio", "{scores}", "--out", "{mine}"),
         ("export", "label-studio", "{scores}", "--out", "{scores}.json", "--config", "{mine}"),
     ],
 )
-def test_a_file_of_somebody_else_is_replaced_by_force_only(saved, feed, tmp_path, command):
+def test_a_file_of_somebody_else_is_replaced_by_force_only(saved, feed, few_normal, tmp_path, command):
     scores, mine = tmp_path / "scores.jsonl", tmp_path / "mine.csv"
     mine.write_text("id,body\n1,mine\n")
     assert run("score", saved, feed, "--quiet", "--out", scores).exit_code == 0
-    names = {"model": saved, "feed": feed, "scores": scores, "mine": mine}
+    names = {"model": saved, "feed": feed, "scores": scores, "mine": mine, "normal": few_normal}
     words = [word.format(**names) for word in command]
     with pytest.raises(DifaError, match="expected a new file, or one that difa wrote, found another"):
         run(*words)

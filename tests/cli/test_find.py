@@ -45,9 +45,9 @@ def test_find_writes_all_that_is_asked_for(found):
     assert all(f"written to {folder / name}" in run.stderr for name in ("all.csv", "page.html", "model"))
 
 
-def test_top_limits_what_is_shown_and_written(tmp_path):
+def test_top_limits_what_is_shown_and_written(few_normal, tmp_path):
     out = tmp_path / "worst.jsonl"
-    run = here("find", NORMAL, NEW, "--preset", "fast", "--top", 3, "--out", out, "--quiet")
+    run = here("find", few_normal, NEW, "--preset", "fast", "--top", 3, "--out", out, "--quiet")
     assert run.stdout.count("p=") == 3
     results = list(read_results([out]))
     assert len(results) == 3
@@ -86,21 +86,19 @@ def test_an_empty_new_file_is_named(tmp_path):
     assert "expected new documents with words, got none" in run.stderr
 
 
-def test_few_new_documents_are_still_scored(tmp_path):
+def test_few_new_documents_are_still_scored(few_normal, tmp_path):
     (tmp_path / "new.txt").write_text("Where is my xqzptl vrrgh order?\nWhere is my order?\n", encoding="utf-8")
-    run = here("find", NORMAL, tmp_path / "new.txt", "--preset", "fast")
+    run = here("find", few_normal, tmp_path / "new.txt", "--preset", "fast")
     assert run.returncode == 0
     assert "nothing was learned from the feed: expected at least 50 different documents, got 2 of 2" in run.stderr
     assert run.stdout.startswith("1 of 2 documents is flagged")
 
 
-def test_fit_learns_from_a_feed_and_from_verdicts(tmp_path):
+def test_fit_learns_from_a_feed_and_from_verdicts(corpus, tmp_path):
     reviewed = tmp_path / "reviewed.csv"
     reviewed.write_text('text,verdict\n"Where is my xqzptl order?",odd\n"Where is my order?",normal\n', encoding="utf-8")
     normal = tmp_path / "normal.csv"
-    normal.write_text(
-        "body\n" + "".join(f'"{line}"\n' for line in NORMAL.read_text("utf-8").splitlines() if '"' not in line), "utf-8"
-    )
+    normal.write_text("body\n" + "".join(f'"{line}"\n' for line in corpus[:150] if '"' not in line), "utf-8")
     reviewed.write_text(reviewed.read_text("utf-8").replace("text,", "body,"), "utf-8")
     options = ("--feed", NEW, "--verdicts", reviewed, "--text-column", "body")  # which JSON lines do not have, and need not
     run = here("fit", normal, "--preset", "fast", "--out", tmp_path / "model", *options)

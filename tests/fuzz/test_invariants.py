@@ -13,11 +13,9 @@ TEXTS = st.text(max_size=60) | st.sampled_from(hostile.SNIPPETS) | st.randoms(us
 # A model that is fitted once and a folder that is written over are the same for every example.
 
 
-@pytest.fixture(scope="module")
-def fast(corpus):
-    from difa import DiFA
-
-    return DiFA("fast", seed=1, fpr=0.05).fit(corpus[:120])
+@pytest.fixture
+def fast(fast_model):
+    return fast_model
 
 
 @settings(max_examples=300)

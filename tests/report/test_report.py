@@ -11,7 +11,7 @@ from difa.formats.write import to_json_line
 from difa.report.html import report_html
 from difa.report.sentences import excerpt
 from difa.report.summary import Group, summarise
-from tests.commands import difa
+from tests.commands import here
 from tests.report.test_html import NASTY, Tags
 
 
@@ -104,7 +104,7 @@ def test_ten_thousand_documents_make_a_small_page(tmp_path):
         for n in range(500)
     ]
     (tmp_path / "scores.jsonl").write_text("".join(map(to_json_line, sample)) * 20)
-    run = difa("report", tmp_path / "scores.jsonl", "--out", tmp_path / "report.html", "--by", "file")
+    run = here("report", tmp_path / "scores.jsonl", "--out", tmp_path / "report.html", "--by", "file")
     assert run.returncode == 0, run.stderr
     assert "10000 of 10000 documents flagged" in run.stderr
     assert (tmp_path / "report.html").stat().st_size < 5_000_000
@@ -112,7 +112,7 @@ def test_ten_thousand_documents_make_a_small_page(tmp_path):
 
 def test_what_is_no_scores_file_is_one_line(tmp_path):
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": "x"}))
-    run = difa("report", tmp_path / "a.jsonl", "--out", tmp_path / "r.html")
+    run = here("report", tmp_path / "a.jsonl", "--out", tmp_path / "r.html")
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
     assert "expected a result of `difa score`" in run.stderr
     assert not (tmp_path / "r.html").exists()
