@@ -119,8 +119,7 @@ def monitor(
     inputs: Inputs,
     given: ReadIdsOptions,
     by: Annotated[
-        str | None,
-        Option(help="Split the input into batches by this column, or by `day`. Default: each file is a batch."),
+        str | None, Option(help="Split the input into batches by this column, or by `day`. Default: each file is a batch.")
     ] = None,
     state: Annotated[Path | None, Option(help="File that keeps the running evidence for the next run.")] = None,
     reset: Annotated[bool, Option("--reset", help="Ignore the content of --state and start over.")] = False,

@@ -169,8 +169,7 @@ def check(
         ),
     ],
     per_thousand: Annotated[
-        float,
-        Option(help="Flag at most this many of a thousand normal words: 1 flags words with a p-value up to 0.001."),
+        float, Option(help="Flag at most this many of a thousand normal words: 1 flags words with a p-value up to 0.001.")
     ] = 1.0,
     format: Annotated[str, Option(help="text, json, github (annotations of a workflow) or sarif.")] = "text",
     diff: Annotated[

@@ -9,7 +9,6 @@ import re
 import sys
 import time
 import unicodedata
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -100,8 +99,7 @@ def fit(
     fpr: Annotated[float, Option(help="Share of normal documents that may be flagged; can be changed when scoring.")] = 0.01,
     max_words: Annotated[int, Option(help="Maximum words to fit on; a larger corpus is sampled uniformly.")] = 200_000,
     set_: Annotated[
-        list[str] | None,
-        Option("--set", metavar="STAGE.KEY=VALUE", help="Change one setting of the preset; can be repeated."),
+        list[str] | None, Option("--set", metavar="STAGE.KEY=VALUE", help="Change one setting of the preset; can be repeated.")
     ] = None,
 ) -> None:
     """Learn what is normal from normal documents."""
@@ -183,8 +181,7 @@ def _extent(detector: Detector) -> str:
 def update(
     model: ModelFolder,
     normal: Annotated[
-        list[str],
-        Option(help="New normal documents: any input of `difa fit`, or a Label Studio export; can be repeated."),
+        list[str], Option(help="New normal documents: any input of `difa fit`, or a Label Studio export; can be repeated.")
     ],
     given: ReadOptions,
     out: Annotated[Path | None, Option(help="Folder for the updated model. Default: replace the model itself.")] = None,
@@ -228,13 +225,10 @@ def set_(
     quiet: Quiet = False,
 ) -> None:
     """Change the false-alarm rate of a model, without a new fit."""
-    from difa.calibrate import check_rate
     from difa.estimator import DiFA
     from difa.storage.persist import set_rate
 
-    check_rate("--fpr", fpr)
-    if why := DiFA.load(model).detector_.document_reference.why_too_small(fpr):
-        warnings.warn(why, stacklevel=1)
+    DiFA.load(model).rule(fpr)  # refuses what is no rate, and warns of one at which nothing is flagged
     set_rate(model, fpr)
     say(f"{model}: flags {fpr:g} of normal documents from now on", quiet)
 
@@ -247,10 +241,7 @@ def set_(
 )
 def allow(
     model: ModelFolder,
-    words: Annotated[
-        list[str] | None,
-        Argument(help="Words or phrases, files with one per line, or - for stdin."),
-    ] = None,
+    words: Annotated[list[str] | None, Argument(help="Words or phrases, files with one per line, or - for stdin.")] = None,
     remove: Annotated[bool, Option("--remove", help="Take these words off the list instead.")] = False,
     list_: Annotated[bool, Option("--list", help="Print the allowed words, one per line, after any change.")] = False,
     quiet: Quiet = False,

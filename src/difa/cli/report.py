@@ -27,8 +27,7 @@ def report(
     scores: Scores,
     out: Annotated[Path, Option(help="HTML file to write, or - for stdout.")],
     by: Annotated[
-        list[str] | None,
-        Option(help="Show the share flagged by `file`, `day` or a column of the input; can be repeated."),
+        list[str] | None, Option(help="Show the share flagged by `file`, `day` or a column of the input; can be repeated.")
     ] = None,
     title: Annotated[str, Option(help="Title of the report.")] = "What stands out",
     fpr: Annotated[

@@ -123,12 +123,11 @@ def _plain(reason: Reason, word: WordScore) -> str:
 
 def _causes(word: WordScore, reasons: Reasons | None) -> list[str]:
     """The most telling phrases, each once: by importance to a reader, then by evidence."""
-    strongest = sorted(((value, view) for view, value in word.evidence.items() if value >= _RARE), reverse=True)
-    named = FAULT_REASONS.get(str(word.fault)) if reasons is None else None
-    ranks: dict[str, int] = {named.plain.format(meant=""): named.rank} if named else {}
-    for _, view in strongest:
-        if named and view == FaultsView.name:
-            continue
+    evidence = {view: value for view, value in word.evidence.items() if value >= _RARE}
+    if reasons is None and (kind := FAULT_REASONS.get(str(word.fault))):  # all that is known without reasons
+        reasons, evidence = {FaultsView.name: [Reason(kind, {"meant": ""}, 1.0)]}, evidence | {FaultsView.name: math.inf}
+    ranks: dict[str, int] = {}
+    for _, view in sorted(((value, view) for view, value in evidence.items()), reverse=True):
         for phrase, rank in _phrases(view, (reasons or {}).get(view, ()), word).items():
             ranks.setdefault(phrase, rank)
     said = sorted(ranks, key=ranks.__getitem__)
