@@ -42,9 +42,21 @@ def options(
 
 
 _COMMANDS = (
-    *(find.find, fit.fit, score.score, find.explain, find.check, report.report, evaluate.evaluate, serve.serve, serve.mcp),
-    *(evaluate.monitor, evaluate.threshold, fit.set_, fit.allow, fit.update),
-)  # in the order of `difa --help`
+    find.find,
+    fit.fit,
+    score.score,
+    find.explain,
+    find.check,
+    report.report,
+    evaluate.evaluate,
+    serve.serve,
+    serve.mcp,
+    evaluate.monitor,
+    evaluate.threshold,
+    fit.set_,
+    fit.allow,
+    fit.update,
+)
 for function in _COMMANDS:
     app.command(function.__name__.rstrip("_"), epilog=vars(function)["epilog"])(function)
 report.export.command(epilog=vars(report.label_studio)["epilog"])(report.label_studio)
