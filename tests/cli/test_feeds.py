@@ -142,8 +142,8 @@ def test_nothing_is_written_over_what_is_read(saved, feed, tmp_path, command):
     "command",
     [
         ("score", "{model}", "{feed}", "--out", "{mine}"),
-        ("find", "{normal}", "{feed}", "--preset", "fast", "--out", "{mine}"),
-        ("find", "{normal}", "{feed}", "--preset", "fast", "--report", "{mine}"),
+        ("find", "{normal}", "{normal}", "--preset", "fast", "--out", "{mine}"),
+        ("find", "{normal}", "{normal}", "--preset", "fast", "--report", "{mine}"),
         ("monitor", "{model}", "{feed}", "--by", "day", "--prometheus", "{mine}"),
         ("report", "{scores}", "--out", "{mine}"),
         ("export", "label-studio", "{scores}", "--out", "{mine}"),

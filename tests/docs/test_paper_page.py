@@ -4,9 +4,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from difa.config import Config
 from difa.paper import BATCH_DOCUMENTS, DESCRIPTOR, UNITS
-from difa.views.semantic.train import MEMORY, PLATEAUS, ROUND, SLOWER
 
 DOCS = {
     path.name: " ".join(path.read_text(encoding="utf-8").split()) for path in (Path(__file__).parents[2] / "docs").glob("*.md")
@@ -15,7 +16,10 @@ PAGE = DOCS["paper.md"]
 PAPER = Config.preset("paper")
 
 
+@pytest.mark.slow
 def test_lengths_of_training():
+    from difa.views.semantic.train import MEMORY, PLATEAUS, ROUND, SLOWER  # which loads torch
+
     semantic, learn = PAPER.semantic, PAPER.learn
     said = (PLATEAUS, SLOWER, semantic.plateau, semantic.held_out, semantic.learning_rate, MEMORY[1])
     assert said == (3, 4, 0.05, 0.1, 0.001, 0.95), "the page says these in words"

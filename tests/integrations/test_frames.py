@@ -1,6 +1,5 @@
 """Frames in, the same kind of frame out."""
 
-import datasets
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -22,6 +21,12 @@ def expected(fast_model):
     return [[r.score, r.p_value, r.is_anomaly, words, suggested, r.summary] for r, words, suggested in columns]
 
 
+def dataset(rows):
+    from datasets import Dataset  # which loads torch
+
+    return Dataset.from_list(rows)
+
+
 def rows_of(frame):
     """Rows of any kind of frame, as dictionaries."""
     if isinstance(frame, pd.DataFrame):
@@ -40,7 +45,7 @@ RECORDS = [{"n": number, "body": text} for number, text in enumerate(TEXTS)]
         lambda: pd.DataFrame(RECORDS, index=[7, 7, 9]),
         lambda: pl.DataFrame(RECORDS),
         lambda: pa.Table.from_pylist(RECORDS),
-        lambda: datasets.Dataset.from_list(RECORDS),
+        lambda: dataset(RECORDS),
         lambda: list(RECORDS),
     ],
     ids=["pandas", "polars", "pyarrow", "datasets", "rows"],
@@ -93,7 +98,7 @@ def test_a_false_discovery_rate_looks_at_all_rows(fast_model, corpus):
         (lambda m: m.score(pd.DataFrame({"text": TEXTS})), r"got a DataFrame: .* score_frame\(frame, text="),
         (lambda m: m.score(pl.DataFrame({"text": TEXTS})), "got a DataFrame"),
         (lambda m: m.score(pa.table({"text": TEXTS})), "got a Table"),
-        (lambda m: m.score(datasets.Dataset.from_dict({"text": TEXTS})), "got a Dataset"),
+        (lambda m: m.score(dataset([{"text": text} for text in TEXTS])), "got a Dataset"),
         (lambda m: m.score({"text": "a"}), "got a dict: .*score_frame"),
         (lambda m: m.score([{"text": "a"}]), "as document 0, got dict: score rows by score_frame"),
         (lambda m: m.fit(pd.DataFrame({"text": TEXTS})), "score_frame"),
@@ -130,5 +135,5 @@ def test_words_are_scored_if_no_column_is_called_text(fast_model):
     rows = [{"tokens": ["where", "is", "it"], "body": "another text"}, {"tokens": ["my order"], "body": "more of it"}]
     scores = [result.score for result in fast_model.score([row["tokens"] for row in rows])]
     table = pa.Table.from_pylist(rows)
-    for frame in (rows, table, table.to_pandas(), pd.DataFrame(rows), pl.DataFrame(rows), datasets.Dataset.from_list(rows)):
+    for frame in (rows, table, table.to_pandas(), pd.DataFrame(rows), pl.DataFrame(rows), dataset(rows)):
         assert [row["score"] for row in rows_of(fast_model.score_frame(frame))] == scores

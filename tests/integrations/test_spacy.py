@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 
 from difa.errors import InputError
 
+pytestmark = pytest.mark.slow  # spaCy takes seconds to load
 import_module("difa.integrations.spacy")  # what the entry point does in an installed package
 
 TEXTS = ["Where isn't my parcel?", "👍 Is the wpdlkrt  zxqvvb bench in stock?", ""]
