@@ -486,9 +486,9 @@ class Explanation:
 
     def to_html(self) -> str:
         """The text with its unusual words shaded, a sentence for each of them, and the numbers folded away."""
-        from difa.report.html import explanation_html
+        from difa.report.html import result_html
 
-        return explanation_html(self)
+        return result_html(self.result, self.reasons)
 
     _repr_html_ = to_html
 

@@ -17,13 +17,13 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from difa import __version__
-from difa.document import Explanation, Result
+from difa.document import Result
 from difa.formats.results import GENERATOR
 from difa.fuse import speak_of
 from difa.report.sentences import (
+    Reasons,
     document_sentence,
     excerpt,
-    explain_sentence,
     rarity,
     strength_of,
     unusual_words,
@@ -51,16 +51,10 @@ def shaded_text(result: Result) -> Markup:
     return Markup("".join([*parts, safe(result.text[at:])]))
 
 
-def result_html(result: Result) -> str:
-    """A result as a fragment that stands by itself."""
-    return _render("fragment.html", result=result, sentence=document_sentence(result), shown=())
-
-
-def explanation_html(explained: Explanation) -> str:
-    """An explanation as a fragment: a sentence for each unusual word, and the numbers folded away."""
-    shown = unusual_words(explained.result, _VIEWS_SHOWN)
-    given = {"result": explained.result, "reasons": explained.reasons, "shown": shown}
-    return _render("fragment.html", sentence=explain_sentence(explained), **given)
+def result_html(result: Result, reasons: Sequence[Reasons] | None = None) -> str:
+    """A result as a fragment that stands by itself; with reasons also a sentence for each unusual word, and its numbers."""
+    shown = [] if reasons is None else unusual_words(result, _VIEWS_SHOWN)
+    return _render("fragment.html", result=result, reasons=reasons, shown=shown, sentence=document_sentence(result, reasons))
 
 
 def report_html(summary: Summary, title: str, sources: Sequence[str] = (), learned: Sequence[str] = ()) -> str:
