@@ -58,7 +58,7 @@ class Stage:
     """Settings of one stage: what their types and bounds do not allow is refused when they are made."""
 
     def __post_init__(self) -> None:
-        for name, kind in kinds_of(type(self)).items():
+        for name, kind in kinds_of(type(self)).items():  # type: ignore[arg-type]  # classes are hashable
             value = getattr(self, name)
             if isinstance(value, list):  # as JSON has it
                 object.__setattr__(self, name, value := tuple(value))
