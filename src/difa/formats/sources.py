@@ -96,7 +96,7 @@ def _unreadable(name: object, error: Exception) -> InputError:
 def find_sources(inputs: Sequence[str], columns: Columns | None = None, skip_bad: bool = False) -> list[Source]:
     """All files that the inputs stand for; with `skip_bad`, what cannot be read in a folder takes part as a bad line."""
     asked = columns or Columns()
-    found = [source for name in inputs for source in ([_stdin(asked)] if name == "-" else _look_up(name))]
+    found = [source for name in inputs for source in _look_up(name, asked)]
     if not skip_bad and (closed := next((source for source in found if source.unreadable), None)):
         raise InputError(f"{closed.label}: cannot be read: {closed.unreadable} (skip_bad goes on without it)")
     return _with_tables(found, asked)
@@ -130,35 +130,34 @@ def _table(source: Source, asked: Columns) -> Table | None:
         return read_header(file, source.label, asked, "\t" if source.suffix == ".tsv" else None)
 
 
-def _stdin(asked: Columns) -> Source:
-    """Standard input; where columns were named it is a table."""
-    held = asked.stdin or (None if asked.is_open else "csv")
-    if held is not None and held not in _STDIN:
-        raise ConfigError(f"input format: expected one of {', '.join(_STDIN)}, got {held!r}")
-    return Source("-", format=held)
-
-
-def _look_up(name: str) -> list[Source]:
+def _look_up(name: str, asked: Columns) -> list[Source]:
     """The files that a name stands for; a folder stands for those in it that are no tables."""
-    folder = name.rstrip("/")
+    if name == "-":
+        held = asked.stdin or (None if asked.is_open else "csv")  # where columns are named it is a table
+        if held is not None and held not in _STDIN:
+            raise ConfigError(f"input format: expected one of {', '.join(_STDIN)}, got {held!r}")
+        return [Source("-", format=held)]
     if is_address(name):
         found = _at_address(name)
-        is_folder = "*" not in name and [source.name for source in found] != [name]
-    elif glob.has_magic(name) and not os.path.exists(name):
-        return [source for match in _matches(name) for source in (_look_up(match) if os.path.isdir(match) else [_file(match)])]
-    elif is_folder := os.path.isdir(name):
-        below = files_below(Path(name), _has_documents).items()
-        found = [Source(str(path), unreadable=why) if why else _file(path) for path, why in below]
-    else:
-        return [_file(name)]
-    if not is_folder:
+        if "*" not in name and [source.name for source in found] != [name]:
+            return _lines_among(name.rstrip("/"), [source for source in found if _has_documents(source.name)])
         for source in found:
             _check_ending(source.name)
         return found
-    known = [source for source in found if source.unreadable or _has_documents(source.name)]
-    lines = [source for source in known if source.suffix not in TABLES]  # what is closed takes part, so that it can be named
+    if glob.has_magic(name) and not os.path.exists(name):
+        matches = _matches(name)
+        return [source for match in matches for source in (_look_up(match, asked) if os.path.isdir(match) else [_file(match)])]
+    if os.path.isdir(name):
+        inside = files_below(Path(name), _has_documents).items()
+        return _lines_among(str(Path(name)), [Source(str(path), unreadable=why) if why else _file(path) for path, why in inside])
+    return [_file(name)]
+
+
+def _lines_among(folder: str, found: Sequence[Source]) -> list[Source]:
+    """The files of a folder that are no tables; what cannot be read takes part, so that it can be named."""
+    lines = [source for source in found if source.suffix not in TABLES]
     if not lines:
-        table = next((source.suffix for source in known if not source.unreadable), None)
+        table = next((source.suffix for source in found if not source.unreadable), None)
         remedy = f": for its tables give '{folder}/*{table}'" if table else ""
         raise InputError(f"{folder}: expected .txt or .jsonl files in this folder, found none{remedy}")
     return lines
