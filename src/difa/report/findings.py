@@ -11,7 +11,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -22,11 +22,11 @@ import numpy as np
 from difa import __version__
 from difa.decide import flag_columns
 from difa.detector import linter_scores
-from difa.document import Reason, WordScore
+from difa.document import WordScore
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
 from difa.formats.prose import Paragraph, Prose, read_prose
-from difa.report.sentences import visible, word_sentence
+from difa.report.sentences import Reasons, visible, word_sentence
 from difa.views.faults.kinds import KINDS
 
 UNUSUAL_WORD = "unusual word"
@@ -55,7 +55,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Passage:
     """A paragraph, the file that it stands in, and those lines of the file that are looked at; None for all."""
 
     path: Path
@@ -63,10 +63,13 @@ class _Place:
     paragraph: Paragraph
     lines: set[int] | None
 
-    def wants(self, start: int, end: int) -> bool:
+    def place(self, at: int) -> tuple[int, int]:
+        """Line and column in the file of an offset in the paragraph."""
+        return self.prose.place(self.paragraph.start + at)
+
+    def is_looked_at(self, start: int, end: int) -> bool:
         """Whether a part of the paragraph, by its offsets, is on a line that is looked at."""
-        first, last = (self.prose.place(self.paragraph.start + at)[0] for at in (start, end))
-        return self.lines is None or any(line in self.lines for line in range(first, last + 1))
+        return self.lines is None or not self.lines.isdisjoint(range(self.place(start)[0], self.place(end)[0] + 1))
 
 
 def find_unusual(
@@ -87,60 +90,56 @@ def find_unusual(
     reference = model.detector_.linter_reference
     if why := reference.why_too_small(rate, "word"):
         raise ConfigError(f"per_thousand: {why}")
-    places = [place for path in paths for place in _places(path, diff)]
-    scored = [
-        replace(
-            part,
-            word_p=np.where(part.allowed, 1.0, reference.p_values(linter_scores(part.word_scores, part.evidence, part.views))),
-        )
-        for part in model.score_columns([place.paragraph.text for place in places], allow=allow)
-    ]
+    passages = [passage for path in paths for passage in _passages(path, diff)]
     findings: list[Finding] = []
-    rest = iter(places)
-    for part in flag_columns(scored, model.rule(rate, warn=False)):
-        for at, place in enumerate(islice(rest, len(part.documents))):
-            if part.flagged(at):
-                (faults,) = model.detector_.name_faults([part.documents[at]])
-                reasons = model.detector_.reasons(part.documents[at])
-                findings += _of_paragraph(place, part.words(at), faults, reasons)
+    rest = iter(passages)
+    for part in model.score_columns([passage.paragraph.text for passage in passages], allow=allow):
+        p_values = reference.p_values(linter_scores(part.word_scores, part.evidence, part.views))
+        ranked = replace(part, word_p=np.where(part.allowed, 1.0, p_values))
+        (flagged,) = flag_columns([ranked], model.rule(rate, warn=False))
+        for at, passage in enumerate(islice(rest, len(part))):
+            if flagged.flagged(at):
+                document, words = part.documents[at], flagged.words(at)
+                (faults,) = model.detector_.name_faults([document])
+                reasons = model.detector_.reasons(document)
+                findings += (_finding(passage, words, run, reasons) for run in _runs(passage, words, faults))
     return findings
 
 
-def _places(path: Path, diff: str | None) -> list[_Place]:
+def _passages(path: Path, diff: str | None) -> list[_Passage]:
     prose = read_prose(path)
     lines = None if diff is None else _added_lines(path, diff)
-    places = [_Place(path, prose, paragraph, lines) for paragraph in prose.paragraphs]
-    return [place for place in places if place.wants(0, len(place.paragraph.text))]
+    passages = [_Passage(path, prose, paragraph, lines) for paragraph in prose.paragraphs]
+    return [passage for passage in passages if passage.is_looked_at(0, len(passage.paragraph.text))]
 
 
-def _of_paragraph(
-    place: _Place,
-    words: Sequence[WordScore],
-    faults: Mapping[int, tuple[str, int]],
-    reasons: Sequence[Mapping[str, Sequence[Reason]]],
-) -> Iterator[Finding]:
+def _runs(passage: _Passage, words: Sequence[WordScore], faults: Mapping[int, tuple[str, int]]) -> Iterable[list[int]]:
+    """Positions of the flagged words that are looked at, those of one fault together."""
     runs: dict[tuple[str, int], list[int]] = {}  # by fault, or the word alone
     for t, word in enumerate(words):
-        if word.is_anomaly and place.wants(word.start, word.start):
+        if word.is_anomaly and passage.is_looked_at(word.start, word.start):
             runs.setdefault(faults.get(t, ("", t)), []).append(t)
     for fault, run in runs.items():  # of %s the whole, even if only the sign is flagged
         while faults.get(run[-1] + 1) == fault and words[run[-1] + 1].start == words[run[-1]].end:
             run.append(run[-1] + 1)
-    for run in runs.values():
-        worst = min(run, key=lambda t: words[t].p_value)
-        start, end = words[run[0]].start, words[run[-1]].end
-        whole = " ".join(place.paragraph.text[start:end].split())
-        found = words[worst] if len(run) == 1 else replace(words[worst], text=whole, suggestion=None)
-        yield Finding(
-            os.fsencode(place.path).decode("utf-8", "backslashreplace"),
-            *place.prose.place(place.paragraph.start + start),
-            *place.prose.place(place.paragraph.start + end),
-            found.fault or UNUSUAL_WORD,
-            found.text,
-            word_sentence(found, reasons[worst]),
-            found.suggestion,
-            found.p_value,
-        )
+    return runs.values()
+
+
+def _finding(passage: _Passage, words: Sequence[WordScore], run: Sequence[int], reasons: Sequence[Reasons]) -> Finding:
+    worst = min(run, key=lambda t: words[t].p_value)
+    start, end = words[run[0]].start, words[run[-1]].end
+    whole = " ".join(passage.paragraph.text[start:end].split())
+    found = words[worst] if len(run) == 1 else replace(words[worst], text=whole, suggestion=None)
+    return Finding(
+        os.fsencode(passage.path).decode("utf-8", "backslashreplace"),
+        *passage.place(start),
+        *passage.place(end),
+        found.fault or UNUSUAL_WORD,
+        found.text,
+        word_sentence(found, reasons[worst]),
+        found.suggestion,
+        found.p_value,
+    )
 
 
 def _added_lines(path: Path, revision: str) -> set[int] | None:
@@ -199,13 +198,11 @@ def as_sarif(findings: Sequence[Finding]) -> str:
     results = []
     for found in findings:
         path = Path(found.path)
+        place = {"uri": path.as_uri() if path.is_absolute() else quote(path.as_posix())}
         region = {"startLine": found.line, "startColumn": found.column, "endLine": found.end_line, "endColumn": found.end_column}
-        location = {
-            "artifactLocation": {"uri": path.as_uri() if path.is_absolute() else quote(path.as_posix())},
-            "region": region,
-        }
         rule = {"ruleId": _rule(found.kind), "ruleIndex": numbers[found.kind], "level": "warning"}
-        results.append({**rule, "message": {"text": found.message}, "locations": [{"physicalLocation": location}]})
+        location = {"physicalLocation": {"artifactLocation": place, "region": region}}
+        results.append({**rule, "message": {"text": found.message}, "locations": [location]})
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(log, ensure_ascii=False, indent=2)
