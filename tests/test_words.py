@@ -1,9 +1,11 @@
+import pickle
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from difa.document import Document, Word, Words
 from difa.errors import InputError
 from difa.words import as_document, as_documents, from_text, from_tokens, split_words
 
@@ -56,6 +58,15 @@ def test_word_lists_keep_the_offsets_of_their_text():
 def test_word_lists_that_are_not_in_their_text_get_a_text_of_their_own():
     document = from_tokens(["a", "b"], text="a x b")
     assert document.text == "a b"
+
+
+def test_words_are_a_sequence_of_words():
+    words = split_words("It  is\tgood !")
+    assert words == (Word("It", 0, 2), Word("is", 4, 6), Word("good", 7, 11), Word("!", 12, 13)) == tuple(words)
+    assert (words[-1], words[1:3], words.index(Word("is", 4, 6))) == (words[3], tuple(words)[1:3], 1)
+    assert words.take([0, 2]) == Words(("It", "good"), [0, 7]) != words
+    assert Document("a b", (Word("a", 0, 1), Word("b", 2, 3))).words == from_text("a b").words
+    assert pickle.loads(pickle.dumps(words)) == words
 
 
 def test_labels_must_match_the_words():

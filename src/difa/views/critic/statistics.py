@@ -308,9 +308,12 @@ class Statistics:
         places = np.flatnonzero(inside & letters[1:] & letters[:-1])
         gains[places] = _join_gains(self._known.language).of(batch, places)
         joins = np.pad(gains, 1)
+        beside_left = pairs.together(left, number)
+        beside_right = np.append(beside_left[1:], 0)[: len(number)]  # the same pairs, but for the last words
+        beside_right[own.is_last] = pairs.together(number[own.is_last], right[own.is_last])
         return [
-            nats_beside(chance, pairs.together(left, number), pairs.after[left], own.left_pairs, own.left_words),
-            nats_beside(chance, pairs.together(number, right), pairs.before[right], own.right_pairs, own.right_words),
+            nats_beside(chance, beside_left, pairs.after[left], own.left_pairs, own.left_words),
+            nats_beside(chance, beside_right, pairs.before[right], own.right_pairs, own.right_words),
             np.pad(repeats, (1, 0)).astype(float)[: len(number)],
             np.maximum(joins[1:], joins[:-1])[: len(number)],
             batch.is_first.astype(float),
