@@ -46,7 +46,10 @@ class View(Protocol):
     def name(self) -> str: ...
 
     def raw(self, documents: Sequence[Encoded]) -> FloatArray:
-        """Raw evidence of the words of documents, at least one, in a row: (T,), non-negative, the same alone or in any batch."""
+        """Raw evidence of the words of documents, at least one, in a row: (T,), non-negative, the same alone or in any batch.
+
+        What several views ask of the same documents, `Batch.of(documents)` finds once.
+        """
         ...
 
     def explain(self, document: Encoded) -> list[list[Reason]]:
