@@ -1,48 +1,67 @@
 """The running evidence: values worked out by hand, and how often it is wrong."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from difa.monitor.evidence import POWERS, SLOPES, Evidence, Pool, different, more_unusual
+from difa.monitor.evidence import POWERS, SLOPES, bet, different, more_unusual, rank
+from difa.monitor.watch import MonitorState
+
+START = MonitorState("model", 0.1)
+
+
+def after(state, p_values):
+    """The state after a batch with these p-values."""
+    number = state.batches + 1
+    return replace(state, batches=number, log_capital=bet(state.log_capital, number, p_values))
 
 
 def test_the_first_batch_by_hand():
-    evidence = Evidence().after(np.array([0.25, 1.0]))
+    evidence = after(START, np.array([0.25, 1.0]))
     won = [power * 0.25 ** (power - 1) * power for power in POWERS]  # the bets on 0.25 and on 1
     won += [(1 + slope / 2) * (1 - slope) for slope in SLOPES]
-    assert [math.exp(log) for log in evidence.logs] == pytest.approx([0.5 / len(won) * gain for gain in won])
-    assert math.exp(evidence.log_capital) == pytest.approx(0.5 * np.mean(won) + 0.5), "half of the capital waits"
+    assert [math.exp(log) for log in evidence.log_capital] == pytest.approx([0.5 / len(won) * gain for gain in won])
+    assert math.exp(evidence.log_evidence) == pytest.approx(0.5 * np.mean(won) + 0.5), "half of the capital waits"
 
 
 def test_later_batches_bring_more_capital_into_the_game():
-    evidence = Evidence()
+    evidence = START
     for number in range(1, 6):
-        evidence = evidence.after(np.empty(0))  # nothing is bet, nothing is won
+        evidence = evidence.after("a", np.empty(0), np.ones(3))  # nothing is bet, nothing is won
         assert evidence.batches == number
-        assert evidence.log_capital == pytest.approx(0.0)
-    assert sum(math.exp(log) for log in evidence.logs) == pytest.approx(5 / 6)
+        assert evidence.log_evidence == pytest.approx(0.0)
+    assert sum(math.exp(log) for log in evidence.log_capital) == pytest.approx(5 / 6)
 
 
 def test_ranks_among_reference_and_feed_by_hand():
-    pool = Pool(np.array([1.0, 2.0, 3.0]), {})
-    assert pool.rank(np.array([2.5, 2.5, 0.0, 9.0]), np.ones(4)) == pytest.approx([2 / 4, 3 / 5, 6 / 6, 1 / 7])
-    assert pool.feed == {0: 1, 250: 2, 900: 1}
-    assert Pool(np.array([1.0, 2.0, 3.0]), pool.feed).rank(np.array([2.5]), np.array([0.5])) == pytest.approx([3.5 / 8])
-    assert Pool(np.array([1.0]), {}).rank(np.array([1e9]), np.ones(1)) == pytest.approx([1 / 2]), "scores of any height"
+    reference, scores = np.array([1.0, 2.0, 3.0]), np.array([2.5, 2.5, 0.0, 9.0])
+    assert rank(scores, np.ones(4), reference, {}) == pytest.approx([2 / 4, 3 / 5, 6 / 6, 1 / 7])
+    feed = START.after("a", scores, reference).feed
+    assert feed == {0: 1, 250: 2, 900: 1}
+    assert rank(np.array([2.5]), np.array([0.5]), reference, feed) == pytest.approx([3.5 / 8])
+    assert rank(np.array([1e9]), np.ones(1), np.array([1.0]), {}) == pytest.approx([1 / 2]), "scores of any height"
+
+
+def test_the_same_places_among_equals_in_one_run_or_several():
+    reference, scores = np.zeros(50), np.zeros(20)
+    at_once = START.after("a", scores, reference).after("b", scores, reference)
+    kept = START.after("a", scores, reference)
+    assert replace(START, **(vars(kept) | {"feed": dict(kept.feed)})).after("b", scores, reference) == at_once
+    assert at_once.documents == 40
 
 
 def alarms(draw, rng, *, feeds, batches, references=100, change=lambda scores, batch: scores):
     """Share of feeds with an alarm at a chance of 10 %."""
     found = 0
     for _ in range(feeds):
-        reference, evidence, seen = draw(rng, references), Evidence(), {}
+        reference, evidence, seen = draw(rng, references), START, START
         for batch in range(batches):
-            pool = Pool(reference, seen)
-            evidence = evidence.after(pool.rank(change(draw(rng, 25), batch), 1 - rng.random(25)))
-            seen = pool.feed
-            if evidence.is_alarm(0.1):
+            scores = change(draw(rng, 25), batch)
+            evidence = after(evidence, rank(scores, 1 - rng.random(25), reference, seen.feed))
+            seen = seen.after("a", scores, reference)
+            if evidence.log_evidence >= math.log(10):
                 found += 1
                 break
     return found / feeds
@@ -64,12 +83,12 @@ def test_a_feed_that_is_as_before_seldom_raises_an_alarm_however_long_one_looks(
 def test_ranks_among_a_fixed_reference_would_raise_alarms_in_the_end(rng):
     found = 0
     for _ in range(30):
-        reference, evidence = np.sort(exponential(rng, 100)), Evidence()
+        reference, evidence = np.sort(exponential(rng, 100)), START
         for _ in range(1000):
             scores = exponential(rng, 25)
-            evidence = evidence.after((1 + 100 - np.searchsorted(reference, scores)) / 101)
-            found += evidence.is_alarm(0.1)
-            if evidence.is_alarm(0.1):
+            evidence = after(evidence, (1 + 100 - np.searchsorted(reference, scores)) / 101)
+            found += evidence.log_evidence >= math.log(10)
+            if evidence.log_evidence >= math.log(10):
                 break
     assert found / 30 > 0.2, "which is why they are not used"
 
@@ -83,9 +102,9 @@ def test_a_change_is_found_early_and_late(rng):
 
 
 def test_a_feed_that_is_a_little_more_unusual_as_a_whole_is_found():
-    evidence = Evidence().after(np.linspace(0.05, 0.7, 100))  # no document that stands out
-    assert evidence.is_alarm(0.01)
-    powers = [math.exp(log) for log in evidence.logs[: len(POWERS)]]
+    evidence = after(START, np.linspace(0.05, 0.7, 100))  # no document that stands out
+    assert evidence.log_evidence >= math.log(100)
+    powers = [math.exp(log) for log in evidence.log_capital[: len(POWERS)]]
     assert sum(powers) < 20, "the bets on single documents would not have found it"
 
 

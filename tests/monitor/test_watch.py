@@ -13,8 +13,8 @@ from difa.monitor.batch import (
     RARE,
     BatchCounts,
     Excess,
+    batch_of,
     contrast,
-    cut_batches,
     find_differences,
     in_order,
     in_plain_words,
@@ -163,10 +163,9 @@ def test_sentences():
 
 def test_batches_by_a_column_in_their_order():
     rows = [result("a", columns={"day": "2026-05-02"}), result("b", columns={"day": "2026-05-01"})]
-    assert [name for name, _ in cut_batches(rows, "day", "x.csv")] == ["2026-05-02", "2026-05-01"]
-    assert [name for name, _ in cut_batches(rows, None, "x.csv")] == ["x.csv"] * 2
+    assert [batch_of(row, "day", "x.csv") for row in rows] == ["2026-05-02", "2026-05-01"]
     with pytest.raises(InputError, match=r"by week: expected a column of x\.csv, .*; a document has neither, .* are 'day'"):
-        list(cut_batches(rows, "week", "x.csv"))
+        batch_of(rows[0], "week", "x.csv")
     named = lambda *names: dict.fromkeys(names, count_batch([]))  # noqa: E731
     assert list(in_order(named("2026-05-02", "2026-05-01"))) == ["2026-05-01", "2026-05-02"]
     assert list(in_order(named("10", "9"))) == ["9", "10"]

@@ -23,8 +23,7 @@ from difa.bench.tables import LEVELS, Frame, grouped, markdown, ordered, page, p
 from difa.calibrate import discovery_cutoff
 from difa.decide.confidence import future_interval
 from difa.document import Document, FloatArray, IntArray
-from difa.monitor.evidence import Evidence, Pool, draw_places
-from difa.monitor.watch import FALSE_ALARM
+from difa.monitor.watch import FALSE_ALARM, MonitorState
 from difa.words import from_tokens
 
 PARTS = ("whole", "small", "copies", "templates", "spoilt", "feed")
@@ -185,26 +184,26 @@ def _discoveries(p_values: FloatArray, is_bad: NDArray[np.bool_]) -> tuple[float
 def detection(reference: FloatArray, usual: Scores, odd: Scores, other: Scores | None, rng: np.random.Generator) -> Record:
     """Whether the monitor alarms on normal text, and how many documents of changed text it needs after that."""
     normal, anomalous = usual.documents["learned"], odd.documents["learned"]
-    pool, few = Pool(reference, {}), round(_BATCH * _CHANGED)
-    before = list(_watch(pool, Evidence(), [normal[end - _BATCH : end] for end in range(_BATCH, len(normal) + 1, _BATCH)]))
+    start, few = MonitorState("", FALSE_ALARM), round(_BATCH * _CHANGED)
+    before = list(_watch(start, reference, [normal[end - _BATCH : end] for end in range(_BATCH, len(normal) + 1, _BATCH)]))
 
     def documents_until(batches: Sequence[FloatArray]) -> int | None:
-        after = _watch(Pool(reference, pool.feed), before[-1] if before else Evidence(), batches)
-        return next((number * _BATCH for number, each in enumerate(after, 1) if each.is_alarm(FALSE_ALARM)), None)
+        after = _watch(before[-1] if before else start, reference, batches)
+        return next((number * _BATCH for number, each in enumerate(after, 1) if each.is_alarm), None)
 
     mixed = [np.append(rng.choice(normal, _BATCH - few), rng.choice(anomalous, few)) for _ in range(_PATIENCE)]
-    found: Record = {"alarm": any(evidence.is_alarm(FALSE_ALARM) for evidence in before), "batches": len(before)}
+    found: Record = {"alarm": any(state.is_alarm for state in before), "batches": len(before)}
     found["until_anomalies"] = documents_until([rng.permutation(batch) for batch in mixed])
     if other is not None:
         found["until_other"] = documents_until([rng.choice(other.documents["learned"], _BATCH) for _ in range(_PATIENCE)])
     return found
 
 
-def _watch(pool: Pool, evidence: Evidence, batches: Iterable[FloatArray]) -> Iterator[Evidence]:
-    """The monitor's evidence after each batch of scores, which the pool takes in."""
+def _watch(state: MonitorState, reference: FloatArray, batches: Iterable[FloatArray]) -> Iterator[MonitorState]:
+    """The monitor's state after each batch of scores."""
     for scores in batches:
-        evidence = evidence.after(pool.rank(scores, draw_places(len(scores), sum(pool.feed.values()))))
-        yield evidence
+        state = state.after("", scores, reference)
+        yield state
 
 
 def shares_frame(records: Records) -> Frame:

@@ -163,14 +163,14 @@ def monitor(
 
 def _batches(watcher: Monitor, sources: list[Source], by: str | None, given: ReadIdsOptions) -> dict[str, BatchCounts]:
     """The batches in their order: files as they were named, values of a column from low to high."""
-    from difa.monitor.batch import BatchCounts, cut_batches, in_order
+    from difa.monitor.batch import BatchCounts, batch_of, in_order
 
     found: dict[str, BatchCounts] = {}
     with stream(given.quiet) as watch:
         watch.begin(None)
         for source in sources:
-            results = watcher.score(given.read([source]))
-            for name, result in cut_batches(results, by, source.label):
+            for result in watcher.score(given.read([source])):
+                name = source.label if by is None else batch_of(result, by, source.label)
                 found.setdefault(name, BatchCounts()).add(result)
                 watch.advance(1, 1)
     if not found:

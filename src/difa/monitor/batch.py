@@ -7,11 +7,14 @@ known where the model has counted words: a share of documents then follows from 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import compress
 from typing import Any
+
+import numpy as np
 
 from difa.detector import Detector
 from difa.document import Result
@@ -38,7 +41,7 @@ _TRAITS = {
 
 @dataclass
 class Excess:
-    """Of how many things a share is unusual, and how much of it belongs together: words of one document do."""
+    """How many words or documents are unusual, and how much of the excess belongs together: words of one document do."""
 
     unusual: int = 0
     count: int = 0
@@ -62,14 +65,14 @@ class Excess:
 
 @dataclass
 class BatchCounts:
-    """What a batch says."""
+    """What a batch has, without its texts."""
 
     flagged: int = 0
     words: int = 0
     p_values: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
-    traits: dict[str, Excess] = field(default_factory=dict)
-    views: dict[str, Excess] = field(default_factory=dict)
+    traits: defaultdict[str, Excess] = field(default_factory=lambda: defaultdict(Excess))
+    views: defaultdict[str, Excess] = field(default_factory=lambda: defaultdict(Excess))
     documents_with: Counter[str] = field(default_factory=Counter)
     """Documents in which a word stands, folded."""
     flagged_with: Counter[str] = field(default_factory=Counter)
@@ -88,34 +91,33 @@ class BatchCounts:
 
     def add(self, result: Result) -> None:
         """Count one result, with its flags."""
+        scored, at = result.place
+        words, rows = scored.documents[at].words, slice(*scored.starts[at : at + 2])
         self.p_values.append(result.p_value)
         self.scores.append(result.score)
         self.flagged += result.is_anomaly
-        self.words += len(result.words)
+        self.words += len(words)
         self._content.update(f"{len(result.text)}:{result.text}".encode(errors="surrogatepass"))
         for trait, value in result.evidence.items():
-            self.traits.setdefault(trait, Excess()).add(value >= _EVIDENCE, 1)
-        for view in result.words[0].evidence if result.words else ():
-            unusual = sum(word.evidence[view] >= _EVIDENCE for word in result.words)
-            self.views.setdefault(view, Excess()).add(unusual, len(result.words))
-        folded = [(fold(word.text), word) for word in result.words]
-        for key, word in folded:
+            self.traits[trait].add(value >= _EVIDENCE, 1)
+        for view, unusual in zip(scored.views, np.sum(scored.evidence[rows] >= _EVIDENCE, axis=0).tolist(), strict=True):
+            self.views[view].add(unusual, len(words))
+        folded = [fold(word.text) for word in words]
+        for key, word in zip(folded, words, strict=True):
             self.spelling.setdefault(key, word.text)
-        self.documents_with.update({key for key, _ in folded})
-        self.flagged_with.update({key for key, word in folded if word.is_anomaly})
+        self.documents_with.update(set(folded))
+        self.flagged_with.update(set(compress(folded, scored.word_flags[rows])))
 
 
-def cut_batches(results: Iterable[Result], by: str | None, source: str) -> Iterator[tuple[str, Result]]:
-    """Each result with the name of its batch: the value of a column, or the source that they all come from."""
-    for result in results:
-        name = source if by is None else value_of(result, by)
-        if not name:
-            columns = ", ".join(map(repr, result.columns)) or "none"
-            raise InputError(
-                f"by {by}: expected a column of {source}, or one with a day in it for 'day'; {result.id or 'a document'} has "
-                f"neither, its columns are {columns}"
-            )
-        yield name, result
+def batch_of(result: Result, by: str, source: str) -> str:
+    """The name of the batch that a result of a source belongs to: the value of a column, or the day."""
+    if name := value_of(result, by):
+        return name
+    columns = ", ".join(map(repr, result.columns)) or "none"
+    raise InputError(
+        f"by {by}: expected a column of {source}, or one with a day in it for 'day'; {result.id or 'a document'} has "
+        f"neither, its columns are {columns}"
+    )
 
 
 def in_order(batches: Mapping[str, BatchCounts]) -> dict[str, BatchCounts]:

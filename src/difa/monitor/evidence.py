@@ -5,11 +5,10 @@ feed before it, equals in a random order. While the feed is as the normal text w
 however small the reference: it is a part of what is compared, not the measure. (The p-values of results are ranks among the
 reference alone. In the long run a test of these finds out what is peculiar about that one sample.)
 
-Then a game against "as before": a unit of capital is bet on small p-values, by bets ε·p^(ε−1) and 1 + λ(1 − 2p), which are fair
-where p-values are uniform. The first kind wins by a few very small p-values, the second by many that are a little too small.
-Whoever plays a fair game reaches 1/α times the capital with a chance of at most α, ever (Ville's inequality). With batch t a
-share of 1/(t(t+1)) of the capital enters the game, the rest waits: so a change that comes late is found as well, at a cost that
-grows with the logarithm of t only.
+A unit of capital is then bet on small p-values, by bets ε·p^(ε−1) and 1 + λ(1 − 2p), which are fair where p-values are uniform.
+The first kind wins by a few very small p-values, the second by many that are a little too small. Fair bets multiply the capital
+by 1/α with a chance of at most α, ever (Ville's inequality). With batch t a share of 1/(t(t+1)) of the capital is put into the
+bets, the rest waits: so a change that comes late is found as well, at a cost that grows with the logarithm of t only.
 
 One batch by itself is compared with the reference by the test of Kolmogorov and Smirnov for two samples: the reference is a
 sample, too. In large samples the chance of as large a difference D is exp(−2mD²) for one side, with m = nN/(n + N).
@@ -18,8 +17,7 @@ sample, too. In large samples the chance of as large a difference D is exp(−2m
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -30,109 +28,70 @@ POWERS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.98)
 SLOPES = (0.3, 0.6, 0.9)
 """Factors λ: bets on a feed that is a little more unusual as a whole."""
 BETS = len(POWERS) + len(SLOPES)
+STEPS = 4096
+_STEP = 0.01  # scores are kept in steps, so that a feed of any length takes little room
 _TERMS = 100  # of Kolmogorov's series
 _SEED = 20050  # of places among equals
-_STEP, _STEPS = 0.01, 4096  # scores are kept in steps, so that a feed of any length takes little room
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What the running game has come to."""
-
-    logs: tuple[float, ...] = (-math.inf,) * BETS
-    """Logarithm of the capital in each bet."""
-    batches: int = 0
-
-    @property
-    def log_capital(self) -> float:
-        """Logarithm of all capital, 0 at the start: the log odds against "as before"."""
-        waiting = -math.log(self.batches + 1)
-        return float(np.logaddexp.reduce([*self.logs, waiting]))
-
-    def after(self, p_values: FloatArray) -> Evidence:
-        """The evidence when one more batch has been seen."""
-        number = self.batches + 1
-        entering = -math.log(number * (number + 1) * BETS)
-        total, count = float(np.log(p_values).sum()), len(p_values)
-        gains = [count * math.log(power) + (power - 1) * total for power in POWERS]
-        gains += [float(np.log1p(slope * (1 - 2 * p_values)).sum()) for slope in SLOPES]
-        logs = [float(np.logaddexp(log, entering)) + gain for log, gain in zip(self.logs, gains, strict=True)]
-        return Evidence(tuple(logs), number)
-
-    def is_alarm(self, false_alarm: float) -> bool:
-        """Whether the capital is what it reaches by chance with this probability at most."""
-        return self.log_capital >= -math.log(false_alarm)
+def log_evidence(logs: Sequence[float], batches: int) -> float:
+    """Logarithm of all capital, 0 at the start: the log odds against "as before"."""
+    waiting = -math.log(batches + 1)
+    return float(np.logaddexp.reduce([*logs, waiting]))
 
 
-class Pool:
-    """Scores of the reference and of the feed so far, which each new document is ranked among.
+def draw_places(count: int, before: int) -> FloatArray:
+    """Random places among equals for so many documents, the same whenever as many documents were seen before."""
+    return 1.0 - np.random.default_rng([_SEED, before]).random(count)
 
-    Args:
-        reference: scores of normal documents.
-        feed: how many documents of the feed have a score of each step.
+
+def bet(logs: Sequence[float], number: int, p_values: FloatArray) -> tuple[float, ...]:
+    """Logarithm of the capital in each bet after a batch of that number, from what it was before."""
+    entering = -math.log(number * (number + 1) * BETS)
+    total, count = float(np.log(p_values).sum()), len(p_values)
+    gains = [count * math.log(power) + (power - 1) * total for power in POWERS]
+    gains += [float(np.log1p(slope * (1 - 2 * p_values)).sum()) for slope in SLOPES]
+    return tuple(float(np.logaddexp(log, entering)) + gain for log, gain in zip(logs, gains, strict=True))
+
+
+def rank(scores: FloatArray, places: FloatArray, reference: FloatArray, feed: Mapping[int, int]) -> FloatArray:
+    """P-values of documents in their order, each ranked among the reference, the feed so far, and those before it.
+
+    Places are random numbers in (0, 1], each document's among those of the same step: they make p-values uniform.
     """
-
-    def __init__(self, reference: FloatArray, feed: Mapping[int, int]) -> None:
-        self._feed = np.zeros(_STEPS, dtype=np.int64)
-        self._feed[list(feed)] = list(feed.values())
-        self._all = self._feed + np.bincount(_steps(reference), minlength=_STEPS)
-        self._count = int(self._all.sum())
-
-    def rank(self, scores: FloatArray, places: FloatArray) -> FloatArray:
-        """P-values of documents in their order, each ranked among all before it, which it then joins.
-
-        Places are random numbers in (0, 1], each document's among those of the same step: they make p-values uniform.
-        """
-        p_values = np.empty(len(scores))
-        for at, (step, place) in enumerate(zip(_steps(scores).tolist(), places.tolist(), strict=True)):
-            above, alike = self._all[step + 1 :].sum(), self._all[step]
-            p_values[at] = (above + place * (alike + 1)) / (1 + self._count)
-            self._all[step] += 1
-            self._feed[step] += 1
-            self._count += 1
-        return p_values
-
-    @property
-    def feed(self) -> dict[int, int]:
-        """How many documents of the feed have a score of each step."""
-        return {step: int(self._feed[step]) for step in np.flatnonzero(self._feed).tolist()}
+    counts = np.bincount(steps_of(reference), minlength=STEPS)
+    for step, count in feed.items():
+        counts[step] += count
+    p_values, others = np.empty(len(scores)), counts.sum()
+    for at, (step, place) in enumerate(zip(steps_of(scores).tolist(), places.tolist(), strict=True)):
+        p_values[at] = (counts[step + 1 :].sum() + place * (counts[step] + 1)) / (1 + others + at)
+        counts[step] += 1
+    return p_values
 
 
-def draw_places(count: int, seen: int) -> FloatArray:
-    """Places among equals for so many documents, the same whenever so many were seen before."""
-    return 1.0 - np.random.default_rng([_SEED, seen]).random(count)
-
-
-def is_step(value: int) -> bool:
-    """Whether a number is one of the steps."""
-    return 0 <= value < _STEPS
-
-
-def _steps(scores: FloatArray) -> IntArray:
-    return np.asarray(np.clip(np.floor(scores / _STEP), 0, _STEPS - 1), dtype=np.int64)
+def steps_of(scores: FloatArray) -> IntArray:
+    """The steps that scores fall into."""
+    return np.asarray(np.clip(np.floor(scores / _STEP), 0, STEPS - 1), dtype=np.int64)
 
 
 def more_unusual(p_values: FloatArray, references: int) -> float:
     """Chance that normal text has as clear an excess of small p-values: one-sided."""
     excess, _ = _distances(p_values, references)
-    return math.exp(-2 * _size(p_values, references) * max(excess, 0.0) ** 2)
+    return math.exp(-2 * max(excess, 0.0) ** 2)
 
 
 def different(p_values: FloatArray, references: int) -> float:
     """Chance that normal text differs as much either way: two-sided."""
-    square = 2 * _size(p_values, references) * max(_distances(p_values, references)) ** 2
+    square = 2 * max(_distances(p_values, references)) ** 2
     if square < 0.1:  # the series needs many terms, and the chance is 1 to many digits
         return 1.0
     return min(1.0, 2 * sum(math.copysign(math.exp(-square * j * j), j % 2 - 0.5) for j in range(1, _TERMS)))
 
 
-def _size(p_values: FloatArray, references: int) -> float:
-    return len(p_values) * references / (len(p_values) + references)
-
-
 def _distances(p_values: FloatArray, references: int) -> tuple[float, float]:
-    """The most by which the batch has a larger share at or above some score than the reference, and by which a smaller one."""
+    """The most by which the batch has a larger share at or above some score than the reference, and a smaller one: D·√m each."""
     places = np.append(np.sort(p_values), 1.0)
     at_most, below = (np.searchsorted(places[:-1], places, side=side) / len(p_values) for side in ("right", "left"))
     above = (places * (references + 1) - 1) / references  # share of the reference at or above each score
-    return float(np.max((at_most - above)[:-1])), float(np.max(above - below))
+    root = math.sqrt(len(p_values) * references / (len(p_values) + references))
+    return root * float(np.max((at_most - above)[:-1])), root * float(np.max(above - below))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -21,11 +22,11 @@ from difa.calibrate import check_rate
 from difa.decide import Rule, flag_columns
 from difa.decide.confidence import rate_bound, share_interval
 from difa.detector import Detector
-from difa.document import Result
+from difa.document import FloatArray, Result
 from difa.errors import InputError
 from difa.estimator import DiFA
 from difa.monitor.batch import BatchCounts, Difference, find_differences, percent
-from difa.monitor.evidence import BETS, Evidence, Pool, different, draw_places, is_step, more_unusual
+from difa.monitor.evidence import BETS, STEPS, bet, different, draw_places, log_evidence, more_unusual, rank, steps_of
 from difa.report.sentences import visible
 from difa.runtime.parallel import chunk_documents
 from difa.storage.atomic import fresh_text
@@ -80,20 +81,39 @@ class MonitorState:
     """Checksum of what gives the p-values."""
     false_alarm: float
     """The promise that the evidence was gathered under."""
-    evidence: Evidence = field(default_factory=Evidence)
     feed: Mapping[int, int] = field(default_factory=dict)
     """How many documents of the feed have a score of each step."""
-    documents: int = 0
     flagged: int = 0
     alarm_since: str | None = None
     """The batch with which the alarm began that still stands."""
     seen: tuple[str, ...] = ()
     """Checksums of the last batches: one that comes again is not counted twice."""
+    batches: int = 0
+    log_capital: tuple[float, ...] = (-math.inf,) * BETS
+    """Logarithm of the capital in each bet."""
+
+    @property
+    def documents(self) -> int:
+        return sum(self.feed.values())
+
+    @property
+    def log_evidence(self) -> float:
+        """The log odds against "as before"."""
+        return log_evidence(self.log_capital, self.batches)
 
     @property
     def is_alarm(self) -> bool:
         """Whether the alarm stands."""
         return self.alarm_since is not None
+
+    def after(self, name: str, scores: FloatArray, reference: FloatArray) -> MonitorState:
+        """The state after one more batch; `reference` holds the scores of normal documents."""
+        p_values = rank(scores, draw_places(len(scores), self.documents), reference, self.feed)
+        feed, batches = Counter(self.feed) + Counter(steps_of(scores).tolist()), self.batches + 1
+        state = replace(self, feed=feed, batches=batches, log_capital=bet(self.log_capital, batches, p_values))
+        # The evidence gets this high by chance with that probability at most, ever.
+        stands = state.log_evidence >= -math.log(self.false_alarm)
+        return replace(state, alarm_since=(self.alarm_since or name) if stands else None)
 
 
 def model_key(detector: Detector) -> str:
@@ -145,10 +165,12 @@ class Monitor:
         """Judge a batch that was scored, and count it into the running evidence."""
         if not batch.documents:
             raise InputError(f"{name}: expected documents, got none")
-        repeated = batch.digest in self.state.seen
+        detector, state = self.model.detector_, self.state
+        repeated = batch.digest in state.seen
         if not repeated:
-            self._count(name, batch)
-        p_values, references = np.array(batch.p_values), len(self.model.detector_.document_reference.values)
+            counted = state.after(name, np.array(batch.scores), detector.document_reference.values)
+            self.state = replace(counted, flagged=state.flagged + batch.flagged, seen=(*state.seen, batch.digest))
+        p_values, references = np.array(batch.p_values), len(detector.document_reference.values)
         return BatchReport(
             name=name,
             documents=batch.documents,
@@ -158,24 +180,10 @@ class Monitor:
             bound=rate_bound(references, self.rule.rate),
             more_unusual=more_unusual(p_values, references),
             different=different(p_values, references),
-            log10_evidence=self.state.evidence.log_capital / math.log(10),
+            log10_evidence=self.state.log_evidence / math.log(10),
             alarm=self.state.is_alarm,
             repeated=repeated,
-            differences=tuple(find_differences(batch, self.model.detector_)),
-        )
-
-    def _count(self, name: str, batch: BatchCounts) -> None:
-        state = self.state
-        pool = Pool(self.model.detector_.document_reference.values, state.feed)
-        evidence = state.evidence.after(pool.rank(np.array(batch.scores), draw_places(batch.documents, state.documents)))
-        self.state = replace(
-            state,
-            evidence=evidence,
-            feed=pool.feed,
-            documents=state.documents + batch.documents,
-            flagged=state.flagged + batch.flagged,
-            alarm_since=(state.alarm_since or name) if evidence.is_alarm(self.false_alarm) else None,
-            seen=(*state.seen, batch.digest),
+            differences=tuple(find_differences(batch, detector)),
         )
 
 
@@ -204,27 +212,25 @@ def read_state(path: Path, detector: Detector, false_alarm: float) -> MonitorSta
 
 def write_state(path: Path, state: MonitorState) -> None:
     """Replace the file, whole or not at all."""
-    record = {"difa_monitor": FORMAT} | vars(state) | {"seen": state.seen[-_REMEMBERED:]}
-    evidence = record.pop("evidence")
-    record["batches"] = evidence.batches
-    record["log_capital"] = [None if math.isinf(log) else log for log in evidence.logs]
+    logs = [None if math.isinf(log) else log for log in state.log_capital]
+    kept = {"documents": state.documents, "seen": state.seen[-_REMEMBERED:], "log_capital": logs}
     with fresh_text(path) as file:
-        json.dump(record, file, indent=1)
+        json.dump({"difa_monitor": FORMAT} | vars(state) | kept, file, indent=1)
 
 
 def _parse(record: dict[str, Any]) -> MonitorState:
-    version, logs = record.pop("difa_monitor"), tuple(-math.inf if log is None else log for log in record.pop("log_capital"))
-    feed = {int(step): count for step, count in record.pop("feed").items()}
-    seen = tuple(map(str, record.pop("seen")))
-    state = MonitorState(evidence=Evidence(logs, record.pop("batches")), feed=feed, seen=seen, **record)
-    counts = [state.evidence.batches, state.documents, state.flagged, *feed.values()]
+    version, documents = record.pop("difa_monitor"), record.pop("documents")
+    record["feed"] = {int(step): count for step, count in record["feed"].items()}
+    record["seen"] = tuple(map(str, record["seen"]))
+    record["log_capital"] = tuple(-math.inf if log is None else log for log in record["log_capital"])
+    state = MonitorState(**record)
     if not (
         version == FORMAT
-        and len(logs) == BETS
-        and all(isinstance(log, float) and log < math.inf for log in logs)
-        and all(isinstance(count, int) and count >= 0 for count in counts)
-        and all(map(is_step, feed))
-        and sum(feed.values()) == state.documents
+        and len(state.log_capital) == BETS
+        and all(isinstance(log, float) and log < math.inf for log in state.log_capital)
+        and all(isinstance(count, int) and count >= 0 for count in (state.batches, state.flagged, *state.feed.values()))
+        and all(0 <= step < STEPS for step in state.feed)
+        and state.documents == documents
         and isinstance(state.model, str)
         and isinstance(state.alarm_since, str | None)
     ):
@@ -271,7 +277,7 @@ def prometheus(reports: Sequence[BatchReport], monitor: Monitor, model: str, emp
     figures: list[tuple[str, str, str, float]] = [
         ("documents_total", "counter", "Documents looked at.", state.documents),
         ("flagged_total", "counter", "Documents flagged.", state.flagged),
-        ("batches_total", "counter", "Batches looked at.", state.evidence.batches),
+        ("batches_total", "counter", "Batches looked at.", state.batches),
         ("empty_batches", "gauge", "Batches of the last run that had no documents.", empty),
         ("batch_documents", "gauge", "Documents of the last batch that had any.", last.documents),
         ("batch_flagged_share", "gauge", "Share of the last batch that is flagged.", last.share),
