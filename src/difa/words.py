@@ -89,13 +89,18 @@ def as_document(item: object, position: int = 0) -> Document:
         return from_text(item)
     if isinstance(item, Sequence) and all(issubclass(kind, str) for kind in set(map(type, item))):
         return from_tokens(item)
-    if item is None or (isinstance(item, float) and math.isnan(item)) or type(item).__name__ in ("NAType", "NaTType"):
+    if is_missing(item):
         raise InputError(
             f"expected a text as document {position}, got a missing value: fill or drop such values, or score the table by "
             "score_frame, which counts them"
         )
     hint = ': score rows by score_frame(rows, text="…")' if isinstance(item, Mapping) else ""
     raise InputError(f"expected a string or a list of words as document {position}, got {type(item).__name__}{hint}")
+
+
+def is_missing(item: object) -> bool:
+    """Whether this is None or what pandas has for it: NaN, NaT, NA."""
+    return item is None or (isinstance(item, float) and math.isnan(item)) or type(item).__name__ in ("NAType", "NaTType")
 
 
 def as_documents(items: Iterable[object]) -> Iterator[Document]:

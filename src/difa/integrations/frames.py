@@ -16,7 +16,7 @@ from difa.corpus.allow import AllowList
 from difa.document import Document
 from difa.errors import ConfigError, InputError
 from difa.formats.tables import SUMMARISED, are_words, flagged_words, free_name, guess_text, suggestions
-from difa.words import as_document
+from difa.words import as_document, is_missing
 
 if TYPE_CHECKING:
     from difa.estimator import DiFA
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MISSING = ("empty", "error")
 _CHUNK = 1024  # rows whose full results are held at a time
 _SAMPLE = 50
+
+Added = Mapping[str, list[Any]]
+"""The cells of our columns, which come in the order of `SUMMARISED`."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Frame:
     names: Sequence[Any]
     cells: Callable[[Any], list[Any]]
     """A column's cells, by its name."""
-    extend: Callable[[Mapping[str, list[Any]]], Any]
+    extend: Callable[[Added], Any]
     """The frame with more columns; the original stays as it is."""
 
 
@@ -52,58 +55,52 @@ def score_frame(
         raise ConfigError(f"missing: expected one of {', '.join(MISSING)}, got {missing!r}")
     table = open_frame(frame)
     column = _text_column(table, text)
-    documents, cells = [], table.cells(column)
-    for row, cell in enumerate(cells):
-        if _is_missing(cell) and missing == "error":
-            line = f"expected a text in row {row} of {column!r}, got a missing value: fill it, or leave missing='empty'"
-            raise InputError(line)
-        documents.append(_document("" if _is_missing(cell) else cell, row, column))
-    if empty := sum(map(_is_missing, cells)):
-        warnings.warn(f"{empty} of {len(documents)} rows have no text in {column!r}: they are scored as no text", stacklevel=3)
-    added = _added(model, documents, fpr, fdr, AllowList.of(allow))
-    return table.extend({free_name(name, map(str, table.names)): added[name] for name in SUMMARISED})
+    documents = _documents(table.cells(column), column, missing)
+    over_all = fdr is not None or (fpr is None and model.fdr is not None)  # such a rate looks at all rows at once
+    size, allowed = max(1, len(documents)) if over_all else _CHUNK, AllowList.of(allow).entries
+    columns: list[list[Any]] = [[] for _ in SUMMARISED]
+    for start in range(0, len(documents), size):
+        for result in model.score(documents[start : start + size], fpr=fpr, fdr=fdr, allow=allowed):
+            flagged, meant = flagged_words(*result.place), suggestions(*result.place)
+            row = (result.score, result.p_value, result.is_anomaly, flagged, meant, result.summary)
+            for cells, cell in zip(columns, row, strict=True):
+                cells.append(cell)
+    names = [free_name(name, map(str, table.names)) for name in SUMMARISED]
+    return table.extend(dict(zip(names, columns, strict=True)))
 
 
 def open_frame(frame: Any) -> Frame:
     """What can be done with a frame; raises `InputError` for anything that is none."""
-    library, kind = type(frame).__module__.split(".")[0], type(frame).__name__
-    if (library, kind) == ("pandas", "DataFrame"):
-        return Frame(list(frame.columns), partial(_pandas_cells, frame), partial(_extend_pandas, frame))
-    if (library, kind) == ("polars", "DataFrame"):
-        return Frame(frame.columns, lambda name: frame[name].to_list(), partial(_extend_polars, frame))
-    if (library, kind) in (("pyarrow", "Table"), ("datasets", "Dataset")):
-        return Frame(frame.column_names, lambda name: _listed(frame[name]), partial(_extend_arrow, frame))
-    if kind == "LazyFrame":
-        raise InputError("expected a polars DataFrame, got a LazyFrame: collect() it first")
-    if isinstance(frame, (Mapping, str, bytes)) or not isinstance(frame, Iterable):
-        raise InputError(f"expected a data frame or rows (dictionaries), got {kind}: put rows into a list, or a split of it")
-    return _open_rows(frame)
+    match type(frame).__module__.split(".")[0], type(frame).__name__:
+        case "pandas", "DataFrame":
+            return Frame(list(frame.columns), partial(_pandas_cells, frame), partial(_extend_pandas, frame))
+        case "polars", "DataFrame":
+            return Frame(frame.columns, lambda name: frame[name].to_list(), partial(_extend_polars, frame))
+        case "pyarrow", "Table":
+            return Frame(frame.column_names, lambda name: frame[name].to_pylist(), partial(_extend_arrow, frame))
+        case "datasets", "Dataset":
+            return Frame(frame.column_names, lambda name: list(frame[name]), partial(_extend_arrow, frame))
+        case _, "LazyFrame":
+            raise InputError("expected a polars DataFrame, got a LazyFrame: collect() it first")
+        case _, kind:
+            if isinstance(frame, (Mapping, str, bytes)) or not isinstance(frame, Iterable):
+                line = f"expected a data frame or rows (dictionaries), got {kind}: put rows into a list, or a split of it"
+                raise InputError(line)
+            return _open_rows(list(frame))
 
 
-def _pandas_cells(frame: Any, name: Any) -> list[Any]:
-    """The cells of the first column of that name, since pandas lets several have one; lists read from a file are arrays there."""
-    cells: list[Any] = frame.iloc[:, list(frame.columns).index(name)].tolist()
-    return [cell.tolist() if type(cell).__name__ == "ndarray" else cell for cell in cells]
-
-
-def _listed(column: Any) -> list[Any]:
-    cells: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
-    return cells
-
-
-def _open_rows(rows: Iterable[Any]) -> Frame:
-    kept = list(rows)
-    for at, row in enumerate(kept):
+def _open_rows(rows: list[Any]) -> Frame:
+    for at, row in enumerate(rows):
         if not isinstance(row, Mapping):
             raise InputError(
                 f"expected rows as dictionaries, got {type(row).__name__} in row {at}: score(texts) takes plain texts"
             )
-    names = list(dict.fromkeys(name for row in kept for name in row))
+    names = list(dict.fromkeys(name for row in rows for name in row))
 
-    def extend(added: Mapping[str, list[Any]]) -> list[dict[Any, Any]]:
-        return [{**row, **{name: cells[at] for name, cells in added.items()}} for at, row in enumerate(kept)]
+    def extend(added: Added) -> list[dict[Any, Any]]:
+        return [{**row, **{name: cells[at] for name, cells in added.items()}} for at, row in enumerate(rows)]
 
-    return Frame(names, lambda name: [row.get(name) for row in kept], extend)
+    return Frame(names, lambda name: [row.get(name) for row in rows], extend)
 
 
 def _text_column(table: Frame, text: Any) -> Any:
@@ -119,64 +116,55 @@ def _text_column(table: Frame, text: Any) -> Any:
 
 
 def _guess_text(table: Frame) -> Any:
-    cells = {name: [cell for cell in table.cells(name)[:_SAMPLE] if not _is_missing(cell)] for name in table.names}
+    cells = {name: [cell for cell in table.cells(name)[:_SAMPLE] if not is_missing(cell)] for name in table.names}
     strings = {name: [cell for cell in held if isinstance(cell, str)] for name, held in cells.items()}
     lists = [name for name, held in cells.items() if not strings[name] and are_words(held)]
     return guess_text({name: held for name, held in strings.items() if held} or strings, lists)
 
 
-def _is_missing(cell: Any) -> bool:
-    """None, and what pandas has for it: NaN, NaT, NA."""
-    if cell is None or (isinstance(cell, float) and cell != cell):
-        return True
-    return type(cell).__name__ in ("NAType", "NaTType")
+def _documents(cells: Sequence[Any], column: Any, missing: str) -> list[Document]:
+    documents, empty = [], [row for row, cell in enumerate(cells) if is_missing(cell)]
+    if empty and missing == "error":
+        line = f"expected a text in row {empty[0]} of {column!r}, got a missing value: fill it, or leave missing='empty'"
+        raise InputError(line)
+    for row, cell in enumerate(cells):
+        try:
+            documents.append(as_document("" if is_missing(cell) else cell))
+        except InputError:
+            kind = type(cell).__name__
+            raise InputError(f"expected a string or a list of words in row {row} of {column!r}, got {kind}") from None
+    if empty:
+        warnings.warn(f"{len(empty)} of {len(cells)} rows have no text in {column!r}: they are scored as no text", stacklevel=4)
+    return documents
 
 
-def _document(cell: Any, row: int, column: Any) -> Document:
-    try:
-        return as_document(cell, row)
-    except InputError:
-        raise InputError(f"expected a string or a list of words in row {row} of {column!r}, got {type(cell).__name__}") from None
+def _pandas_cells(frame: Any, name: Any) -> list[Any]:
+    """The cells of the first column of that name, since pandas lets several have one; lists read from a file are arrays there."""
+    cells: list[Any] = frame.iloc[:, list(frame.columns).index(name)].tolist()
+    return [cell.tolist() if type(cell).__name__ == "ndarray" else cell for cell in cells]
 
 
-def _added(
-    model: DiFA, documents: Sequence[Document], fpr: float | None, fdr: float | None, allow: AllowList
-) -> dict[str, list[Any]]:
-    """Our columns; a false-discovery rate looks at all rows at once, anything else goes chunk by chunk."""
-    over_all = fdr is not None or (fpr is None and model.fdr is not None)
-    size = max(1, len(documents)) if over_all else _CHUNK
-    rows: list[tuple[Any, ...]] = []
-    for start in range(0, len(documents), size):
-        for result in model.score(documents[start : start + size], fpr=fpr, fdr=fdr, allow=allow.entries):
-            words, meant = flagged_words(*result.place), suggestions(*result.place)
-            rows.append((result.score, result.p_value, result.is_anomaly, words, meant, result.summary))
-    return {name: [row[at] for row in rows] for at, name in enumerate(SUMMARISED)}
-
-
-def _extend_pandas(frame: Any, added: Mapping[str, list[Any]]) -> Any:
+def _extend_pandas(frame: Any, added: Added) -> Any:
     import pandas
 
-    kinds = ("float64", "float64", "bool", "object", "object", "str")  # as `SUMMARISED` has the columns
+    kinds = ("float64", "float64", "bool", "object", "object", "str")
     columns = zip(added.items(), kinds, strict=True)
     return frame.assign(**{name: pandas.Series(cells, index=frame.index, dtype=kind) for (name, cells), kind in columns})
 
 
-def _extend_polars(frame: Any, added: Mapping[str, list[Any]]) -> Any:
+def _extend_polars(frame: Any, added: Added) -> Any:
     import polars as pl
 
     kinds = (pl.Float64, pl.Float64, pl.Boolean, pl.List(pl.String), pl.List(pl.String), pl.String)
     return frame.with_columns(pl.Series(name, cells, kind) for (name, cells), kind in zip(added.items(), kinds, strict=True))
 
 
-def _extend_arrow(frame: Any, added: Mapping[str, list[Any]]) -> Any:
+def _extend_arrow(frame: Any, added: Added) -> Any:
+    """A pyarrow Table, or a dataset, which is made of one."""
     import pyarrow as pa
 
     kinds = (pa.float64(), pa.float64(), pa.bool_(), pa.list_(pa.string()), pa.list_(pa.string()), pa.string())
-    more = pa.table({name: pa.array(cells, kind) for (name, cells), kind in zip(added.items(), kinds, strict=True)})
-    if isinstance(frame, pa.Table):
-        for name in added:
-            frame = frame.append_column(name, more[name])
-        return frame
-    from datasets import Dataset, concatenate_datasets
-
-    return concatenate_datasets([frame, Dataset(more)], axis=1)
+    for (name, cells), kind in zip(added.items(), kinds, strict=True):
+        append = frame.append_column if isinstance(frame, pa.Table) else frame.add_column
+        frame = append(name, pa.array(cells, kind))
+    return frame
