@@ -57,7 +57,6 @@ def test_what_has_not_begun_is_gone_with_its_request():
 def test_items_that_arrive_together_share_a_batch():
     async def run():
         doubling, batches = lane(lambda jobs: [job.document * 2 for job in jobs])
-        doubling.start()
         together = [Queued(i, 1) for i in range(3)]
         for item in together:
             doubling.enter([item])
@@ -71,7 +70,6 @@ def test_items_that_arrive_together_share_a_batch():
 def test_who_asked_alone_does_not_wait_the_next_time():
     async def run():
         patient, batches = lane(lambda jobs: [job.document for job in jobs], wait=0.05)
-        patient.start()
         for wait in (0.05, 1000.0):
             patient.wait = wait
             alone = Queued(1, 1)
@@ -86,7 +84,6 @@ def test_who_asked_alone_does_not_wait_the_next_time():
 def test_a_full_batch_does_not_wait():
     async def run():
         doubling, batches = lane(lambda jobs: [job.document for job in jobs], wait=1000.0)
-        doubling.start()
         full = [Queued(i, 5) for i in range(2)]
         for item in full:
             doubling.enter([item])
@@ -100,7 +97,6 @@ def test_a_full_batch_does_not_wait():
 def test_an_error_reaches_only_its_item_and_the_lane_goes_on():
     async def run():
         careful, _ = lane(lambda jobs: [ValueError("odd") if job.document % 2 else job.document for job in jobs])
-        careful.start()
         mixed = [Queued(i, 1) for i in range(3)]
         for item in mixed:
             careful.enter([item])
@@ -140,7 +136,6 @@ def test_work_ends_at_its_next_step_when_everybody_has_gone():
                 ended.append([job.document for job in jobs])
 
         endless, batches = lane(work, wait=0.0)
-        endless.start()
         first, second = Queued(1, 1), Queued(2, 1)
         for item in (first, second):
             endless.enter([item])

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from difa.errors import ConfigError
-from difa.serve.body import SMALL, Allowance, Allowances, Refusal
+from difa.serve.body import Allowance, Refusal
 from difa.serve.models import Queued, learn_pace
 from difa.serve.settings import Settings
 from tests import HANG
@@ -87,21 +87,12 @@ def test_an_allowance_is_shared_and_given_back():
     assert allowance.held == 99
 
 
-@pytest.mark.parametrize(
-    ("length", "is_small"),
-    [("0", True), (str(SMALL), True), (str(SMALL + 1), False), (None, False), ("-1", False), ("9" * 5000, False)],
-)
-def test_small_bodies_have_an_allowance_of_their_own(length, is_small):
-    reading = Allowances(100)
-    assert reading.of(length) is (reading.small if is_small else reading.large)
-
-
 def test_bodies_that_stall_are_counted_refused_beyond_the_bound_and_cut_off(fast_model):
     with running({"m": fast_model}, reading=250_000, read_timeout=6) as client:
         stalled = [socket.create_connection(("127.0.0.1", client.port), timeout=HANG) for _ in range(3)]
         for connection in stalled[:2]:
             connection.sendall(HEAD % 200_000 + b" " * 100_000)
-        large = client.service.reading.large
+        large = client.service.large_bodies
         wait_until(lambda: large.held == 200_000)
         stalled[2].sendall(HEAD % 200_000 + b" " * 200_000)
         answer = stalled[2].recv(1000)
@@ -123,5 +114,5 @@ def test_times_are_finite(name, value):
 
 
 def test_counts_are_whole_numbers():
-    with pytest.raises(ConfigError, match=r"queue: expected a number of at least 1, got 1.5"):
+    with pytest.raises(ConfigError, match=r"queue: expected a whole number of at least 1, got 1.5"):
         Settings(queue=1.5)

@@ -89,14 +89,14 @@ def test_an_address_that_others_reach_without_a_key_is_warned_of(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("{model}", "--port", "99999"), "port: expected a number of at most 65535, got 99999"),
+        (("{model}", "--port", "99999"), "port: expected a whole number from 0 to 65535, got 99999"),
         (("no-model", "--port", "0"), "expected a model folder with config.json"),
         (("{model}", "{model}", "--port", "0"), "expected model folders of different names, got 'tiny' twice"),
-        (("{model}", "--queue", "0"), "queue: expected a number of at least 1, got 0"),
+        (("{model}", "--queue", "0"), "queue: expected a whole number of at least 1, got 0"),
         (("{model}", "--api-key", ""), "api_key: expected at least one printable"),
-        (("{model}", "--timeout", "inf"), "timeout: expected at most 86400 seconds, got inf"),
-        (("{model}", "--timeout", "nan"), "timeout: expected a number of at least 1, got nan"),
-        (("{model}", "--timeout", "-3"), "timeout: expected a number of at least 1, got -3.0"),
+        (("{model}", "--timeout", "inf"), "timeout: expected a number of at least 1 and at most 86400, got inf"),
+        (("{model}", "--timeout", "nan"), "timeout: expected a number of at least 1 and at most 86400, got nan"),
+        (("{model}", "--timeout", "-3"), "timeout: expected a number of at least 1 and at most 86400, got -3.0"),
     ],
 )
 def test_mistakes_get_one_line_and_exit_code_2(folder, arguments, message):

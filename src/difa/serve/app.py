@@ -30,10 +30,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from difa import __version__
 from difa.errors import InputError
+from difa.formats.sandbox import TooLargeError
 from difa.formats.write import FORMULA
 from difa.serve.body import JsonRoute, Refusal
 from difa.serve.models import ServedModel
-from difa.serve.schemas import Kept, ModelsResponse, Problem, ScoreResponse, TableResponse, line_of
+from difa.serve.schemas import ModelsResponse, Problem, ScoreResponse, TableResponse, line_of
 from difa.serve.service import Service
 from difa.serve.settings import Settings
 
@@ -120,7 +121,7 @@ def _add_v1(app: FastAPI, service: Service, settings: Settings) -> None:
     readable = "Read the documents of a file: text, JSON lines, CSV, TSV, Parquet, packed or not"
     post_json("/v1/score", service.score, summary="Score documents and their words", response_model=ScoreResponse)
     post("/v1/tables", service.table, summary=readable, response_model=TableResponse, openapi_extra=_FILE)
-    post_json("/v1/verdicts", service.verdict, summary="Keep what a person says of a text and its words", response_model=Kept)
+    post_json("/v1/verdicts", service.verdict, summary="Keep what a person says of a text and its words")
     get = partial(add, responses=_refusals(*asks))
     get("/v1/models", service.describe, summary="The models and the limits", response_model=ModelsResponse)
 
@@ -169,7 +170,8 @@ def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 async def _answer_error(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         return _answer(error, "" if isinstance(error, Refusal) else ": see /openapi.json")
-    return _answer(Refusal(422, line_of(error) if isinstance(error, RequestValidationError) else str(error)))
+    line = line_of(error) if isinstance(error, RequestValidationError) else str(error)
+    return _answer(Refusal(413 if isinstance(error, TooLargeError) else 422, line))
 
 
 def _answer(error: HTTPException, remedy: str = "") -> Response:

@@ -1,7 +1,7 @@
 """The body of a request -> strict JSON, or the documents of a file, within limits of size, time and memory.
 
-The size is watched while the bytes arrive, since a body need not say how long it is. JSON is taken by its letter: UTF-8, no NaN
-or Infinity, no number out of range, no key twice, no nesting without end. FastAPI checks the rest against the schemas.
+The size is watched while the bytes arrive, since a body need not say how long it is. JSON must be UTF-8 without NaN, Infinity,
+numbers out of range, duplicate keys or very deep nesting. FastAPI checks the rest against the schemas.
 A file goes to a temporary one without a name, since readers of tables want one. It is read as the command line reads it, in a
 child process with bounds on memory and time, so that no file can end the service.
 """
@@ -16,16 +16,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from fastapi import HTTPException
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from difa.formats.sandbox import TooLargeError, ask, start, stop
+from difa.formats.sandbox import ask, start, stop
 from difa.formats.tables import Columns
-from difa.serve.files import described_lines
+from difa.serve.files import table_as_json
 from difa.serve.settings import Settings
 from difa.storage.atomic import scratch_file
 from difa.storage.model_folder import unique_keys
@@ -35,30 +35,29 @@ T = TypeVar("T")
 SMALL = 20_000  # bytes: a few milliseconds of work
 _LONGEST_NUMBER = 40  # digits; more than any rate or whole number has use for
 _HELPERS = ThreadPoolExecutor(2, "difa-json")  # few: what is parsed can be many times as large as its bytes
-_KIND = "application/octet-stream"
 _LONGEST_NAME = 200
 _EXPANSION = 2  # characters of the answer for a byte that may be sent: names of columns are repeated in every row
-_MEMORY = 512 << 20  # bytes for whoever reads a file
+_MEMORY = 512 << 20  # bytes for the process that reads a file
 
 
 class Refusal(HTTPException):
-    """Ends a request with a status of 4xx or 5xx, a body of {"error": line}, and perhaps a time to come again, in seconds."""
+    """Ends a request with a status of 4xx or 5xx, a body of {"error": line}, and perhaps the seconds until a new attempt."""
 
     def __init__(self, status: int, line: str, *, after: int | None = None, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status, line, {**(headers or {}), **({} if after is None else {"Retry-After": str(after)})})
 
 
 class Allowance:
-    """So much at a time, shared by all requests: a client that sends slowly holds what it has sent."""
+    """An amount that all requests share: clients that send slowly hold a part of it for long."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.held = limit, 0
 
-    def take(self, count: int) -> None:
-        """Hold so much more; refuses if there is no room for it."""
-        if self.held + count > self.limit:
+    def take(self, amount: int) -> None:
+        """Hold this much more; refuses if there is no room for it."""
+        if self.held + amount > self.limit:
             raise Refusal(429, "the service is reading as much as it can hold: try again in 1 s", after=1)
-        self.held += count
+        self.held += amount
 
     @contextmanager
     def one(self) -> Iterator[None]:
@@ -70,76 +69,71 @@ class Allowance:
             self.held -= 1
 
 
-class Allowances:
-    """The allowances of a service. Small bodies have their own, so that large ones that never end do not lock them out."""
-
-    def __init__(self, limit: int) -> None:
-        self.small, self.large = Allowance(limit), Allowance(limit)
-
-    def of(self, length: str | None) -> Allowance:
-        """The allowance for a body, by the length that its header states."""
-        is_small = length is not None and length.isdecimal() and len(length) <= len(str(SMALL)) and int(length) <= SMALL
-        return self.small if is_small else self.large
-
-
 class JsonRequest(Request):
-    """A request whose body is read and parsed within the limits, and counts in an allowance until somebody gives that back."""
+    """A request whose body is strict JSON. Its bytes count in an allowance until they are given back."""
 
-    def __init__(self, request: Request, settings: Settings, allowance: Allowance) -> None:
+    def __init__(self, request: Request) -> None:
         super().__init__(request.scope, request.receive)
-        self.settings, self._allowance, self.held = settings, allowance, 0
-        self._content, self._parsed = bytearray(), cast(Any, None)
+        service = request.app.state.service
+        is_small = stated_length(request, SMALL + 1) <= SMALL
+        # Small bodies have an allowance of their own, so that large ones that never end do not lock them out.
+        self._allowance: Allowance = service.small_bodies if is_small else service.large_bodies
+        self._settings: Settings = service.settings
+        self.held = 0
 
     def give_back(self) -> None:
         self._allowance.held -= self.held
         self.held = 0
 
     async def body(self) -> bytes:
-        """Read and parse; refuses whatever is not JSON within the limits."""
+        """Read the body; refuses other kinds of content, and more than the limits."""
         kind, _, parameters = self.headers.get("content-type", "").partition(";")
         charset = parameters.strip().lower().removeprefix("charset=").strip('"')
         if kind.strip().lower() != "application/json" or charset not in ("", "utf-8", "utf8"):
             raise Refusal(415, "expected the header Content-Type: application/json with UTF-8, got something else")
         if self.headers.get("content-encoding", "identity").lower() != "identity":
             raise Refusal(415, "expected a body without Content-Encoding, got a compressed one: send it as it is")
-        limit, seconds = self.settings.max_body, self.settings.read_timeout
-        await _receive(self, self._keep, "body", limit, seconds, "send fewer or shorter texts")
-        whole = bytes(self._content)
-        self._parsed = await off_loop(len(whole), parse, whole)
-        return whole
+        content = bytearray()
+
+        def keep(chunk: bytes) -> None:
+            self._allowance.take(len(chunk))
+            self.held += len(chunk)
+            content.extend(chunk)
+
+        limits = self._settings.max_body, self._settings.read_timeout
+        await receive(self, keep, "body", *limits, "send fewer or shorter texts")
+        self._parsed = await off_loop(len(content), parse, content)
+        return bytes(content)
 
     async def json(self) -> Any:
         return self._parsed
 
-    def _keep(self, chunk: bytes) -> None:
-        self._allowance.take(len(chunk))
-        self.held += len(chunk)
-        self._content.extend(chunk)
-
 
 class JsonRoute(APIRoute):
-    """A route whose handler gets a `JsonRequest`."""
+    """A route whose endpoint gets a `JsonRequest`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
-        async def handle_within_limits(request: Request) -> Response:
-            service = request.app.state.service
-            allowance = service.reading.of(request.headers.get("content-length"))
-            within_limits = JsonRequest(request, service.settings, allowance)
+        async def handle_json(request: Request) -> Response:
+            json_request = JsonRequest(request)
             try:
-                return await handle(within_limits)
+                return await handle(json_request)
             finally:
-                within_limits.give_back()
+                json_request.give_back()
 
-        return handle_within_limits
+        return handle_json
 
 
-async def _receive(request: Request, take: Callable[[bytes], object], what: str, most: int, seconds: float, remedy: str) -> None:
-    """Hand over a body as it arrives; refuses one of more bytes, or of more seconds."""
+def stated_length(request: Request, default: int = 0) -> int:
+    """The length of the body by its header, which the HTTP parser has checked; `default` without one."""
+    return int(request.headers.get("content-length", default))
+
+
+async def receive(request: Request, take: Callable[[bytes], object], what: str, most: int, seconds: float, remedy: str) -> None:
+    """Pass a body on as it arrives; refuses one of more bytes, or of more seconds."""
     too_large = Refusal(413, f"expected a {what} of at most {most} bytes, got more: {remedy}", headers={"Connection": "close"})
-    stated = request.headers.get("content-length", "")
-    if stated.isdecimal() and int(stated[:20]) > most:
+    if stated_length(request) > most:
         raise too_large  # a client that asked first need not send it at all
     received = 0
     try:
@@ -155,16 +149,16 @@ async def _receive(request: Request, take: Callable[[bytes], object], what: str,
         raise Refusal(499, "the client went away") from None
 
 
-async def while_there(request: Request, work: asyncio.Future[T], timeout: float, late: str) -> T:
-    """What becomes of work that a request asks for, its body being read; it ends when the time is up or the client has gone."""
+async def while_connected(request: Request, work: asyncio.Future[T], seconds: float, late: str) -> T:
+    """The result of work for a request whose body is read. The work is cancelled when the time is up or the client has gone."""
 
-    async def until_gone() -> None:
+    async def disconnected() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    gone = asyncio.create_task(until_gone())
+    gone = asyncio.create_task(disconnected())
     try:
-        await asyncio.wait((work, gone), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((work, gone), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
             raise Refusal(499, "the client went away") if gone.done() else Refusal(504, late, after=1)
         return work.result()
@@ -200,43 +194,38 @@ def parse(content: bytes) -> Any:
 
 def _number(kind: Callable[[str], float], digits: str) -> float:
     if len(digits) > _LONGEST_NUMBER or not math.isfinite(value := kind(digits)):
-        line = (
-            f"expected JSON with numbers of ordinary size, at most {_LONGEST_NUMBER} digits, got one that begins {digits[:9]!r}"
-        )
-        raise Refusal(400, line)
+        ordinary = f"numbers of ordinary size, at most {_LONGEST_NUMBER} digits"
+        raise Refusal(400, f"expected JSON with {ordinary}, got one that begins {digits[:9]!r}")
     return value
 
 
 async def read_table(request: Request, name: str, columns: Columns, settings: Settings, turn: asyncio.Lock) -> bytes:
-    """The answer to a request with a file as its body; `turn` is held while it is read."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _KIND:
-        raise Refusal(415, f"expected the header Content-Type: {_KIND}, got something else")
+    """The answer to a request whose body is a file; `turn` is held while it is read, since it is held as a whole."""
+    kind = "application/octet-stream"
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
+        raise Refusal(415, f"expected the header Content-Type: {kind}, got something else")
     name = Path(name).name[-_LONGEST_NAME:]
     if not name:
         raise Refusal(422, "name: expected the name of the file, got none")
     most, seconds, remedy = settings.max_table, settings.timeout, "score it on the command line"
+    late = f"expected a file that is read within {seconds:g} s, but it is not: {remedy}"
     try:
         with scratch_file() as (file, place):
-            await _receive(request, file.write, "file", most, seconds, remedy)
+            await receive(request, file.write, "file", most, seconds, remedy)
             file.flush()
-            reading = asyncio.create_task(_read_apart(turn, name, place, columns, _EXPANSION * most))
-            late = f"expected a file that is read within {seconds:g} s, but it is not: {remedy}"
-            return await while_there(request, reading, seconds, late)
+            reading = _read_in_child(turn, name, place, columns, _EXPANSION * most)
+            return await while_connected(request, asyncio.create_task(reading), seconds, late)
     except OSError as error:
         line = f"expected a folder for temporary files with room for this one, got: {error.strerror}"
         raise Refusal(503, line, after=60) from None
-    except TooLargeError as error:
-        raise Refusal(413, f"{error}: {remedy}") from None
 
 
-async def _read_apart(turn: asyncio.Lock, name: str, place: str, columns: Columns, room: int) -> bytes:
-    """The answer, from a child process, which ends when nobody waits any more; one file at a time, as a whole is held."""
+async def _read_in_child(turn: asyncio.Lock, name: str, place: str, columns: Columns, room: int) -> bytes:
+    """What a child process says of a file; the child ends with this call, also when it is cancelled."""
     async with turn:
         child = start(_MEMORY)
         try:
-            lines = ask(child, name, described_lines, name, place, columns.text, columns.id, room)
-            head, *documents = await asyncio.to_thread(lambda: list(lines))
+            pieces = ask(child, name, table_as_json, name, place, columns.text, columns.id, room)
+            return await asyncio.to_thread(b"".join, pieces)
         finally:
-            child.kill()
             await asyncio.to_thread(stop, child)
-    return head.rstrip()[:-1] + b', "documents": [' + b", ".join(map(bytes.rstrip, documents)) + b"]}"

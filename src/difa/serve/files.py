@@ -32,8 +32,11 @@ _LONGEST = 64 * 1024 * 1024  # bytes of a first line that are looked at
 _PAUSE = 0.005  # seconds between two looks at a lock
 
 
-def described_lines(name: str, place: str, text: str | None, id: str | None, room: int) -> Iterator[str]:
-    """Columns and documents of the file of that name at a place; documents of more characters than there is room are refused."""
+def table_as_json(name: str, place: str, text: str | None, id: str | None, room: int) -> Iterator[str]:
+    """The answer to an upload, in pieces: columns and documents of the file of that name, whose bytes lie at `place`.
+
+    Refuses a file whose documents have more than `room` characters.
+    """
     sources, table = [], None
     try:
         sources = [place_source(name, place, Columns(text, id))]
@@ -41,25 +44,30 @@ def described_lines(name: str, place: str, text: str | None, id: str | None, roo
         columns = table.columns if table else ()
     except AmbiguousTextError as error:
         columns = error.columns
-    yield _line({"columns": columns, "text_column": table and table.text, "id_column": table and table.id})
+    head = _json({"columns": columns, "text_column": table and table.text, "id_column": table and table.id})
+    yield f'{head[:-1]},"documents":['
+    comma = ""
     for entry in read_entries(sources):
         if entry.bad is not None:
-            line = _line({"id": f"{sources[0].label}:{entry.position.line}", "error": entry.bad})
+            record: dict[str, Any] = {"id": f"{sources[0].label}:{entry.position.line}", "error": entry.bad}
         elif (document := entry.document) is not None:
-            is_given = document.words != split_words(document.text)
-            tokens = {"tokens": document.words.texts} if is_given else {}
-            others = {"columns": dict(document.columns)} if document.columns else {}
-            line = _line({"id": document.id, "text": document.text, **tokens, **others})
+            has_own_words = document.words != split_words(document.text)
+            tokens = {"tokens": document.words.texts} if has_own_words else {}
+            others = {"columns": document.columns} if document.columns else {}
+            record = {"id": document.id, "text": document.text, **tokens, **others}
         else:
             continue
+        line = _json(record)
         room -= len(line)
         if room < 0:
-            raise TooLargeError("the file holds more than fits into a page")
-        yield line
+            raise TooLargeError("the file holds more than fits into a page: score it on the command line")
+        yield comma + line
+        comma = ","
+    yield "]}"
 
 
-def _line(record: Mapping[str, Any]) -> str:
-    return json.dumps(record, ensure_ascii=False)
+def _json(record: dict[str, Any]) -> str:
+    return to_json(record).decode()
 
 
 def append_verdicts(path: Path, records: Sequence[Mapping[str, Any]], patience: float = 60.0) -> None:

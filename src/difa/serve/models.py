@@ -1,7 +1,7 @@
 """What is served: fitted models, documents of many requests in shared batches before each, and counters for Prometheus.
 
 A lane is a queue in front of one thread. While a batch runs, the next one collects; an idle lane waits a few milliseconds for
-company, if there was some the last time. Requests take turns: a batch takes one document of each in order, so a list of a
+more documents, if the last wait brought some. Requests take turns: a batch takes one document of each in order, so a list of a
 thousand does not hold up a single text. All of this state belongs to the event loop; only `work` runs in the thread.
 Short documents share batches in one lane. Long ones, and those whose reasons are wanted, run one by one in lanes of their own.
 Lanes, batches, queues and limits count words by what they cost.
@@ -13,6 +13,7 @@ import asyncio
 import logging
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -110,7 +111,7 @@ def learn_pace(known: float, cost: int, seconds: float) -> float:
 
 @dataclass(eq=False)
 class Lane:
-    """A queue in front of one thread."""
+    """A queue in front of one thread; made on the event loop."""
 
     name: str
     work: Callable[[Sequence[Queued]], Sequence[Outcome]]
@@ -125,29 +126,24 @@ class Lane:
     def __post_init__(self) -> None:
         self.waiting, self.running = list[Queued](), list[Queued]()
         self.waiting_cost = self.requests = 0  # requests that are not answered yet
-        self._turn, self._had_company, self._is_stopping = 0, True, False
+        self._turn, self._had_company = 0, True
         self._arrived = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"difa-{self.name}")
-        self._task: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
         """Give up what waits, let the batch under way end at its next step, and end the thread."""
-        self._is_stopping = True
-        for job in self.waiting:
+        for job in (*self.waiting, *self.running):
             job.outcome.cancel()
         self.waiting.clear()
         self.waiting_cost = 0
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
         await asyncio.to_thread(self._thread.shutdown)
 
     @property
     def is_running(self) -> bool:
-        return self._task is not None and not self._task.done()
+        return not self._task.done()
 
     @property
     def seconds_left(self) -> float:
@@ -204,7 +200,7 @@ class Lane:
 
     def _work_while_wanted(self, jobs: Sequence[Queued]) -> Sequence[Outcome] | None:
         """The outcomes, or None where everybody who asked has gone."""
-        with suppress(Cancelled), cancellable(lambda: not self._is_stopping and not all(job.outcome.done() for job in jobs)):
+        with suppress(Cancelled), cancellable(lambda: not all(job.outcome.done() for job in jobs)):
             return self.work(jobs)
         return None
 
@@ -232,7 +228,7 @@ class ServedModel:
         started = time.perf_counter()
         model.score_unflagged([_PROBE])
         self._pace = (time.perf_counter() - started) / cost_of(_PROBE)
-        self.info = self._describe()
+        self.info = describe(name, model)
         self.lanes: dict[str, Lane] = {}
         self.accepted = 0
         """Cost of all requests that were accepted and are not answered yet."""
@@ -242,10 +238,8 @@ class ServedModel:
         budget, observe = self.settings.batch_words, partial(counters.observe_batch, self.name)
         for name, count in (("short", self.settings.batch_documents), ("long", 1), ("reasons", 1)):
             wait = self.settings.batch_wait if count > 1 else 0.0
-            lane = Lane(name, self._work, budget, count, wait, self._pace, observe)
-            self.lanes[name] = lane
+            lane = self.lanes[name] = Lane(name, self._work, budget, count, wait, self._pace, observe)
             counters.queue.labels(self.name, name).set_function(lane.waiting.__len__)  # whenever it is read
-            lane.start()
 
     async def stop(self) -> None:
         for lane in self.lanes.values():
@@ -258,10 +252,10 @@ class ServedModel:
     @contextmanager
     def submitted(self, jobs: Sequence[Queued]) -> Iterator[None]:
         """Queue the jobs of one request, all of them or, where the queue is full, none; they count until the block ends."""
-        by_lane: dict[str, list[Queued]] = {}
+        by_lane: dict[str, list[Queued]] = defaultdict(list)
         for job in jobs:
             lane = "long" if job.cost > self.settings.long_words else "reasons" if job.reasons else "short"
-            by_lane.setdefault(lane, []).append(job)
+            by_lane[lane].append(job)
         cost = sum(job.cost for job in jobs)
         if refusal := self.refusal(by_lane, cost):
             raise refusal
@@ -309,26 +303,27 @@ class ServedModel:
             scored |= {job: Explanation(result, ()) for job, result in zip(members, results, strict=True)}
         return [scored[job] for job in jobs]
 
-    def _describe(self) -> dict[str, Any]:
-        """What `/v1/models` says: what was learned, where normal documents lie, and the score that each rate asks for."""
-        reference = self.model.detector_.document_reference  # as p-values and thresholds have it: without what was left out
-        counts, edges = np.histogram(reference.values, bins=_BINS)
-        thresholds = [(rate, reference.threshold(rate)) for rate in _RATES if rate >= reference.least_p]
-        summary = self.model.detector_.feed_summary
-        return {
-            "name": self.name,
-            "fpr": self.model.fpr,
-            "fdr": self.model.fdr,
-            "views": list(self.model.detector_.evidence_names),
-            "examples": make_examples(self.model),
-            "fitted_on": self.model.detector_.extent,
-            "normal_documents": len(reference.values),
-            "learned_from": summary.extent if summary else None,
-            "learned": [visible(sentence) for sentence in summary.sentences()] if summary else [],
-            "least_p_value": reference.least_p,
-            "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
-            "thresholds": [{"rate": rate, "score": score} for rate, score in thresholds if math.isfinite(score)],
-        }
+
+def describe(name: str, model: DiFA) -> dict[str, Any]:
+    """What `/v1/models` says: what was learned, where normal documents lie, and the score that each rate asks for."""
+    detector, summary = model.detector_, model.detector_.feed_summary
+    reference = detector.document_reference  # as p-values and thresholds have it: without what was left out
+    counts, edges = np.histogram(reference.values, bins=_BINS)
+    thresholds = {rate: reference.threshold(rate) for rate in _RATES if rate >= reference.least_p}
+    return {
+        "name": name,
+        "fpr": model.fpr,
+        "fdr": model.fdr,
+        "views": list(detector.evidence_names),
+        "examples": make_examples(model),
+        "fitted_on": detector.extent,
+        "normal_documents": len(reference.values),
+        "learned_from": summary.extent if summary else None,
+        "learned": [visible(sentence) for sentence in summary.sentences()] if summary else [],
+        "least_p_value": reference.least_p,
+        "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
+        "thresholds": [{"rate": rate, "score": score} for rate, score in thresholds.items() if math.isfinite(score)],
+    }
 
 
 def load_models(folders: Sequence[Path], settings: Settings, threads: int | None) -> dict[str, ServedModel]:

@@ -153,12 +153,6 @@ class Verdict(_Body):
         return self
 
 
-class Kept(_Shape):
-    """A verdict is on disk."""
-
-    status: Literal["kept"] = "kept"
-
-
 class Reason(_Shape):
     """A reason for a view's evidence, and its share of it."""
 
@@ -277,13 +271,13 @@ class Model(_Shape):
 
 
 class RequestLimits(_Shape):
-    """What a request may hold."""
+    """What a request may hold: the settings of these names."""
 
-    body_bytes: int
-    file_bytes: int
-    texts: int
-    characters: int
-    words: int
+    body_bytes: int = Field(validation_alias="max_body")
+    file_bytes: int = Field(validation_alias="max_table")
+    texts: int = Field(validation_alias="max_texts")
+    characters: int = Field(validation_alias="max_characters")
+    words: int = Field(validation_alias="max_words")
 
 
 class ModelsResponse(_Shape):

@@ -12,7 +12,7 @@ import asyncio
 import json
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
@@ -22,6 +22,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from difa.errors import ConfigError
@@ -52,7 +53,7 @@ class PatientProtocol(HttpToolsProtocol):
         self._patience = app.state.service.settings.read_timeout
         self._timers: dict[str, asyncio.TimerHandle] = {}
         super().connection_made(transport)
-        self.app = partial(read_to_the_end, self.app, transport, self._patience)
+        self.app = partial(self._answer, self.app)
         self._expect("headers", transport.abort)
 
     def on_message_begin(self) -> None:
@@ -98,6 +99,33 @@ class PatientProtocol(HttpToolsProtocol):
         self._cancel("output")
         super().resume_writing()
 
+    async def _answer(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; the answer ends when the rest of the request is read, or is too much or too slow."""
+        is_answered, has_more, left = False, True, MOST_DISCARDED
+
+        async def receive_noted() -> Message:
+            nonlocal has_more
+            message = await receive()
+            has_more = message.get("more_body", False)
+            return message
+
+        async def send_open(message: Message) -> None:
+            nonlocal is_answered
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                is_answered, message = True, {**message, "more_body": True}
+            await send(message)
+
+        await app(scope, receive_noted, send_open)
+        if not is_answered:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._patience):
+                while has_more and left >= 0:
+                    left -= len((await receive_noted()).get("body", b""))
+        if has_more:
+            self.transport.close()
+        await send({"type": "http.response.body"})
+
     def _expect(self, what: str, otherwise: Callable[[], None]) -> None:
         self._cancel(what)
         self._timers[what] = self.loop.call_later(self._patience, otherwise)
@@ -105,36 +133,6 @@ class PatientProtocol(HttpToolsProtocol):
     def _cancel(self, what: str) -> None:
         if what in self._timers:
             self._timers.pop(what).cancel()
-
-
-async def read_to_the_end(
-    app: Callable[..., Awaitable[None]], transport: asyncio.Transport, patience: float, scope: Any, receive: Any, send: Any
-) -> None:
-    """Answer a request, and end the answer when the rest of the request is read, within the bounds."""
-    is_answered, has_more, left = False, True, MOST_DISCARDED
-
-    async def receive_noted() -> Any:
-        nonlocal has_more
-        message = await receive()
-        has_more = message.get("more_body", False)
-        return message
-
-    async def send_open(message: Any) -> None:
-        nonlocal is_answered
-        if message["type"] == "http.response.body" and not message.get("more_body"):
-            is_answered, message = True, {**message, "more_body": True}
-        await send(message)
-
-    await app(scope, receive_noted, send_open)
-    if not is_answered:
-        return
-    with suppress(TimeoutError):
-        async with asyncio.timeout(patience):
-            while has_more and left >= 0:
-                left -= len((await receive_noted()).get("body", b""))
-    if has_more:
-        transport.close()
-    await send({"type": "http.response.body"})
 
 
 def _refusal(status: int, line: str) -> bytes:

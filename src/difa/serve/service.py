@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Body, Query, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from difa.corpus.allow import AllowList
 from difa.decide import Rule, flag
@@ -27,10 +27,10 @@ from difa.formats.sandbox import TooLargeError
 from difa.formats.tables import Columns
 from difa.formats.write import to_json
 from difa.report.sentences import document_sentence, telling, unusual_words, word_sentence
-from difa.serve.body import Allowance, Allowances, JsonRequest, Refusal, off_loop, read_table, while_there
+from difa.serve.body import Allowance, JsonRequest, Refusal, off_loop, read_table, while_connected
 from difa.serve.files import append_verdicts
 from difa.serve.models import Counters, Queued, ServedModel, cost_of
-from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Kept, ScoreRequest, Verdict, is_unicode
+from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Failed, ScoreRequest, Verdict, is_unicode
 from difa.serve.settings import Settings
 
 _log = logging.getLogger("difa.serve")
@@ -38,15 +38,6 @@ _FILES = 4  # received at a time, each into a file of its own
 _VERDICTS = 64  # that may wait for their turn at the file
 _WRITER = ThreadPoolExecutor(1, "difa-verdicts")  # one at a time: they would only wait for each other
 _COUNTED, _CUT = "(a long or odd one counts as several)", "cut it into parts"
-_NONE = AllowList()
-
-
-class Failure(Refusal):
-    """A document that cannot be scored: an entry in the answer to a list, the answer itself where it was the only document."""
-
-    def __init__(self, line: str, document_id: str | None, status: int = 422) -> None:
-        super().__init__(status, line)
-        self.document_id = document_id
 
 
 class Service:
@@ -55,7 +46,7 @@ class Service:
     def __init__(self, models: Mapping[str, ServedModel], settings: Settings) -> None:
         self.models, self.settings, self.counters = dict(models), settings, Counters()
         self.is_draining = False
-        self.reading = Allowances(settings.reading)
+        self.small_bodies, self.large_bodies = Allowance(settings.reading), Allowance(settings.reading)
         self._files, self._verdicts, self._reading_file = Allowance(_FILES), Allowance(_VERDICTS), asyncio.Lock()
 
     @property
@@ -88,19 +79,20 @@ class Service:
         model = self.model(asked.model)
         if refusal := self.refusal():  # reading may have taken a while
             raise refusal
-        jobs = await off_loop(request.held, jobs_of, asked, self.settings)
+        entries = await off_loop(request.held, entries_of, asked, self.settings)
         request.give_back()
-        queued = [job for job in jobs if isinstance(job, Queued)]
-        with model.submitted(queued):
-            done = asyncio.gather(*(job.outcome for job in queued), return_exceptions=True)
+        jobs = [entry for entry in entries if isinstance(entry, Queued)]
+        with model.submitted(jobs):
+            done = asyncio.gather(*(job.outcome for job in jobs), return_exceptions=True)
             seconds = self.settings.timeout
             late = f"expected to be done within {seconds:g} s, but the work is not: send less at a time, or try again later"
-            await while_there(request, done, seconds, late)
-            outcomes = [_outcome(job) if isinstance(job, Queued) else job for job in jobs]
-            words = sum(len(outcome.result.words) for outcome in outcomes if isinstance(outcome, Explanation))
+            await while_connected(request, done, seconds, late)
+            if any(job.outcome.cancelled() for job in jobs):
+                raise _shutting_down()
+            words = sum(len(job.document.words) for job in jobs if isinstance(job.outcome.result(), Explanation))
             self.counters.words.labels(model.name).inc(words)
             rule = model.model.rule(asked.fpr, asked.fdr, warn=False)
-            content = await off_loop(words * 10, _respond, asked, model.name, rule, outcomes)
+            content = await off_loop(words * 10, answer_of, asked, model.name, rule, entries)
         return Response(content, media_type="application/json")
 
     async def table(
@@ -118,74 +110,64 @@ class Service:
 
     async def verdict(
         self, request: JsonRequest, verdict: Annotated[Verdict, Body(openapi_examples=VERDICT_EXAMPLES)]
-    ) -> Response:
+    ) -> dict[str, str]:
         """Appends a verdict to the file that was named when the service was started."""
         if (path := self.settings.verdicts) is None:
             raise _keeps_no_verdicts()
-        job = await off_loop(request.held, _job, verdict.text, self.settings)
-        if isinstance(job, Failure):  # verdicts are about texts that were scored
-            raise job
+        await off_loop(request.held, read_job, verdict.text, self.settings)  # refuses a text that could not have been scored
         with self._verdicts.one():
             await _keep(path, verdict, self.settings.timeout)
-        return JSONResponse(Kept().model_dump())
+        return {"status": "kept"}
 
-    async def describe(self) -> Response:
+    async def describe(self) -> dict[str, Any]:
         """What is served, within which limits, and whether verdicts are kept."""
-        settings = self.settings
-        limits = {
-            "body_bytes": settings.max_body,
-            "file_bytes": settings.max_table,
-            "texts": settings.max_texts,
-            "characters": settings.max_characters,
-            "words": settings.max_words,
-        }
         known = [model.info for model in self.models.values()]
-        return JSONResponse({"models": known, "limits": limits, "takes_verdicts": settings.verdicts is not None})
+        return {"models": known, "limits": self.settings, "takes_verdicts": self.settings.verdicts is not None}
 
 
-def jobs_of(asked: ScoreRequest, settings: Settings) -> list[Queued | Failure]:
-    """The request's documents in order, with a `Failure` in the place of each that cannot be scored."""
-    documents = [asked.tokens if asked.text is None else asked.text] if asked.texts is None else asked.texts
-    if len(documents) > settings.max_texts:
-        raise Refusal(413, f"texts: expected at most {settings.max_texts} documents, got {len(documents)}: send several lists")
-    allow, jobs, cost = AllowList.of(asked.allow), list[Queued | Failure](), 0
-    for document in documents:
-        job = _job(document, settings, asked.return_reasons, allow)
-        if isinstance(job, Queued):
-            cost += job.cost
-        elif asked.texts is None:
-            raise job
+def entries_of(asked: ScoreRequest, settings: Settings) -> list[Queued | Failed]:
+    """The documents of a request in order; one of a list that cannot be scored is an entry of its own, with its error."""
+    is_list = asked.texts is not None
+    items = asked.texts if asked.texts is not None else [asked.tokens if asked.text is None else asked.text]
+    if len(items) > settings.max_texts:
+        raise Refusal(413, f"texts: expected at most {settings.max_texts} documents, got {len(items)}: send several lists")
+    allow, entries, cost = AllowList.of(asked.allow), list[Queued | Failed](), 0
+    for item in items:
+        try:
+            job = read_job(item, settings)
+        except InputError as error:
+            if not is_list:
+                raise
+            entries.append(Failed(id=_id_of(item), error=str(error)))
+            continue
+        job.reasons, job.allow = asked.return_reasons, allow
+        entries.append(job)
+        cost += job.cost
         if cost > settings.queue_words:  # found out on the way: all of them together may be more than fits into memory
             line = f"expected at most {settings.queue_words} words {_COUNTED} in a request, got more: send several lists"
             raise Refusal(413, line)
-        jobs.append(job)
-    return jobs
+    return entries
 
 
-def _job(item: Any, settings: Settings, reasons: bool = False, allow: AllowList = _NONE) -> Queued | Failure:
-    document_id = None
-    try:
-        record = _as_record(item)
-        given = record.get("id")
-        document_id = str(given) if isinstance(given, (str, int)) and is_unicode(str(given)) else None
-        if (size := _size(record)) > settings.max_characters:
-            raise TooLargeError(f"expected at most {settings.max_characters} characters in a document, got {size}: {_CUT}")
-        document = replace(parse_record(record), id=document_id)
-        if (cost := cost_of(document)) > settings.max_words:
-            raise TooLargeError(f"expected at most {settings.max_words} words {_COUNTED} in a document, got {cost}: {_CUT}")
-        return Queued(document, cost, reasons, allow)
-    except InputError as error:
-        return Failure(str(error), document_id, 413 if isinstance(error, TooLargeError) else 422)
-
-
-def _as_record(item: Any) -> dict[str, Any]:
-    if isinstance(item, dict):
-        if not item.keys() <= {"id", "text", "tokens"}:
-            raise InputError("expected only the keys id, text and tokens in a document, got another one: remove it")
-        return item
-    if not isinstance(item, (str, list)):
+def read_job(item: Any, settings: Settings) -> Queued:
+    """One document of a request, within the limits."""
+    record = item if isinstance(item, dict) else {"text" if isinstance(item, str) else "tokens": item}
+    if not isinstance(item, (str, list, dict)):
         raise InputError(f"expected a string, a list of words or an object with text or tokens, got {kind_of(item)}")
-    return {"text" if isinstance(item, str) else "tokens": item}
+    if not record.keys() <= {"id", "text", "tokens"}:
+        raise InputError("expected only the keys id, text and tokens in a document, got another one: remove it")
+    if (size := _size(record)) > settings.max_characters:
+        raise TooLargeError(f"expected at most {settings.max_characters} characters in a document, got {size}: {_CUT}")
+    document = replace(parse_record(record), id=_id_of(record))
+    if (cost := cost_of(document)) > settings.max_words:
+        raise TooLargeError(f"expected at most {settings.max_words} words {_COUNTED} in a document, got {cost}: {_CUT}")
+    return Queued(document, cost)
+
+
+def _id_of(item: Any) -> str | None:
+    """The id that a document gives itself, if a file can hold it."""
+    given = item.get("id") if isinstance(item, dict) else None
+    return str(given) if isinstance(given, (str, int)) and is_unicode(str(given)) else None
 
 
 def _size(record: Mapping[str, Any]) -> int:
@@ -195,28 +177,37 @@ def _size(record: Mapping[str, Any]) -> int:
     return max(len(text) if isinstance(text, str) else 0, of_words)
 
 
-def _respond(asked: ScoreRequest, model: str, rule: Rule, outcomes: Sequence[Explanation | Failure]) -> bytes:
-    """The body of the answer."""
+def answer_of(asked: ScoreRequest, model: str, rule: Rule, entries: Sequence[Queued | Failed]) -> bytes:
+    """The body of the answer, once all entries have an outcome."""
+    outcomes = [_outcome(entry) if isinstance(entry, Queued) else entry for entry in entries]
     flagged = iter(flag([outcome.result for outcome in outcomes if isinstance(outcome, Explanation)], rule))
     records = [
-        _record(next(flagged), outcome.reasons, asked)
-        if isinstance(outcome, Explanation)
-        else {"id": outcome.document_id, "error": outcome.detail}
+        _record(next(flagged), outcome.reasons, asked) if isinstance(outcome, Explanation) else outcome.model_dump()
         for outcome in outcomes
     ]
     return to_json({"model": model, "rule": rule.name, "rate": rule.rate, "results": records})
 
 
+def _outcome(job: Queued) -> Explanation | Failed:
+    outcome = job.outcome.result()
+    if isinstance(outcome, Explanation):
+        return outcome
+    if isinstance(outcome, DifaError):
+        return Failed(id=job.document.id, error=str(outcome))
+    # The type only: a message may quote the text.
+    _log.error("a document of %d words could not be scored: %s", len(job.document.words), type(outcome).__name__)
+    return Failed(id=job.document.id, error="the document could not be scored: the service has logged why")
+
+
 def _record(result: Result, reasons: Sequence[Mapping[str, Sequence[Reason]]], asked: ScoreRequest) -> dict[str, Any]:
-    shared = ("rule", "rate")  # the answer has them once, for all
-    record = {name: value for name, value in result.to_dict().items() if name not in shared}
+    record = result.to_dict()
+    del record["rule"], record["rate"]  # the answer has them once, for all
     if asked.return_reasons:
         record["sentence"] = document_sentence(result, reasons)
-        unusual = frozenset(unusual_words(result))
-        for t, (word, scored, of_word) in enumerate(zip(record["words"], result.words, reasons, strict=True)):
-            if t in unusual:
-                word["sentence"] = word_sentence(scored, of_word)
-            found = {view: telling(of_word.get(view, ()), value) for view, value in scored.evidence.items()}
+        for t in unusual_words(result):
+            record["words"][t]["sentence"] = word_sentence(result.words[t], reasons[t])
+        for word, of_word in zip(record["words"], reasons, strict=True):
+            found = {view: telling(of_word.get(view, ()), value) for view, value in word["evidence"].items()}
             word["reasons"] = {view: [{"text": one.text, "weight": one.weight} for one in some] for view, some in found.items()}
     if not asked.return_evidence:
         for entry in (record, *record["words"]):
@@ -248,16 +239,3 @@ def _shutting_down() -> Refusal:
 
 def _keeps_no_verdicts() -> Refusal:
     return Refusal(404, "this service keeps no verdicts: it was started without a file for them")
-
-
-def _outcome(job: Queued) -> Explanation | Failure:
-    if job.outcome.cancelled():
-        raise _shutting_down()
-    outcome = job.outcome.result()
-    if isinstance(outcome, Explanation):
-        return outcome
-    if isinstance(outcome, DifaError):
-        return Failure(str(outcome), job.document.id)
-    # The type only: a message may quote the text.
-    _log.error("a document of %d words could not be scored: %s", len(job.document.words), type(outcome).__name__)
-    return Failure("the document could not be scored: the service has logged why", job.document.id)

@@ -5,13 +5,13 @@ Those that are annotated with an `Option` are options of `difa serve`, too.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_type_hints
 
 from typer import Option
 
+from difa.config.checks import Bounds
 from difa.errors import ConfigError
 
 _LONGEST = 86_400  # seconds that anything may wait
@@ -63,19 +63,13 @@ class Settings:
     ] = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name in ("host", "api_key", "verdicts"):
-                continue
-            least = 0 if field.name in ("batch_wait", "port") else 1
-            is_whole = isinstance(field.default, int)
-            if isinstance(value, bool) or not isinstance(value, int if is_whole else (int, float)) or not value >= least:
-                raise ConfigError(f"{field.name}: expected a number of at least {least}, got {value!r}")
-            if not is_whole and not (math.isfinite(value) and value <= _LONGEST):
-                raise ConfigError(f"{field.name}: expected at most {_LONGEST} seconds, got {value!r}")
-        if self.port > 65535:
-            raise ConfigError(f"port: expected a number of at most 65535, got {self.port}")
-        if self.api_key is not None and (not self.api_key or not self.api_key.isascii() or not self.api_key.isprintable()):
+        bounds = {"port": Bounds(0, 65535), "batch_wait": Bounds(0, _LONGEST)}
+        for name, kind in get_type_hints(type(self)).items():
+            if kind in (int, float):
+                allowed = bounds.get(name, Bounds(1) if kind is int else Bounds(1, _LONGEST))
+                if expected := allowed.refusal(getattr(self, name), kind):
+                    raise ConfigError(f"{name}: expected {expected}, got {getattr(self, name)!r}")
+        if self.api_key is not None and not (self.api_key and self.api_key.isascii() and self.api_key.isprintable()):
             raise ConfigError("api_key: expected at least one printable ASCII character, got something else")
 
     @property
