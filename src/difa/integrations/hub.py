@@ -40,7 +40,7 @@ def push(model: DiFA, repository: str, *, private: bool, revision: str | None, t
         card, language = folder / "README.md", model.detector_.language
         header = _HEADER.format(language=f"language: {language}\n" if language else "")
         write_synced(card, (header + card.read_text(encoding="utf-8")).encode())
-        with _asked(repository, "did not take the model", "the connection and your token"):
+        with _hub_errors(repository, "did not take the model", "the connection and your token"):
             hub = client.HfApi(token=token)
             hub.create_repo(repository, private=private, exist_ok=True)
             commit = hub.upload_folder(
@@ -55,9 +55,9 @@ def push(model: DiFA, repository: str, *, private: bool, revision: str | None, t
 
 @contextmanager
 def fetched(repository: str, revision: str | None, token: str | None) -> Iterator[Path]:
-    """A folder with copies of a repository's files, downloaded or from the hub's local cache."""
+    """A temporary folder with copies of a repository's files, downloaded or from the hub's local cache."""
     client = _client()
-    with _asked(repository, "could not deliver the model", "the revision and the connection"):
+    with _hub_errors(repository, "could not deliver the model", "the revision and the connection"):
         snapshot = Path(client.snapshot_download(repository, revision=revision, token=token, allow_patterns=_FILES))
     inside = snapshot.resolve().parents[1]  # the repository's own part of the cache
     with scratch_folder() as folder:
@@ -70,7 +70,7 @@ def fetched(repository: str, revision: str | None, token: str | None) -> Iterato
 
 
 @contextmanager
-def _asked(repository: str, failed: str, remedy: str) -> Iterator[None]:
+def _hub_errors(repository: str, failed: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # the hub client raises dozens of kinds, all meaning "could not be done"

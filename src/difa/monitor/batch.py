@@ -29,8 +29,8 @@ RARE = 0.05
 """The share of normal text that has as much evidence as what is counted as unusual."""
 _EVIDENCE = -math.log(RARE)
 MOST = 5
-"""Of each kind that are named at most."""
-_CLEAR = 4.0  # standard deviations from which a change is named: many are looked at
+"""Differences of each kind that are named at most."""
+_CLEAR = 4.0  # standard deviations from which a change is named: so many, since thousands of words are compared
 _TRAITS = {
     "highest": "documents with single",
     "three highest": "documents with several",
@@ -144,7 +144,7 @@ class Difference:
 
     @property
     def sentence(self) -> str:
-        """What a person would say."""
+        """The difference in plain words."""
         here = percent(self.share)
         if self.kind in ("view", "trait"):
             what = "words" if self.kind == "view" else "documents"
@@ -163,7 +163,7 @@ def in_plain_words(name: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share with two digits that say something."""
+    """A share in percent, with two significant digits."""
     return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
 
 
@@ -174,7 +174,7 @@ def find_differences(batch: BatchCounts, detector: Detector) -> list[Difference]
 
 def _excesses(kind: str, found: dict[str, Excess]) -> Iterable[Difference]:
     differences = [Difference(kind, name, excess.share, RARE, excess.deviations) for name, excess in found.items()]
-    return _clearest(difference for difference in differences if difference.deviations > 0)  # that less is unusual is no news
+    return _clearest(difference for difference in differences if difference.deviations > 0)  # less than usual is not worth a line
 
 
 def _words(batch: BatchCounts, detector: Detector) -> Iterable[Difference]:

@@ -35,13 +35,13 @@ from difa.words import as_documents
 FALSE_ALARM = 0.05
 """Chance that there is ever a false alarm, while the feed is as the normal documents were."""
 FORMAT = 1
-_REMEMBERED = 1000  # batches that are known again
-_NAMED = 0.01  # chance below which a batch is said to be unlike normal text
+_REMEMBERED = 1000  # batches that are recognised if they come again
+_UNLIKELY = 0.01  # chance below which a batch is said to be unlike normal text
 
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What there is to say of a batch."""
+    """The figures of a batch, and what differs in it from normal text."""
 
     name: str
     documents: int
@@ -117,7 +117,7 @@ class MonitorState:
 
 
 def model_key(detector: Detector) -> str:
-    """What identifies the p-values of a model; the rate in force does not change them."""
+    """Checksum of the references that p-values are ranked among; it does not depend on the rate in force."""
     content = sha256()
     for reference in (detector.document_reference, detector.word_reference):
         content.update(reference.values.astype("<f8").tobytes())
@@ -239,16 +239,16 @@ def _parse(record: dict[str, Any]) -> MonitorState:
 
 
 def batch_lines(report: BatchReport, threshold: float) -> list[str]:
-    """What there is to say of a batch, the figures first; `threshold` is log10 of the evidence at which there is an alarm."""
+    """A report in lines to read, the figures first; `threshold` is log10 of the evidence at which there is an alarm."""
     low, high = map(percent, report.interval)
     more = " – more than promised" if report.interval[0] > report.bound else ""
     lines = [
         f"{visible(report.name)}: {report.flagged} of {report.documents} documents flagged, {percent(report.share)} "
         f"(95 % interval {low} to {high}); promised {percent(report.promise)}, at most {percent(report.bound)}{more}"
     ]
-    if report.more_unusual < _NAMED:
+    if report.more_unusual < _UNLIKELY:
         lines.append(f"  more unusual than normal text (chance {report.more_unusual:.1g})")
-    elif report.different < _NAMED:
+    elif report.different < _UNLIKELY:
         lines.append(f"  unlike normal text, but not more unusual (chance {report.different:.1g})")
     lines += [f"  {difference.sentence}" for difference in report.differences]
     again = "; counted before, not again" if report.repeated else ""
@@ -257,10 +257,10 @@ def batch_lines(report: BatchReport, threshold: float) -> list[str]:
 
 
 def verdict(monitor: Monitor) -> str:
-    """The last line: whether there is an alarm, and what that is worth."""
-    worth = f"chance of a false alarm, ever: {percent(monitor.false_alarm)}"
+    """The last line: whether there is an alarm, and how often that is wrong."""
+    risk = f"chance of a false alarm, ever: {percent(monitor.false_alarm)}"
     since = monitor.state.alarm_since
-    return f"no alarm ({worth})" if since is None else f"ALARM since {visible(since)}: the feed is no longer as before ({worth})"
+    return f"no alarm ({risk})" if since is None else f"ALARM since {visible(since)}: the feed is no longer as before ({risk})"
 
 
 def odds(log10: float) -> str:

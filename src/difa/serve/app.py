@@ -44,7 +44,7 @@ _KEYS = [
     Security(APIKeyHeader(name="X-API-Key", scheme_name="key", auto_error=False)),
     Security(HTTPBearer(scheme_name="bearer", auto_error=False)),
 ]
-_SECONDS = {"description": "Seconds after which to come again.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
+_SECONDS = {"description": "Seconds until a new attempt makes sense.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
 _REFUSALS: dict[int, str] = {
     400: "Not HTTP, or not strict JSON in UTF-8",
     401: "The key is missing or wrong",
@@ -54,7 +54,7 @@ _REFUSALS: dict[int, str] = {
     415: "Not the content type that is asked for",
     421: "Not a name of this machine: a service without a key answers to localhost alone",
     422: "Not a request as described; or a single document, or a file, that cannot be read",
-    429: "The queue is full, or too much is being read; Retry-After says when to come again",
+    429: "The queue is full, or too much is being read; Retry-After says when to try again",
     431: "The address and the headers are too long",
     500: "The service failed on this request, and has logged where",
     503: "The service is shutting down, or cannot write",
@@ -112,7 +112,7 @@ def create_app(models: Mapping[str, ServedModel], settings: Settings) -> FastAPI
 
 
 def _add_v1(app: FastAPI, service: Service, settings: Settings) -> None:
-    """What asks for the key, if there is one."""
+    """The routes that need the key, if there is one."""
     has_key = settings.api_key is not None
     asks = (401,) if has_key else (421,) if settings.is_loopback else ()
     add = partial(app.router.add_api_route, dependencies=_KEYS if has_key else [])
@@ -127,7 +127,7 @@ def _add_v1(app: FastAPI, service: Service, settings: Settings) -> None:
 
 
 def _add_watched(app: FastAPI, service: Service) -> None:
-    """What those who run the service ask."""
+    """Health and counters, for those who run the service."""
 
     @app.get("/health/live", summary="Whether the process answers")
     async def live() -> dict[str, str]:
@@ -150,7 +150,7 @@ def _add_page(app: FastAPI) -> None:
         return FileResponse(_PAGE / "index.html")
 
     async def formula(request: Request) -> Response:
-        """How a formula of a spreadsheet begins: one list for what the page saves and what the command writes."""
+        """The beginnings of spreadsheet formulas: one list for what the page saves and what the command writes."""
         return Response(f"export const FORMULA = {json.dumps(FORMULA)};\n", media_type="text/javascript")
 
     app.add_route("/", index, include_in_schema=False)
@@ -159,7 +159,7 @@ def _add_page(app: FastAPI) -> None:
 
 
 def _refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route may answer beside 200."""
+    """The statuses of a route besides 200, for the OpenAPI document."""
     later = {"headers": {"Retry-After": _SECONDS}}
     return {
         status: {"model": Problem, "description": _REFUSALS[status], **(later if status in (429, 503, 504) else {})}

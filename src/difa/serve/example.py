@@ -15,9 +15,9 @@ from difa.views.critic import CriticView
 from difa.views.critic.counts import CorpusCounts
 
 _LENGTHS = range(6, 9)  # words and marks of a text
-_PATHS = 200  # the most frequent that are followed
-_TRIED = 4  # texts of each length that the model judges
-_SPOILT = 5  # letters of a word, at least, for a typo that can be seen
+_PATHS = 200  # texts under way that are followed, the most probable ones
+_CANDIDATES = 4  # texts of each length that the model scores
+_LEAST_LETTERS = 5  # of a word that gets the typo, so that it can be seen
 _MARKS = ".?!"
 
 
@@ -25,7 +25,7 @@ def make_examples(model: DiFA) -> list[str]:
     """The text with a typo, and the text as it was; none where the model has nothing to make one of."""
     critic = next((view for view in model.detector_.views if isinstance(view, CriticView)), None)
     counts = critic.statistics.corpus if critic else None
-    texts = [text for text in _texts(counts) if max(map(len, text)) >= _SPOILT] if counts and counts.mask.key else []
+    texts = [text for text in _texts(counts) if max(map(len, text)) >= _LEAST_LETTERS] if counts and counts.mask.key else []
     if not texts:
         return []
     best = texts[int(model.decision_function(map(_written, texts)).argmin())]
@@ -51,7 +51,7 @@ def _texts(counts: CorpusCounts) -> list[list[str]]:
         ]
         steps.sort(reverse=True)
         if length - 1 in _LENGTHS:
-            ended = [path for _, path in steps if path[-1] == 0][:_TRIED]
+            ended = [path for _, path in steps if path[-1] == 0][:_CANDIDATES]
             found += [[names[number] for number in path[1:-1]] for path in ended]
         paths = [step for step in steps if step[1][-1] != 0][:_PATHS]
     return found

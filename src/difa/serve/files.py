@@ -73,7 +73,7 @@ def _json(record: dict[str, Any]) -> str:
 def append_verdicts(path: Path, records: Sequence[Mapping[str, Any]], patience: float = 60.0) -> None:
     """Append records with `text` as their first key, all of them or none; raises `OSError` where that is not possible.
 
-    Others that write to the file are waited for, so many seconds; then that is a `TimeoutError`.
+    Waits up to `patience` seconds for others that write to the file, then raises `TimeoutError`.
     """
     lines = b"".join(to_json(dict(record), line=True) for record in records)
     with _locked(path, patience) as file:
@@ -119,11 +119,11 @@ def _is_verdict(line: bytes) -> bool:
 
 @contextmanager
 def _locked(path: Path, patience: float) -> Iterator[FileIO]:
-    """The file, open for appending, and nobody else's meanwhile; the system lets go of it when the process ends."""
+    """The file, open for appending and locked; the system unlocks it when the process ends."""
     end = time.monotonic() + patience
     while True:
         with FileIO(path, "ab+") as file:
-            if _lock(file) and is_named(path, file.fileno()):  # otherwise someone took it away before we had it
+            if _lock(file) and is_named(path, file.fileno()):  # otherwise someone renamed or removed it before it was locked
                 yield file
                 return
         if time.monotonic() >= end:

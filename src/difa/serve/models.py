@@ -84,9 +84,11 @@ def cost_of(document: Document) -> int:
     characters, up to those that an encoder reads, unless it is made of ASCII letters and digits: then once for six. That is cheap
     to tell, near the truth for ordinary text, and never less than a sixth of the pieces.
     """
-    words = document.words.texts
-    pieces = (-(-len(word) // _LETTERS) if word.isascii() and word.isalnum() else len(word) for word in words)
-    return max(1, sum(min(count, LONGEST_WORD) for count in pieces), len(document.text) // _SPARSE)
+    cost = 0
+    for word in document.words.texts:
+        pieces = -(-len(word) // _LETTERS) if word.isascii() and word.isalnum() else len(word)
+        cost += min(pieces, LONGEST_WORD)
+    return max(1, cost, len(document.text) // _SPARSE)
 
 
 @dataclass(eq=False)
@@ -161,14 +163,14 @@ class Lane:
         self._arrived.set()
 
     def leave(self, jobs: Sequence[Queued]) -> None:
-        """A request is over: what has not begun is withdrawn."""
+        """Withdraw the jobs of a request that is over, where they have not begun."""
         gone = set(jobs)
         self.waiting_cost -= sum(job.cost for job in self.waiting if job in gone)
         self.waiting[:] = [job for job in self.waiting if job not in gone]
         self.requests -= 1
 
     def take(self) -> list[Queued]:
-        """The next jobs in turn: at most `most`, and no more than the budget together unless the first alone is."""
+        """The next jobs in turn: at most `most`, and within the budget together, unless the first alone exceeds it."""
         costs = accumulate(job.cost for job in self.waiting[: self.most])
         count = max(1, sum(cost <= self.budget for cost in costs))
         taken = self.waiting[:count]
@@ -207,7 +209,7 @@ class Lane:
     async def _wait_for_company(self) -> None:
         while not self.waiting:
             await self._wait_for_more()
-        # Someone who asks alone need not wait for others who do not come.
+        # A client that asks alone need not wait for others that do not come.
         if self.wait and self._had_company:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.wait):

@@ -1,9 +1,10 @@
 """The process: a socket, signals, and uvicorn's HTTP with bounds for clients that are slow, send too much, or send no HTTP.
 
-A client that trickles its headers, or does not take its answer, is cut off. What is no HTTP, or has too many headers, gets an
-error in the form of all others. An answer may be given before the request is read to its end. The kernel resets a connection that
-is closed with bytes unread, and the client would never see that answer. So the rest is read and thrown away, within bounds.
-SIGTERM first refuses new requests (503), then ends the process when the requests under way are answered or their time is up.
+A client that sends its headers too slowly, or does not read its answer, is cut off. Bytes that are not HTTP, and headers that
+are too large, get an error in the form of all others. An answer may be given before the request is read to its end. The kernel
+resets a connection that is closed with bytes unread, and the client would never see that answer. So the rest is read and thrown
+away, within bounds. SIGTERM first refuses new requests (503), then ends the process when the requests under way are answered or
+their time is up.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ MOST_DISCARDED = 64 * 1024 * 1024
 _NO_HTTP = "expected an HTTP request, got something else: check what is sent"
 _TOO_LARGE = f"expected at most {MOST_HEADERS} bytes of address and headers, got more: send fewer or shorter ones"
 _PIECE = 16 * 1024  # bytes that are parsed at a time: how exactly headers are measured
-_LAST_CALL = 0.05  # seconds before it stops listening
-_TURN = 0.001  # seconds: the thread that answers clients need not wait long for the threads that compute
+_LAST_ARRIVALS = 0.05  # seconds in which requests are still accepted before it stops listening
+_SWITCH_INTERVAL = 0.001  # seconds: the thread that answers clients need not wait long for the threads that compute
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -76,7 +77,7 @@ class PatientProtocol(HttpToolsProtocol):
                     self.transport.abort() if self._is_refused else self.send_400_response("")
 
     def send_400_response(self, msg: str) -> None:
-        """Called for whatever the parser, or a callback of ours, refuses; uvicorn's own message is plain text."""
+        """Refuse what is not HTTP or too large, as JSON; the parser, and our count of bytes, lead here."""
         self._cancel("headers")
         if self.pipeline or (self.cycle and self.cycle.response_started and not self.cycle.response_complete):
             self.transport.close()  # in the middle of another answer
@@ -167,7 +168,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, once what has arrived by now is accepted and read: it gets an answer instead of a closed connection."""
-        await asyncio.sleep(_LAST_CALL)
+        await asyncio.sleep(_LAST_ARRIVALS)
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -179,7 +180,7 @@ class Server(uvicorn.Server):
 
 def serve(folders: Sequence[Path], settings: Settings, threads: int | None, say: Callable[[str], None]) -> None:
     """Load the models and answer until a signal comes; `say` gets the address as soon as there is one."""
-    sys.setswitchinterval(_TURN)
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     if settings.verdicts is not None:
         check_verdict_file(settings.verdicts)
     with bind(settings) as listener:  # first, since a taken port is known at once and a model takes a while

@@ -34,14 +34,14 @@ from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Failed, S
 from difa.serve.settings import Settings
 
 _log = logging.getLogger("difa.serve")
-_FILES = 4  # received at a time, each into a file of its own
-_VERDICTS = 64  # that may wait for their turn at the file
+_FILES = 4  # uploads received at a time, each into a file of its own
+_VERDICTS = 64  # that may wait to be written
 _WRITER = ThreadPoolExecutor(1, "difa-verdicts")  # one at a time: they would only wait for each other
 _COUNTED, _CUT = "(a long or odd one counts as several)", "cut it into parts"
 
 
 class Service:
-    """What the routes share: models, settings, counters, and whether the service is on its way out."""
+    """What the routes share: models, settings, counters, limits, and whether the service is shutting down."""
 
     def __init__(self, models: Mapping[str, ServedModel], settings: Settings) -> None:
         self.models, self.settings, self.counters = dict(models), settings, Counters()
@@ -55,7 +55,7 @@ class Service:
         return not self.is_draining and all(model.is_ready for model in self.models.values())
 
     def refusal(self, path: str = "/v1/score") -> Refusal | None:
-        """What to answer before anything is read: the service ends, no model could take the request, or nobody keeps it."""
+        """Why a request is turned away before it is read: shutdown, full queues, or no file for verdicts; None if it is not."""
         if path not in ("/v1/score", "/v1/tables", "/v1/verdicts"):
             return None
         if self.is_draining:
