@@ -200,8 +200,8 @@ def _outcome(job: Queued) -> Explanation | Failed:
 
 
 def _record(result: Result, reasons: Sequence[Mapping[str, Sequence[Reason]]], asked: ScoreRequest) -> dict[str, Any]:
-    record = result.to_dict()
-    del record["rule"], record["rate"]  # the answer has them once, for all
+    named_once = ("rule", "rate")  # beside the results
+    record = {name: value for name, value in result.to_dict().items() if name not in named_once}
     if asked.return_reasons:
         record["sentence"] = document_sentence(result, reasons)
         for t in unusual_words(result):
