@@ -92,7 +92,7 @@ class BatchCounts:
     def add(self, result: Result) -> None:
         """Count one result, with its flags."""
         scored, at = result.place
-        words, rows = scored.documents[at].words, slice(*scored.starts[at : at + 2])
+        words, rows = scored.documents[at].words.texts, slice(*scored.starts[at : at + 2])
         self.p_values.append(result.p_value)
         self.scores.append(result.score)
         self.flagged += result.is_anomaly
@@ -102,9 +102,9 @@ class BatchCounts:
             self.traits[trait].add(value >= _EVIDENCE, 1)
         for view, unusual in zip(scored.views, np.sum(scored.evidence[rows] >= _EVIDENCE, axis=0).tolist(), strict=True):
             self.views[view].add(unusual, len(words))
-        folded = [fold(word.text) for word in words]
+        folded = list(map(fold, words))
         for key, word in zip(folded, words, strict=True):
-            self.spelling.setdefault(key, word.text)
+            self.spelling.setdefault(key, word)
         self.documents_with.update(set(folded))
         self.flagged_with.update(set(compress(folded, scored.word_flags[rows])))
 
