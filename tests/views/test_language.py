@@ -22,31 +22,31 @@ def test_fold():
 
 def test_letters_by_hand():
     # Order 2, one word "ab": P(a) = (1 + 3·P0) / (3 + 3) with P0 uniform over 52 letters; after the start always a.
-    letters = Letters(["ab"], 2)
+    letters = Letters.of(["ab"], 2)
     uniform = 1 / 52
     alone = (1 + 3 * uniform) / 6
     assert letters.surprises("a")[0] == pytest.approx(-math.log((1 + alone) / 2))
 
 
 def test_probabilities_of_letters_sum_to_at_most_one():
-    letters = Letters(["parcel", "order", "paper"], 4)
+    letters = Letters.of(["parcel", "order", "paper"], 4)
     total = sum(math.exp(-letters.surprises("pa" + letter)[2]) for letter in "abcdefghijklmnopqrstuvwxyz")
     total += math.exp(-letters.surprises("pa")[2])
     assert 0.5 < total <= 1
 
 
 def test_runs_of_letters_are_counted_within_words():
-    apart = Letters(["ab", "ba", "aa"], 3)
+    apart = Letters.of(["ab", "ba", "aa"], 3)
     counted = Counter(run for word in ("ab", "ba", "aa") for size in (1, 2, 3) for run in runs_of(word, size))
     assert [apart.surprises(word) for word in ("ab", "aab", "c")] == [
-        Letters([], 3, counted).surprises(word) for word in ("ab", "aab", "c")
+        Letters.of([], 3, counted).surprises(word) for word in ("ab", "aab", "c")
     ]
 
 
 def test_a_known_word_by_hand():
     view = LanguageView(LanguageConfig(), {"aa": 9, "b": 1}, "en")
     rarity = -math.log(0.9 * 9 / 10 + 0.1 * word_list("en").frequency("aa"))
-    assert view.surprise("aa") == pytest.approx(rarity + 0.5 * sum(Letters(["aa", "b"], 4).surprises("aa")) / math.sqrt(3))
+    assert view.surprise("aa") == pytest.approx(rarity + 0.5 * sum(Letters.of(["aa", "b"], 4).surprises("aa")) / math.sqrt(3))
 
 
 def test_frequent_below_rare_below_unknown_below_gibberish():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+
+import msgpack
 
 _START, _END = "\x02", "\x03"
 _BETWEEN = "\udfff"  # half a surrogate pair, which no valid text has
@@ -46,56 +48,64 @@ def runs_of(word: str, size: int) -> list[str]:
     return [spelled[at : at + size] for at in range(size == 1, len(spelled) - size + 1)]
 
 
-def count_runs(words: Sequence[str], order: int) -> dict[str, int]:
-    """How often each run of up to `order` letters occurs in all words."""
-    return {run: count for size in range(1, order + 1) for run, count in _count_runs(words, size).items()}
-
-
-def _count_runs(words: Sequence[str], size: int) -> Counter[str]:
-    """How often each of `runs_of` all words occurs: all runs of one long string are counted, then those across words left out."""
+def count_runs(words: Sequence[str], order: int) -> Counter[str]:
+    """How often each of `runs_of` all words occurs, for all lengths up to `order`."""
     spelled = _BETWEEN.join(f"{_START}{word}{_END}" for word in words)
-    counts = Counter(map("".join, zip(*(spelled[at:] for at in range(size)), strict=False)))
+    counts: Counter[str] = Counter()
+    for size in range(1, order + 1):
+        counts.update(map("".join, zip(*(spelled[at:] for at in range(size)), strict=False)))
+    # All runs of one long string were counted: those across words are left out again.
     return Counter({run: count for run, count in counts.items() if _BETWEEN not in run and run != _START})
 
 
 class Letters:
     """Chances of a letter after the letters before it."""
 
-    def __init__(self, words: Sequence[str], order: int, more: Mapping[str, int] | None = None) -> None:
-        """Count runs of letters.
+    def __init__(self, order: int, counts: Mapping[str, int], totals: Mapping[str, int], kinds: Mapping[str, int]) -> None:
+        """Take what was counted.
 
         Args:
-            words: distinct words.
             order: longest run, the predicted letter included.
-            more: counts of runs in further words.
+            counts: how often each run occurs.
+            totals: how often a letter stands behind each context.
+            kinds: how many different ones do.
         """
-        self._order = order
-        self._grams = [_count_runs(words, size) for size in range(1, order + 1)]  # runs of letters by their length
-        for run, count in (more or {}).items():
-            self._grams[len(run) - 1][run] += count
-        self._alphabet = len(self._grams[0].keys() - {_END}) + _SPARE_LETTERS
-        # For each context: how often it has a letter behind it, and how many different ones.
-        self._totals: dict[str, int] = defaultdict(int)
-        self._kinds: dict[str, int] = defaultdict(int)
-        for grams in self._grams:
-            for gram, count in grams.items():
-                self._totals[gram[:-1]] += count
-                self._kinds[gram[:-1]] += 1
+        self._order, self._counts, self._totals, self._kinds = order, counts, totals, kinds
+        self._alphabet = kinds.get("", 0) - (_END in counts) + _SPARE_LETTERS
         self._surprise = lru_cache(_MEMO)(self._compute_surprise)
+
+    @classmethod
+    def of(cls, words: Sequence[str], order: int, more: Mapping[str, int] | None = None) -> Letters:
+        """Count the runs of letters of distinct words, beside counts of runs in further words."""
+        counts = count_runs(words, order)
+        counts.update(more or {})
+        totals, kinds = Counter[str](), Counter[str]()
+        for run, count in counts.items():
+            totals[run[:-1]] += count
+            kinds[run[:-1]] += 1
+        return cls(order, counts, totals, kinds)
+
+    @classmethod
+    def restore(cls, content: bytes) -> Letters:
+        """Letters from what `pack` gave."""
+        return cls(*msgpack.unpackb(content))
+
+    def pack(self) -> bytes:
+        """All that was counted: reading it takes less time than counting."""
+        return bytes(msgpack.packb([self._order, self._counts, self._totals, self._kinds]))
 
     def surprises(self, word: str) -> list[float]:
         """−log of the probability of each letter of the word, and of its end, after the letters before it."""
         spelled = _START + word + _END
         return [self._surprise(spelled[max(0, end - self._order) : end]) for end in range(2, len(spelled) + 1)]
 
-    def _compute_surprise(self, gram: str) -> float:
+    def _compute_surprise(self, run: str) -> float:
         """−log of the probability of the last letter after the others."""
         probability = 1 / self._alphabet
-        for size in range(len(gram)):
-            context = gram[len(gram) - 1 - size : -1]
-            total = self._totals.get(context)
-            if total is None:
+        for start in range(len(run) - 1, -1, -1):
+            context = run[start:-1]
+            if context not in self._totals:
                 break
             kinds = self._kinds[context]
-            probability = (self._grams[size].get(gram[len(gram) - 1 - size :], 0) + kinds * probability) / (total + kinds)
+            probability = (self._counts.get(run[start:], 0) + kinds * probability) / (self._totals[context] + kinds)
         return -math.log(probability)

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import gzip
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from functools import lru_cache, partial
-from itertools import chain, islice, repeat
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, islice
 from pathlib import Path
+from zlib import crc32
 
 import msgpack
 import numpy as np
 
-from difa.document import FloatArray
+from difa.document import FloatArray, IntArray
 from difa.errors import ConfigError
 from difa.knowledge import folder_of, version_of
 from difa.storage.atomic import kept
@@ -30,6 +32,57 @@ _LOOK_AT = 3000  # distinct words that decide
 _JOINTS = re.compile(r"[^\w']+|_")  # what joins the parts of a compound
 _MOST_PARTS = 4
 _COMPOUND = 0.1  # how much rarer a compound is than its parts allow
+_MEMO = 1 << 15  # words whose frequency is remembered
+_UNKNOWN = -1
+
+
+class WordTable:
+    """Words with a whole number each, as one block of bytes that is used as it is: nothing is unpacked to find some of them.
+
+    The checksums of all words come first, in order, then where each word ends, the numbers, and the words behind one another.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        count = int(np.frombuffer(content, np.uint32, 1)[0])
+        columns = np.frombuffer(content, np.uint32, 3 * count, 4).reshape(3, count)
+        self._sums, self._ends, self._numbers = map(memoryview, columns)
+        self._words = content[4 + columns.nbytes :]
+        if len(self._words) != columns[1].max(initial=0):
+            raise ValueError("expected a table of words, got one that was cut short")
+
+    @staticmethod
+    def pack(numbers: Mapping[str, int]) -> bytes:
+        """The content of a table of these words."""
+        words = [word.encode() for word in numbers]
+        sums = np.fromiter(map(crc32, words), np.uint32, len(words))
+        order = np.argsort(sums, kind="stable")
+        ends = np.cumsum(np.fromiter(map(len, words), np.uint32, len(words))[order])
+        columns = np.array([sums[order], ends, np.fromiter(numbers.values(), np.uint32)[order]], np.uint32)
+        return np.uint32(len(words)).tobytes() + columns.tobytes() + b"".join([words[at] for at in order.tolist()])
+
+    def find(self, word: str) -> int:
+        """The number of a word, −1 if it is not in the table."""
+        encoded = word.encode()
+        return self._find_from(bisect_left(self._sums, crc32(encoded)), encoded)
+
+    def find_all(self, words: Sequence[str]) -> IntArray:
+        """The same of many words: (T,)."""
+        encoded = list(map(str.encode, words))
+        sums, known = np.fromiter(map(crc32, encoded), np.uint32, len(encoded)), np.asarray(self._sums)
+        rows = np.searchsorted(known, sums)
+        numbers = np.full(len(encoded), _UNKNOWN)
+        maybe = np.flatnonzero(known.take(rows, mode="clip") == sums)
+        numbers[maybe] = [self._find_from(row, encoded[at]) for at, row in zip(maybe.tolist(), rows[maybe].tolist(), strict=True)]
+        return numbers
+
+    def _find_from(self, row: int, encoded: bytes) -> int:
+        """The number of a word among the rows of its checksum, the first of which is given."""
+        total = crc32(encoded)
+        while row < len(self._sums) and self._sums[row] == total:
+            if self._words[self._ends[row - 1] if row else 0 : self._ends[row]] == encoded:
+                return self._numbers[row]
+            row += 1
+        return _UNKNOWN
 
 
 class WordList:
@@ -37,18 +90,20 @@ class WordList:
 
     def __init__(self, language: str | None) -> None:
         self.language = language
-        self._frequencies = _frequencies(language) if language else {}
+        self._bands = _band_table(language) if language else None
+        self.exact = lru_cache(_MEMO)(self._find_exact)
+        """The same as `frequency` for a word that is in plain form already, and neither a compound nor a number."""
 
     def frequency(self, word: str) -> float:
         """Share of running text, 0 for unknown words; case does not matter, and a compound is as common as its parts allow."""
         folded = plain(word)
-        return self._single(folded) or (self._compound(folded) if self._frequencies else 0.0)
+        return self._single(folded) or self._compound(folded)
 
     def _single(self, folded: str) -> float:
-        known = self._frequencies.get(folded)
-        if known is None and self._frequencies and any(map(str.isdigit, folded)):
-            known = self._frequencies.get("".join("0" if c.isdigit() else c for c in folded))
-        return known or 0.0
+        known = self.exact(folded)
+        if not known and any(map(str.isdigit, folded)):
+            known = self.exact("".join("0" if c.isdigit() else c for c in folded))
+        return known
 
     def _compound(self, folded: str) -> float:
         """Share of "well-known" or "and/or" by that of their parts, 0 if one of them is unknown."""
@@ -58,24 +113,24 @@ class WordList:
         shares = [self._single(part) for part in parts]
         return _COMPOUND / sum(1 / share for share in shares) if min(shares) > 0 else 0.0
 
-    def exact(self, folded: str) -> float:
-        """The same for a word that is in plain form already."""
-        return self._frequencies.get(folded, 0.0)
+    def _find_exact(self, folded: str) -> float:
+        return float(_SHARES[self._bands.find(folded)]) if self._bands else 0.0
 
-    def exact_of(self, folded: Iterable[str]) -> FloatArray:
-        """The same for many words: (T,)."""
-        return np.fromiter(map(self._frequencies.get, folded, repeat(0.0)), np.float64)
+    def exact_of(self, folded: Sequence[str]) -> FloatArray:
+        """`exact` of many words: (T,)."""
+        return _SHARES[self._bands.find_all(folded)] if self._bands else np.zeros(len(folded))
 
     def among(self, folded: Iterable[str]) -> set[str]:
         """Those of some words in plain form that the list has."""
-        return self._frequencies.keys() & set(folded)
+        words = list({*folded})
+        return {words[at] for at in np.flatnonzero(self.exact_of(words)).tolist()}
 
     def common(self, count: int) -> tuple[str, ...]:
         """The most frequent words made of letters, most frequent first."""
         return common_words(self.language, count) if self.language else ()
 
     def __bool__(self) -> bool:
-        return bool(self._frequencies)
+        return self._bands is not None
 
 
 def plain(word: str) -> str:
@@ -145,11 +200,16 @@ def _bands(language: str, size: str) -> list[list[str]]:
     return list(bands)
 
 
-def _frequencies(language: str) -> Mapping[str, float]:
-    frequencies: dict[str, float] = {}
-    for centibels, band in enumerate(_bands(language, "large")):
-        frequencies.update(dict.fromkeys(band, 10 ** (-centibels / 100)))
-    return frequencies
+_SHARES = np.array([*(10 ** (-centibels / 100) for centibels in range(1000)), 0.0])  # by the band of a word, and without one
+
+
+def _band_table(language: str) -> WordTable:
+    """The band of each word. Kept ready to use: unpacking a whole list takes longer than all else that a score loads."""
+
+    def pack() -> bytes:
+        return WordTable.pack({word: band for band, words in enumerate(_bands(language, "large")) for word in words})
+
+    return kept(f"words-{language}-{version_of('words')}-v1.table", pack, WordTable)
 
 
 @lru_cache(maxsize=16)
@@ -170,20 +230,22 @@ _NEIGHBOURS = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "fi",
 _EVERYDAY = 3000  # commonest words of a language
 
 
+@lru_cache(maxsize=_MEMO)
 def everyday_languages(folded: str) -> tuple[str, ...]:
     """Those of some large languages that have a word, in plain form, among their commonest."""
-    return _everyday().get(folded, ())
+    bits = max(_everyday().find(folded), 0)
+    return tuple(language for at, language in enumerate(_NEIGHBOURS) if bits >> at & 1)
 
 
 @lru_cache(maxsize=1)
-def _everyday() -> Mapping[str, tuple[str, ...]]:
-    # Kept ready to use: reading the lists of all these languages takes longer than all else that scoring loads.
-    return kept(f"everyday-{version_of('words')}-v1.msgpack", _find_everyday, partial(msgpack.unpackb, use_list=False))
+def _everyday() -> WordTable:
+    """The languages of each word, a bit each; kept, since reading the lists of all these languages takes long."""
 
+    def pack() -> bytes:
+        found: Counter[str] = Counter()
+        for at, language in enumerate(_NEIGHBOURS):
+            for word in common_words(language, _EVERYDAY):
+                found[word] |= 1 << at
+        return WordTable.pack(found)
 
-def _find_everyday() -> bytes:
-    found: dict[str, list[str]] = {}
-    for language in _NEIGHBOURS:
-        for word in common_words(language, _EVERYDAY):
-            found.setdefault(word, []).append(language)
-    return bytes(msgpack.packb(found))
+    return kept(f"everyday-{version_of('words')}-v2.table", pack, WordTable)

@@ -129,7 +129,7 @@ class LanguageView(View):
 
     @cached_property
     def _letters(self) -> Letters:
-        return Letters(readable(self.counts), self.config.order, self.runs)
+        return Letters.of(readable(self.counts), self.config.order, self.runs)
 
     @cached_property
     def _surprises(self) -> WordCache:

@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import add
 
-import msgpack
 import numpy as np
 
 from difa.document import Encoded, FloatArray, IntArray
 from difa.knowledge import ENGLISH, version_of
-from difa.knowledge.letters import Letters, count_runs, fold
+from difa.knowledge.letters import Letters, fold
 from difa.knowledge.spelling import (
     CLEAR_SLIP,
     EVERYDAY,
@@ -126,9 +125,8 @@ def _cases(word: str) -> tuple[bool, ...]:
 def spelling_of(language: str | None) -> WordCache:
     """What strings say in a language, shared by all that ask."""
     known = word_list(language)
-    name = f"letters-{language}-{version_of('words')}-v1.msgpack"  # counting them takes longer than reading the list
-    runs = kept(name, lambda: msgpack.packb(count_runs(known.common(_LETTERS_OF), _RUN)), msgpack.unpackb)
-    return _read_strings(known, Letters((), _RUN, runs))
+    name = f"letters-{language}-{version_of('words')}-v2.msgpack"
+    return _read_strings(known, kept(name, lambda: Letters.of(known.common(_LETTERS_OF), _RUN).pack(), Letters.restore))
 
 
 class Statistics:
@@ -146,7 +144,7 @@ class Statistics:
         readable_words = readable(words)
         self._index = SlipIndex(word for word in readable_words if not self._known.exact(word))
         self._english = language == ENGLISH
-        own = None if self._known else Letters(sorted(readable_words), _RUN)
+        own = None if self._known else Letters.of(sorted(readable_words), _RUN)
         self._strings = _read_strings(self._known, own) if own else spelling_of(language)
         self._of_word = WordCache(lambda words: list(map(self._describe_word, words)), 2, dtype=np.int64)
         self._meant = WordCache(lambda words: list(map(self._describe_meant, words)), 2)
