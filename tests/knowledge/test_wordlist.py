@@ -4,7 +4,7 @@ import pytest
 
 from difa.errors import ModelError
 from difa.knowledge import PACKAGES, check_versions, versions
-from difa.knowledge.wordlist import WordTable, common_words, find_language, word_list
+from difa.knowledge.wordlist import PackedWords, common_words, find_language, word_list
 
 GERMAN = "Der Hund und die Katze sind nicht hier, sondern im Garten bei der alten Dame, die so gern Kuchen isst"
 FRENCH = "Je voudrais savoir si le colis que vous avez envoyé la semaine dernière est déjà arrivé chez nous"
@@ -61,17 +61,17 @@ def test_lists_are_those_of_wordfreq(language):
     )
 
 
-def test_a_table_finds_words_and_their_numbers_also_where_checksums_agree():
+def test_packed_words_are_found_and_their_numbers_also_where_checksums_agree():
     assert crc32(b"plumless") == crc32(b"buckeroo")
     numbers = {"plumless": 7, "the": 0, "buckeroo": 5, "Straße": 3, "": 2}
-    table = WordTable(WordTable.pack(numbers))
+    table = PackedWords(PackedWords.pack(numbers))
     asked = [*numbers, "thee", "strasse", "x" * 1000]
     assert [table.find(word) for word in asked] == table.find_all(asked).tolist() == [7, 0, 5, 3, 2, -1, -1, -1]
     assert table.find_all([]).tolist() == []
 
 
-def test_a_table_that_was_cut_short_is_refused():
-    content = WordTable.pack({"one": 1, "two": 2})
+def test_packed_words_that_were_cut_short_are_refused():
+    content = PackedWords.pack({"one": 1, "two": 2})
     for length in (0, 3, 10, len(content) - 1):
         with pytest.raises(ValueError):  # noqa: PT011  (numpy's words or ours)
-            WordTable(content[:length])
+            PackedWords(content[:length])

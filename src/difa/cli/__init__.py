@@ -71,6 +71,8 @@ _OTHERS = {"out=FILE": "--out FILE", "IgnoreConfig.kinds": "--ignore", "IgnoreCo
 
 def main() -> None:
     """Run the command line."""
+    # Documents are spread over the cores batch by batch: threads within NumPy's products would only wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _replace_closed_streams()
     warnings.showwarning = lambda message, *rest, **more: say(f"difa: warning: {message}")
     try:

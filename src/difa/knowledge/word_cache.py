@@ -175,8 +175,9 @@ class AnswerTable:
 
     def __init__(self, bits: int) -> None:
         self._shift, self._lock = np.uint64(64 - bits), Lock()
-        # A key and, beside it in memory, the bits of its answer; then those that were there before.
-        self._rows = np.full((1 << bits, 4), -1, np.int64)
+        # A key, all of its bits turned, and beside it in memory the bits of its answer; then those that were there before. Turned
+        # keys are never 0, so an empty table is all zeros, which take no memory until they are used.
+        self._rows = np.zeros((1 << bits, 4), np.int64)
 
     def find(self, keys: IntArray, answer: Callable[[IntArray], FloatArray]) -> FloatArray:
         """The answer to each question: (T,).
@@ -186,15 +187,16 @@ class AnswerTable:
             answer: the answers to some of the keys, which the table does not have.
         """
         places = ((keys.view(np.uint64) * _SPREAD) >> self._shift).view(np.int64)
+        turned = ~keys
         with self._lock:
             rows = self._rows[places]
-        answers = np.where(rows[:, 0] == keys, rows[:, 1], rows[:, 3]).view(np.float64)
-        missing = np.flatnonzero((rows[:, 0] != keys) & (rows[:, 2] != keys))
+        answers = np.where(rows[:, 0] == turned, rows[:, 1], rows[:, 3]).view(np.float64)
+        missing = np.flatnonzero((rows[:, 0] != turned) & (rows[:, 2] != turned))
         if len(missing):
             asked, which = np.unique(keys[missing], return_inverse=True)
             answers[missing] = answer(asked)[which]
             new = missing[np.unique(places[missing], return_index=True)[1]]  # one for each place
             with self._lock:
                 earlier = self._rows[places[new], :2]
-                self._rows[places[new]] = np.column_stack([keys[new], answers[new].view(np.int64), earlier])
+                self._rows[places[new]] = np.column_stack([turned[new], answers[new].view(np.int64), earlier])
         return answers

@@ -36,7 +36,7 @@ _MEMO = 1 << 15  # words whose frequency is remembered
 _UNKNOWN = -1
 
 
-class WordTable:
+class PackedWords:
     """Words with a whole number each, as one block of bytes that is used as it is: nothing is unpacked to find some of them.
 
     The checksums of all words come first, in order, then where each word ends, the numbers, and the words behind one another.
@@ -48,11 +48,11 @@ class WordTable:
         self._sums, self._ends, self._numbers = map(memoryview, columns)
         self._words = content[4 + columns.nbytes :]
         if len(self._words) != columns[1].max(initial=0):
-            raise ValueError("expected a table of words, got one that was cut short")
+            raise ValueError("expected packed words, got fewer bytes than they have")
 
     @staticmethod
     def pack(numbers: Mapping[str, int]) -> bytes:
-        """The content of a table of these words."""
+        """These words, packed."""
         words = [word.encode() for word in numbers]
         sums = np.fromiter(map(crc32, words), np.uint32, len(words))
         order = np.argsort(sums, kind="stable")
@@ -61,7 +61,7 @@ class WordTable:
         return np.uint32(len(words)).tobytes() + columns.tobytes() + b"".join([words[at] for at in order.tolist()])
 
     def find(self, word: str) -> int:
-        """The number of a word, −1 if it is not in the table."""
+        """The number of a word, −1 if it is none of them."""
         encoded = word.encode()
         return self._find_from(bisect_left(self._sums, crc32(encoded)), encoded)
 
@@ -90,7 +90,7 @@ class WordList:
 
     def __init__(self, language: str | None) -> None:
         self.language = language
-        self._bands = _band_table(language) if language else None
+        self._bands = _packed_bands(language) if language else None
         self.exact = lru_cache(_MEMO)(self._find_exact)
         """The same as `frequency` for a word that is in plain form already, and neither a compound nor a number."""
 
@@ -203,13 +203,13 @@ def _bands(language: str, size: str) -> list[list[str]]:
 _SHARES = np.array([*(10 ** (-centibels / 100) for centibels in range(1000)), 0.0])  # by the band of a word, and without one
 
 
-def _band_table(language: str) -> WordTable:
+def _packed_bands(language: str) -> PackedWords:
     """The band of each word. Kept ready to use: unpacking a whole list takes longer than all else that a score loads."""
 
     def pack() -> bytes:
-        return WordTable.pack({word: band for band, words in enumerate(_bands(language, "large")) for word in words})
+        return PackedWords.pack({word: band for band, words in enumerate(_bands(language, "large")) for word in words})
 
-    return kept(f"words-{language}-{version_of('words')}-v1.table", pack, WordTable)
+    return kept(f"words-{language}-{version_of('words')}-v1.words", pack, PackedWords)
 
 
 @lru_cache(maxsize=16)
@@ -238,7 +238,7 @@ def everyday_languages(folded: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _everyday() -> WordTable:
+def _everyday() -> PackedWords:
     """The languages of each word, a bit each; kept, since reading the lists of all these languages takes long."""
 
     def pack() -> bytes:
@@ -246,6 +246,6 @@ def _everyday() -> WordTable:
         for at, language in enumerate(_NEIGHBOURS):
             for word in common_words(language, _EVERYDAY):
                 found[word] |= 1 << at
-        return WordTable.pack(found)
+        return PackedWords.pack(found)
 
-    return kept(f"everyday-{version_of('words')}-v2.table", pack, WordTable)
+    return kept(f"everyday-{version_of('words')}-v2.words", pack, PackedWords)

@@ -90,7 +90,7 @@ def parse_json(path: Path, content: bytes) -> dict[str, Any]:
 
 
 def read_files(folder: Path, files: Any) -> dict[str, bytes]:
-    """The files that the settings name, each with the content that its checksum says."""
+    """The content of the files that the settings name, which `check_sums` has yet to check."""
     path = folder / CONFIG
     if not isinstance(files, dict) or len(files) > _MOST_FILES:
         raise ModelError(f"{path}: expected at most {_MOST_FILES} files with their checksums, got {type(files).__name__}")
@@ -103,12 +103,17 @@ def read_files(folder: Path, files: Any) -> dict[str, bytes]:
         if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
             raise ModelError(f"{path}: expected the sha256 of {name}, got {digest!r:.100}")
         content[name] = read_regular(folder / name, MOST_BYTES)
+    return content
+
+
+def check_sums(folder: Path, content: Mapping[str, bytes], digests: Mapping[str, str]) -> None:
+    """Refuse files whose content is not what their checksums say."""
+    for name, digest in digests.items():
         found = sha256(content[name]).hexdigest()
         if found != digest:
             raise ModelError(
                 f"{folder / name}: expected sha256 {digest[:12]}…, got {found[:12]}…: the file was changed or cut short"
             )
-    return content
 
 
 def read_regular(path: Path, most: int) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -41,6 +42,7 @@ from difa.storage.model_folder import (
     CONFIG,
     FORMAT,
     check_place,
+    check_sums,
     config_json,
     read_config,
     read_files,
@@ -160,8 +162,13 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
         checked = Stored.of(config_file)
         check_versions(checked.knowledge)
         content = read_files(folder, config_file["files"])
-        detector = _restore(checked, content, threads)
-        check_scores(detector)
+        with ThreadPoolExecutor(2) as beside:
+            sums = beside.submit(check_sums, folder, content, config_file["files"])
+            try:
+                detector = _restore(checked, content, threads, beside)
+                check_scores(detector)
+            finally:
+                sums.result()  # a file that was changed is the reason of whatever else went wrong
     except (ModelError, MissingExtraError, EncoderError):
         raise
     except Exception as error:  # what a stranger's file can make the readers of ONNX, tokenizers and tensors raise has no bounds
@@ -169,24 +176,27 @@ def load(folder: Path, cache: str | Path | None = None, threads: int | None = No
     return replace(detector, encoder=with_cache(detector.encoder, cache)), checked.parameters
 
 
-def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None) -> Detector:
+def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None, beside: Executor) -> Detector:
+    """The detector; its encoder is made ready in another thread, which takes as long as all the rest."""
     config, language, training = checked.config, checked.language, checked.training
-    tensors = read_tensors(content["weights.safetensors"])
     for name in content:
         if name.endswith(".onnx"):
             refuse_unsafe(name, content[name])
+    encoder = beside.submit(restore_encoder, checked.encoder, content, config.encoder.batch_tokens, threads)
+    tensors = read_tensors(content["weights.safetensors"])
     names = config.views.names
     saved = (SavedView(_part(tensors, f"view.{name}."), content.get(f"{name}.onnx"), config, language, threads) for name in names)
     dimension = checked.encoder.dimension
     feed_fusion = FeedFusion.restore(found, len(names), dimension, config.feed) if (found := _part(tensors, "taught.")) else None
     evidence_names = (*names, *(feed_fusion.names if feed_fusion else ()))
     traits = _part(tensors, "document.")
+    views = tuple(map(restore_view, names, saved))
     return Detector(
         config=config,
         seed=checked.seed,
-        encoder=restore_encoder(checked.encoder, content, config.encoder.batch_tokens, threads),
+        encoder=encoder.result(),
         language=language,
-        views=tuple(map(restore_view, names, saved)),
+        views=views,
         references=tuple(TailReference.restore(tensors[f"reference.{name}"]) for name in names),
         paper=PaperWeights(fusion, _part(tensors, "aggregation.")) if (fusion := _part(tensors, "fusion.")) else None,
         document_score=DocumentScore.restore(traits, evidence_names, config.feed) if traits else None,

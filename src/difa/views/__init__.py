@@ -11,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from difa.config import NO_ENCODER, VIEW_NAMES, Config
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
-from difa.encoders import Encoder
 from difa.errors import ConfigError
-from difa.perturb import Pseudo
+
+if TYPE_CHECKING:
+    from difa.encoders import Encoder
+    from difa.perturb import Pseudo
 
 SILENT = ReasonKind("silent", "silent: the corpus is not in English")
 """The only reason of a view that does not speak the corpus' language."""
