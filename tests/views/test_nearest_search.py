@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from difa.views.neighbour import LARGE, NearestSearch
+from difa.views.neighbour import NearestSearch
+
+MANY = 1024
 
 
 def compared_one_by_one(bank, vectors):
@@ -25,7 +27,7 @@ def make(rng, kind, count):
 
 @pytest.mark.parametrize("kind", ["all directions alike", "few directions", "flat", "repeated", "far away"])
 def test_the_nearest_row_whatever_the_shape_of_the_bank(rng, kind):
-    bank, vectors = make(rng, kind, LARGE + 10), make(rng, kind, LARGE)
+    bank, vectors = make(rng, kind, MANY + 10), make(rng, kind, MANY)
     squares, nearest = NearestSearch(bank, threads=2).find(vectors)
     expected, which = compared_one_by_one(bank, vectors)
     assert squares == pytest.approx(expected, rel=1e-12)
@@ -33,13 +35,21 @@ def test_the_nearest_row_whatever_the_shape_of_the_bank(rng, kind):
 
 
 def test_few_and_many_vectors_give_the_same_bits(rng):
-    bank, vectors = make(rng, "few directions", 2 * LARGE), make(rng, "few directions", LARGE + 100)
+    bank, vectors = make(rng, "few directions", 2 * MANY), make(rng, "few directions", MANY + 100)
     nearest = NearestSearch(bank)
-    together, _ = nearest.find(vectors)  # with bounds
-    alone, _ = nearest.find(vectors[-50:])  # without
+    together, _ = nearest.find(vectors)
+    alone, _ = nearest.find(vectors[-50:])
     assert (together[-50:] == alone).all()
 
 
 def test_no_vectors():
     squares, nearest = NearestSearch(np.ones((3, 4), np.float32)).find(np.zeros((0, 4), np.float32))
     assert squares.shape == nearest.shape == (0,)
+
+
+def test_vectors_far_beyond_the_bank_find_a_row_too(rng):
+    bank = make(rng, "few directions", 50)
+    vectors = np.concatenate([bank[:5] * 1000, np.full((1, 96), 1e6, np.float32)])
+    squares, nearest = NearestSearch(bank).find(vectors)
+    assert squares == pytest.approx(compared_one_by_one(bank, vectors)[0], rel=0.01)
+    assert ((0 <= nearest) & (nearest < 50)).all()
