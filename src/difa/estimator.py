@@ -13,12 +13,11 @@ from contextlib import closing
 from dataclasses import KW_ONLY, asdict, dataclass, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from difa import fitting
 from difa.calibrate import check_rate
 from difa.config import Config
 from difa.config.checks import check_seed
@@ -33,11 +32,11 @@ from difa.document import Document, Explanation, FloatArray, Result, Scored
 from difa.encoders import load_encoder
 from difa.errors import ConfigError, InputError, ModelError, NotFittedError
 from difa.feed import NewText, choose
-from difa.fitting import MIN_DOCUMENTS
-from difa.fitting.cross_fit import Report
-from difa.fitting.update import check_updatable, new_documents, update
 from difa.views import check_views
 from difa.words import as_document, as_documents
+
+if TYPE_CHECKING:
+    from difa.fitting.cross_fit import Report
 
 DEFAULT_MAX_WORDS = 200_000
 _SAMPLING, _UPDATING, _FEEDING = 1, 3, 4
@@ -102,12 +101,14 @@ class DiFA:
             verdicts: reviewed documents: `Document`s with `labels`, with `odd`, or with a column `verdict` (odd or normal).
             report: called with the stage under way and the share of it that is done.
         """
+        from difa import fitting  # scoring needs none of it
+
         config = self.config()
         check_rate("fpr", self.fpr)
         if self.fdr is not None:
             check_rate("fdr", self.fdr)
         seed, normal = check_seed(self.seed), noise_of(config.ignore).strip(as_documents(texts))
-        sample = enough_documents(normal, self.max_words, MIN_DOCUMENTS, np.random.default_rng([seed, _SAMPLING]))
+        sample = enough_documents(normal, self.max_words, fitting.MIN_DOCUMENTS, np.random.default_rng([seed, _SAMPLING]))
         new = self._new_text(sample.documents, feed, verdicts, config)
         encoder = load_encoder(config.encoder, self.cache)
         fitted = fitting.fit(sample.documents, config, seed, encoder, report or (lambda stage, share: None), new)
@@ -325,6 +326,9 @@ class DiFA:
         Args:
             texts: strings, word lists or `Document`s; any iterable, read once.
         """
+        from difa.fitting import MIN_DOCUMENTS
+        from difa.fitting.update import check_updatable, new_documents, update
+
         fitted = self._fitted()
         check_updatable(fitted)
         rng = np.random.default_rng([fitted.seed, _UPDATING, fitted.updates.times])

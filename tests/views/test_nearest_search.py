@@ -52,4 +52,4 @@ def test_vectors_far_beyond_the_bank_find_a_row_too(rng):
     vectors = np.concatenate([bank[:5] * 1000, np.full((1, 96), 1e6, np.float32)])
     squares, nearest = NearestSearch(bank).find(vectors)
     assert squares == pytest.approx(compared_one_by_one(bank, vectors)[0], rel=0.01)
-    assert ((0 <= nearest) & (nearest < 50)).all()
+    assert ((nearest >= 0) & (nearest < 50)).all()

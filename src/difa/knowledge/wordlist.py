@@ -45,7 +45,7 @@ class PackedWords:
     def __init__(self, content: bytes) -> None:
         count = int(np.frombuffer(content, np.uint32, 1)[0])
         columns = np.frombuffer(content, np.uint32, 3 * count, 4).reshape(3, count)
-        self._sums, self._ends, self._numbers = map(memoryview, columns)
+        self._sums, self._ends, self._numbers = [column.data for column in columns]
         self._words = content[4 + columns.nbytes :]
         if len(self._words) != columns[1].max(initial=0):
             raise ValueError("expected packed words, got fewer bytes than they have")
@@ -80,7 +80,7 @@ class PackedWords:
         total = crc32(encoded)
         while row < len(self._sums) and self._sums[row] == total:
             if self._words[self._ends[row - 1] if row else 0 : self._ends[row]] == encoded:
-                return self._numbers[row]
+                return int(self._numbers[row])
             row += 1
         return _UNKNOWN
 
