@@ -128,10 +128,11 @@ class Detector:
 
     def suggest(self, document: Document, position: int) -> str | None:
         """What the word at a position may have been meant to be, if it looks like a slip; only a critic can say."""
-        if self._critic is None:
+        texts = document.words.texts
+        if self._critic is None or not self._critic.statistics.may_be_slip(texts[position]):
             return None
         first = max(0, position - NEIGHBOURS)  # not the whole document: it may be long, and full of such words
-        around = document.words.texts[first : position + NEIGHBOURS + 1]
+        around = texts[first : position + NEIGHBOURS + 1]
         meant = self._critic.statistics.suggest(around, position - first)
         is_term = meant is not None and self._faults is not None and self._faults.is_term(around[position - first])
         return None if is_term else meant
