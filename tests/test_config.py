@@ -2,7 +2,16 @@ import dataclasses
 
 import pytest
 
-from difa.config import CalibrationConfig, Config, FormConfig, FusionConfig, PerturbConfig, SemanticConfig, ViewsConfig
+from difa.config import (
+    CalibrationConfig,
+    Config,
+    EncoderConfig,
+    FormConfig,
+    FusionConfig,
+    PerturbConfig,
+    SemanticConfig,
+    ViewsConfig,
+)
 from difa.errors import ConfigError
 
 
@@ -33,6 +42,11 @@ def test_the_paper_preset_is_the_papers():
         (lambda: FormConfig(shrinkage=2), "FormConfig.shrinkage: expected a number above 0 and at most 0.99, got 2"),
         (lambda: FusionConfig(agreement="False"), "agreement: expected true or false, got 'False'"),
         (lambda: SemanticConfig(learning_rate=float("nan")), "learning_rate"),
+        (lambda: SemanticConfig(learning_rate=float("inf")), "learning_rate: expected a number above 0, got inf"),
+        (lambda: EncoderConfig(layer=1.5), "layer: expected a whole number from -1000 to 1000, got 1.5"),
+        (lambda: EncoderConfig(threads=0), "threads: expected a whole number of at least 1, got 0"),
+        (lambda: EncoderConfig(name=" "), "name: expected text that is not blank, got ' '"),
+        (lambda: FusionConfig(weights={"form": 0}), "weights: expected a number above 0 for some of language, phrase"),
         (lambda: SemanticConfig(held_out=0.6), "held_out: expected a number above 0 and at most 0.5, got 0.6"),
         (lambda: SemanticConfig(layers=True), "layers"),
         (lambda: SemanticConfig(student_rounds=0), "student_rounds: expected a whole number of at least 1, got 0"),

@@ -1,7 +1,7 @@
 """One fit from three sources: normal documents, new text that nobody labelled, verdicts."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -226,7 +226,7 @@ def test_findings_by_hand():
 
 def test_summary_of_strangers_are_checked():
     summary = FeedSummary(60, 600, 70, 5, 5, findings=(Finding("tone", 3.0, ("a",)),))
-    record = json.loads(json.dumps(summary.to_dict()))
+    record = json.loads(json.dumps(asdict(summary)))
     assert FeedSummary.from_dict(record) == summary
     with pytest.raises(ValueError, match="whole numbers"):
         FeedSummary.from_dict(record | {"documents": -1})

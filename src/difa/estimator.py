@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, asdict, dataclass, fields, is_dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -344,8 +343,7 @@ class DiFA:
         if known := len(normal) - len(new):
             warnings.warn(f"{known} of {len(normal)} documents are there already and were left out", stacklevel=2)
         if new:
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            self.detector_ = update(fitted, new, max(self.max_words, MIN_DOCUMENTS), now, rng)
+            self.detector_ = update(fitted, new, max(self.max_words, MIN_DOCUMENTS), rng)
         return self
 
     def _fitted(self, allow: Iterable[str] = ()) -> Detector:

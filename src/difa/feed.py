@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -23,7 +23,7 @@ from difa.document import Document, Encoded, FloatArray, split_by
 from difa.fuse import Trust, speak_of
 from difa.head import WordTable
 from difa.knowledge.letters import fold
-from difa.knowledge.wordlist import WordList, word_list
+from difa.knowledge.wordlist import word_list
 from difa.views.stored_words import document_counts, rare_words
 
 _LEVELS = -np.log([0.05, 0.02, 0.01, 0.005, 0.002, 0.001])  # evidence at which new text is compared with normal text
@@ -43,14 +43,10 @@ class NewText:
     """Documents to learn from: those of the feed, then those that were reviewed."""
 
     documents: list[Document]
-    verdicts: list[Verdict]
-    """Of the last documents, in their order."""
-    given: int = 0
-    """Documents of the feed as it came."""
-    copies: int = 0
-    """Of them, those that say what another says."""
-    known: int = 0
-    """Of them, those that stand among the normal documents."""
+    verdicts: list[Verdict]  # on the last documents, in their order
+    given: int = 0  # documents of the feed as it came
+    copies: int = 0  # of them, those that say what another says
+    known: int = 0  # of them, those that stand among the normal documents
 
     @property
     def feed(self) -> int:
@@ -122,8 +118,7 @@ class Finding:
 
     view: str
     times: float
-    words: tuple[str, ...]
-    """Some that carry it, as far as they may be read."""
+    words: tuple[str, ...]  # some that carry it, as far as they may be read
 
     @property
     def subject(self) -> str:
@@ -141,15 +136,13 @@ class Finding:
 class FeedSummary:
     """How much a model learned from beside its normal documents, and what."""
 
-    documents: int
-    """Different documents of the feed."""
+    documents: int  # different ones of the feed
     words: int
     given: int
     copies: int
     known: int
     reviewed: int = 0
-    odd: int = 0
-    """Reviewed documents that were called odd."""
+    odd: int = 0  # reviewed documents that were called odd
     findings: tuple[Finding, ...] = ()
 
     def sentences(self) -> list[str]:
@@ -169,9 +162,6 @@ class FeedSummary:
         parts = [f"{self.documents:,} documents of a feed, {self.words:,} words"] if self.documents else []
         parts += [f"{reviewed}, {self.odd:,} of them odd"] if self.reviewed else []
         return " and ".join(parts) or "nothing"
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     @classmethod
     def from_dict(cls, entries: Mapping[str, Any]) -> FeedSummary:
@@ -200,7 +190,7 @@ def find_differences(
         min_documents: documents that must have a word for it to be named, unless the language's list knows it.
         language: of the normal documents.
     """
-    words, hidden = len(feed.evidence), rare_words(feed.documents, min_documents, language)
+    words, candidates = len(feed.evidence), _nameable(normal, feed, min_documents, language)
     expected = words * np.exp(-_LEVELS)  # among normal words, evidence −log p reaches x in a share exp(−x) of cases
     errors = np.sqrt(np.maximum(expected, 1e-9) * (1 + words / max(len(normal.evidence), 1)))
     findings = []
@@ -208,24 +198,31 @@ def find_differences(
         reached = np.array([(feed.evidence[:, view] >= level).sum() for level in _LEVELS])
         at = int(np.argmax((reached - expected) / errors))
         if reached[at] - expected[at] >= _CLEAR_ERRORS * errors[at] and reached[at] >= _NOTABLE_RATIO * expected[at]:
-            telling = _telling_words(normal, feed, view, _LEVELS[at], word_list(language), hidden)
+            telling = _telling_words(normal, feed, view, _LEVELS[at], candidates)
             findings.append(Finding(name, round(float(reached[at] / expected[at]), 2), telling))
     return tuple(sorted(findings, key=lambda finding: (-finding.times, finding.view)))
 
 
+def _nameable(normal: WordTable, feed: WordTable, min_documents: int, language: str | None) -> dict[str, bool]:
+    """Words of the feed that may be read and tell something by themselves, and whether each is common in normal text as well."""
+    hidden, known = rare_words(feed.documents, min_documents, language), word_list(language)
+    usual = document_counts(normal.documents, _folded)
+    return {
+        word: usual[word] * len(feed.documents) >= _COMMON_DOCUMENTS * len(normal.documents)
+        for word in document_counts(feed.documents, _folded)
+        if word not in hidden and any(map(str.isalpha, word)) and known.frequency(word) <= _EVERYDAY_SHARE
+    }
+
+
 def _telling_words(
-    normal: WordTable, feed: WordTable, view: int, level: float, known: WordList, hidden: Collection[str]
+    normal: WordTable, feed: WordTable, view: int, level: float, candidates: Mapping[str, bool]
 ) -> tuple[str, ...]:
-    """Words whose evidence reaches a level in more documents of the feed than expected, most of all first."""
-    usual, everywhere = _reaching(normal, view, level), document_counts(normal.documents, _folded)
-    documents, normal_documents = len(feed.documents), len(normal.documents)
+    """Candidates whose evidence reaches a level in more documents of the feed than expected, the clearest first."""
+    usual, scale = _reaching(normal, view, level), len(feed.documents) / max(len(normal.documents), 1)
     excess = {}
     for word, count in _reaching(feed, view, level).items():
-        expected = documents / max(normal_documents, 1) * usual[word]
-        is_common = everywhere[word] * documents >= _COMMON_DOCUMENTS * normal_documents
-        if word in hidden or not any(map(str.isalpha, word)) or known.frequency(word) > _EVERYDAY_SHARE:
-            continue
-        if count - expected > _MIN_EXCESS and (not is_common or count > 3 * (expected + 1)):
+        expected = scale * usual[word]
+        if word in candidates and count - expected > _MIN_EXCESS and (not candidates[word] or count > 3 * (expected + 1)):
             excess[word] = count - expected
     return tuple(sorted(excess, key=lambda word: (-excess[word], word))[:_MAX_NAMED])
 

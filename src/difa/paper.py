@@ -34,10 +34,8 @@ _UNIT = 0.2  # brings evidences, 0 to about 12, to the scale of the network
 _TINY = 1e-12
 CANDIDATES = ("max", "topk", "lse", "adp")
 DESCRIPTOR = (*CANDIDATES, "mean", "peakness", "support", "geometry", "log_length")
-UNITS = (*[0.2] * 5, 0.5, 1.0, 1.0, 0.2)
-"""What each entry of the descriptor is multiplied by before r sees it: it brings all nine to the scale of the network."""
-BATCH_DOCUMENTS = 64
-"""Normal documents in a step at most, and as many pseudo-anomalous ones."""
+UNITS = (*[0.2] * 5, 0.5, 1.0, 1.0, 0.2)  # of the descriptor's entries: they bring all nine to the scale of the network
+BATCH_DOCUMENTS = 64  # normal documents in a step at most, and as many pseudo-anomalous ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +54,20 @@ class PaperWeights:
     aggregation: Mapping[str, FloatArray]
 
 
+def _initial_network(inputs: int, hidden: int, outputs: int, rng: np.random.Generator) -> dict[str, Array]:
+    """Two layers whose output is 0 for every input at the start."""
+    first = rng.normal(0, 0.3, (inputs, hidden))
+    return {"w1": first, "b1": np.zeros(hidden), "w2": np.zeros((hidden, outputs)), "b2": np.zeros(outputs)}
+
+
+def _run(inputs: Array, weights: Weights, xp: Any) -> Array:
+    """Logits of a network: (…, inputs) -> (…, outputs)."""
+    return xp.tanh(inputs @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
+
+
 def initial_gates(config: FusionConfig, rng: np.random.Generator) -> dict[str, Array]:
     """The network q at its start: both gates at one half for every word."""
-    return {
-        "w1": rng.normal(0, 0.3, (FEATURES, config.hidden)),
-        "b1": np.zeros(config.hidden),
-        "w2": np.zeros((config.hidden, 2)),
-        "b2": np.zeros(2),
-    }
+    return _initial_network(FEATURES, config.hidden, 2, rng)
 
 
 def gate(evidence: Array, weights: Weights, config: FusionConfig, xp: Any = np) -> Array:
@@ -73,16 +77,16 @@ def gate(evidence: Array, weights: Weights, config: FusionConfig, xp: Any = np) 
     e_sem, e_form = evidence[..., 0], evidence[..., 1]
     gates = open_gates(evidence, weights, xp)
     alpha, beta = gates[..., 0], gates[..., 1]
-    fused = alpha * e_sem + (1 - alpha) * e_form
-    return fused + beta * _agreement(evidence, xp) if config.agreement else fused
+    fused = alpha * e_sem + (1 - alpha) * e_form  # s = α·e_sem + (1−α)·e_form …
+    return fused + beta * _agreement(evidence, xp) if config.agreement else fused  # … + β·√(e_sem·e_form)
 
 
 def open_gates(evidence: Array, weights: Weights, xp: Any = np) -> Array:
     """α and β of each word, by the evidences of two views: (…, 2) -> (…, 2)."""
     e_sem, e_form = evidence[..., 0], evidence[..., 1]
     shared = [_UNIT * (e_sem - e_form), _UNIT * _agreement(evidence, xp), _UNIT * xp.maximum(e_sem, e_form)]
-    u = xp.stack([xp.log1p(e_sem), xp.log1p(e_form), *shared], -1)
-    return 1 / (1 + xp.exp(-(xp.tanh(u @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"])))
+    u = xp.stack([xp.log1p(e_sem), xp.log1p(e_form), *shared], -1)  # (…, 5)
+    return 1 / (1 + xp.exp(-_run(u, weights, xp)))  # σ(q(u))
 
 
 def _agreement(evidence: Array, xp: Any) -> Array:
@@ -97,13 +101,8 @@ def fuse(evidence: FloatArray, lengths: Sequence[int], weights: Weights, config:
 
 def initial_mixture(config: AggregationConfig, rng: np.random.Generator) -> dict[str, Array]:
     """The network r at its start: all four rules weigh the same."""
-    return {
-        "w1": rng.normal(0, 0.3, (len(DESCRIPTOR), config.hidden)),
-        "b1": np.zeros(config.hidden),
-        "w2": np.zeros((config.hidden, len(CANDIDATES))),
-        "b2": np.zeros(len(CANDIDATES)),
-        "log_sharpness": np.array(math.log(0.5)),
-    }
+    network = _initial_network(len(DESCRIPTOR), config.hidden, len(CANDIDATES), rng)
+    return network | {"log_sharpness": np.array(math.log(0.5))}
 
 
 def pool(scores: Array, mask: Array, log_sharpness: Array, config: AggregationConfig, xp: Any = np) -> Array:
@@ -113,15 +112,15 @@ def pool(scores: Array, mask: Array, log_sharpness: Array, config: AggregationCo
     where all words carry the same evidence, 1/T where one word carries it all.
     """
     scores = scores * mask
-    length = xp.sum(mask, -1)
-    maximum = xp.amax(scores, -1)
+    length = xp.sum(mask, -1)  # (B,), as all that follow
+    maximum = xp.amax(scores, -1)  # S_max
     mean = xp.sum(scores, -1) / length
     k = min(config.top_k, scores.shape[-1])
-    top = xp.sum(_largest(scores, k, xp), -1) / xp.minimum(length, length * 0 + k)  # padding is zero: it adds nothing
+    top = xp.sum(_largest(scores, k, xp), -1) / xp.minimum(length, length * 0 + k)  # S_topk: padding is zero, it adds nothing
     shifted = mask * xp.exp(scores - maximum[..., None])
-    lse = maximum + xp.log(xp.sum(shifted, -1) / length)  # the mean, not the sum
+    lse = maximum + xp.log(xp.sum(shifted, -1) / length)  # S_lse, of the mean, not the sum
     attention = mask * xp.exp(xp.exp(log_sharpness) * (scores - maximum[..., None]))
-    adaptive = xp.sum(attention * scores, -1) / xp.sum(attention, -1)
+    adaptive = xp.sum(attention * scores, -1) / xp.sum(attention, -1)  # S_adp
     support = xp.sum(mask * (scores > -math.log(config.support_p)), -1) / length
     geometry = (mean * length) ** 2 / (length * xp.sum(scores**2, -1) + 1e-12)
     peakness = maximum / (mean + 1)
@@ -130,13 +129,12 @@ def pool(scores: Array, mask: Array, log_sharpness: Array, config: AggregationCo
 
 def mix(descriptor: Array, weights: Weights, xp: Any = np) -> Array:
     """Document scores from descriptors: (B, 9) -> (B,)."""
-    return xp.sum(mixture(descriptor, weights, xp) * descriptor[..., : len(CANDIDATES)], -1)
+    return xp.sum(mixture(descriptor, weights, xp) * descriptor[..., : len(CANDIDATES)], -1)  # S = Σ π_m S_m
 
 
 def mixture(descriptor: Array, weights: Weights, xp: Any = np) -> Array:
     """π: how much each candidate counts, by descriptors: (B, 9) -> (B, 4)."""
-    units = xp.stack([descriptor[..., column] * unit for column, unit in enumerate(UNITS)], -1)
-    logits = xp.tanh(units @ weights["w1"] + weights["b1"]) @ weights["w2"] + weights["b2"]
+    logits = _run(xp.stack([descriptor[..., column] * unit for column, unit in enumerate(UNITS)], -1), weights, xp)
     shares = xp.exp(logits - xp.amax(logits, -1)[..., None])
     return shares / xp.sum(shares, -1)[..., None]
 
@@ -178,19 +176,20 @@ def learn_paper(normal: Sequence[Example], pseudo: Sequence[Example], config: Co
         for part, values in start.items()
     }
     optimiser = torch.optim.Adam([tensor for part in weights.values() for tensor in part.values()], lr=config.learn.learning_rate)
-    outputs = [weights[part][name] for part in ("fusion", "aggregation") for name in ("w2", "b2") if name in weights[part]]
-    normal = [example for example in normal if len(example.labels)]
+    outputs = [weights[part][name] for part in ("fusion", "aggregation") for name in ("w2", "b2")]
     with one_torch_thread():
         for _ in range(config.learn.steps):
             batch = [*_draw(normal, rng), *_draw(pseudo, rng)]
-            evidence, labels, mask = (torch.from_numpy(array) for array in _pad(batch))
+            evidence = _pad([example.evidence for example in batch], torch)  # (B, T, 2)
+            labels = _pad([example.labels for example in batch], torch)  # (B, T)
+            mask = _pad([np.ones(len(example.labels)) for example in batch], torch)  # (B, T)
             word_scores = gate(evidence, weights["fusion"], config.fusion, torch)
             descriptor = pool(word_scores, mask, weights["aggregation"]["log_sharpness"], config.aggregation, torch)
             document_scores = mix(descriptor, weights["aggregation"], torch)
             word_loss = _balanced_loss(word_scores[mask > 0], labels[mask > 0], weights["word"], torch)
             document_loss = _balanced_loss(document_scores, labels.amax(dim=1), weights["document"], torch)
-            size = sum((tensor**2).sum() for tensor in outputs)
-            loss = word_loss + config.learn.document_weight * document_loss + config.learn.shrinkage * size
+            penalty = sum((tensor**2).sum() for tensor in outputs)
+            loss = word_loss + config.learn.document_weight * document_loss + config.learn.shrinkage * penalty
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -208,17 +207,9 @@ def _balanced_loss(scores: Any, labels: Any, line: Mapping[str, Any], torch: Any
 
 
 def _draw(examples: Sequence[Example], rng: np.random.Generator) -> list[Example]:
-    if not examples:
-        return []
     return [examples[i] for i in rng.choice(len(examples), size=min(BATCH_DOCUMENTS, len(examples)), replace=False)]
 
 
-def _pad(batch: Sequence[Example]) -> list[FloatArray]:
-    longest = max(len(example.labels) for example in batch)
-    evidence = np.zeros((len(batch), longest, batch[0].evidence.shape[1]), np.float32)
-    labels = np.zeros((len(batch), longest), np.float32)
-    mask = np.zeros_like(labels)
-    for row, example in enumerate(batch):
-        count = len(example.labels)
-        evidence[row, :count], labels[row, :count], mask[row, :count] = example.evidence, example.labels, 1
-    return [evidence, labels, mask]
+def _pad(arrays: Sequence[FloatArray], torch: Any) -> Any:
+    """Arrays of several documents as one tensor, with zeros behind the shorter ones: (B, T, …)."""
+    return torch.nn.utils.rnn.pad_sequence([torch.from_numpy(array.astype(np.float32)) for array in arrays], batch_first=True)

@@ -1,3 +1,4 @@
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -103,7 +104,7 @@ def course_of(monkeypatch, course, rounds=20):
     monkeypatch.setattr(training, "WARM", 1)
     config = SemanticConfig(learning_rate=0.16, plateau=0.1)
     reported = []
-    training._train_to_plateau(module, lambda: None, lambda: torch.tensor(next(given)), config, rounds, reported.append)
+    training._train_to_plateau(module, repeat(None), lambda: torch.tensor(next(given)), config, rounds, reported.append)
     assert all(len(set(rates[at : at + ROUND])) == 1 for at in range(0, len(rates), ROUND))
     assert reported[-1] == 1
     assert reported == sorted(reported)

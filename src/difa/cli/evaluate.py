@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,7 +44,7 @@ def evaluate(
     fitted = given.load(model).allow(allowed_words(allow))
     figures = measure(given.score(fitted, documents, fpr, fdr), documents)
     if json:
-        print_json(figures.to_dict())
+        print_json(asdict(figures))
         return
     typer.echo(f"{'':10}{'AUROC':>8}{'AP':>8}{'anomalous':>12}{'all':>8}")
     for name, level in (("words", figures.word), ("documents", figures.document)):
@@ -96,7 +97,7 @@ def threshold(
     reference = fitted.detector_.document_reference
     found = rate_for_budget(p_values, *parse_budget(budget, len(documents)), len(reference.values))
     if json:
-        print_json(found.to_dict())
+        print_json(asdict(found))
     else:
         low, high = found.interval
         typer.echo(

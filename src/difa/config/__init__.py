@@ -134,7 +134,7 @@ class FormConfig(Stage):
     singular, and the shrinkage decides what a space in a word is worth. The others imply the share of letters, so changes lose
     nothing. The presets `full` and `fast` were settled with the share and keep it."""
     min_scale: Positive = 1e-2
-    """Least standard deviation of an entry, so that one that is constant in normal text counts, but not without bound."""
+    """Lowest standard deviation of an entry, so that one that is constant in normal text counts, but not without bound."""
 
 
 @dataclass(frozen=True)
@@ -244,11 +244,10 @@ class FusionConfig(Stage):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check(isinstance(self.weights, Mapping), self, "weights", "a number for each view")
+        is_known = isinstance(self.weights, Mapping) and set(self.weights) <= set(VIEW_NAMES)
+        is_positive = is_known and all(type(weight) in (int, float) and 0 < weight < 1e6 for weight in self.weights.values())
+        check(is_positive, self, "weights", f"a number above 0 for some of {', '.join(VIEW_NAMES)}")
         object.__setattr__(self, "weights", dict(self.weights))
-        check(set(self.weights) <= set(VIEW_NAMES), self, "weights", f"some of {', '.join(VIEW_NAMES)}")
-        is_positive = all(type(weight) in (int, float) and 0 < weight < 1e6 for weight in self.weights.values())
-        check(is_positive, self, "weights", "a number above 0 for each view")
 
 
 @dataclass(frozen=True)
@@ -256,26 +255,26 @@ class FeedConfig(Stage):
     """What new text that nobody has labelled teaches, and what verdicts teach; docs/choices.md has figures for other numbers."""
 
     least_documents: Count = 50
-    """Different documents of a feed that are needed; with fewer, nothing is learned from it."""
+    """Different documents that a feed must have; from fewer nothing is learned."""
     folds: Annotated[int, Bounds(2, 64)] = 8
     """Parts of the documents, by their words: each part is scored by what the others taught."""
     smoothing: Positive = 5.0
     """Words that are added to both sides of a ratio, so that few extreme words by chance teach nothing."""
     document_smoothing: Positive = 2.0
-    """The same for documents."""
+    """Documents that are added likewise."""
     shrinkage: Positive = 1.0
     """How much a sphere counts in the variation of normal words, from which the head takes its direction."""
     half: Annotated[int, Bounds(0)] = 100
-    """Documents of a feed, a verdict counted as several, at which what it teaches has half its weight: few teach little."""
+    """What so many documents teach has half its weight, what fewer teach less; a verdict counts as `verdict_weight` of them."""
     weight: Weight = 10.0
     """How much what was learned counts beside the prior score of a word."""
     document_weight: Weight = 5.0
-    """The same for documents."""
+    """How much it counts beside the prior score of a document."""
     verdict_weight: Positive = 5.0
-    """Words, or documents, of the feed for which one counts that a reviewer called odd."""
+    """A word or document that a reviewer called odd counts as so many of the feed."""
 
     def strength(self, documents: float) -> float:
-        """The share of its weight that a lesson from so many documents has."""
+        """The share of its weight that what so many documents teach has."""
         return documents / (documents + self.half) if documents else 0.0
 
 

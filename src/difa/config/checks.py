@@ -24,12 +24,15 @@ class Bounds:
     def refusal(self, value: Any, kind: Any) -> str:
         """What is expected instead of a value of a kind: `int`, `float` or `int | None`; empty where it may be."""
         is_number = isinstance(value, int | kind) and not isinstance(value, bool)
-        if is_number and (value is None or (self.low <= value <= self.high and not (self.above and value == self.low))):
+        if is_number and (value is None or self._allow(value)):
             return ""
         if kind is float:
             highest = "" if self.high == math.inf else f" and at most {self.high:g}"
             return f"a number {'above' if self.above else 'of at least'} {self.low:g}{highest}"
         return f"a whole number {f'of at least {self.low}' if self.high == math.inf else f'from {self.low} to {self.high}'}"
+
+    def _allow(self, value: float) -> bool:
+        return self.low <= value <= self.high and value != math.inf and not (self.above and value == self.low)
 
 
 @dataclass(frozen=True)

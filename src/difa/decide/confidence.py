@@ -15,13 +15,12 @@ import numpy as np
 
 from difa.document import FloatArray
 
-CONFIDENCE = 0.95
-"""The confidence of every bound and interval."""
+CONFIDENCE = 0.95  # of every bound and interval
 _BISECTIONS = 60  # of the unit interval, to find a quantile
 
 
 def rate_bound(references: int, rate: float) -> float:
-    """The share of normal documents that a rate flags at most, with so much confidence in the reference sample.
+    """The share of normal documents that a rate flags at most, for all but 1 − `CONFIDENCE` of the reference samples.
 
     Args:
         references: normal documents that p-values are ranked among.
@@ -47,7 +46,7 @@ def share_interval(count: int, trials: int) -> tuple[float, float]:
 
 
 def future_interval(rank: int, seen: int, future: int, confidence: float = CONFIDENCE) -> tuple[int, int]:
-    """How many of the next documents lie beyond the one of this rank among those seen: lowest and highest count.
+    """How many of the next documents will be at least as unusual as a seen one: lowest and highest count.
 
     Args:
         rank: of the seen document, 1 for the most unusual.
@@ -57,7 +56,7 @@ def future_interval(rank: int, seen: int, future: int, confidence: float = CONFI
     """
     counts, rest = np.arange(future + 1), seen + 1 - rank
     log = log_factorials(future + seen + 1)
-    # Beta-binomial: the share beyond a ranked document has the distribution Beta(rank, rest).
+    # The share beyond a ranked document has the distribution Beta(rank, rest), so the count is beta-binomial.
     chance = log[future] - log[counts] - log[future - counts]
     chance += log[counts + rank - 1] + log[future - counts + rest - 1] - log[future + seen]
     chance += log[seen] - log[rank - 1] - log[rest - 1]
@@ -86,6 +85,6 @@ def at_least(count: int, trials: int, share: float) -> float:
 
 
 @lru_cache(maxsize=4)
-def log_factorials(most: int) -> FloatArray:
-    """Log k! for k = 0 … most."""
-    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
+def log_factorials(largest: int) -> FloatArray:
+    """Log k! for k = 0 … largest."""
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, largest + 1)))])

@@ -6,8 +6,7 @@ AUROC and average precision, at both levels; a document is anomalous if any of i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,13 +30,8 @@ class Evaluation:
 
     word: Level
     document: Level
-    false_alarm_rate: float
-    """Share of normal documents that were flagged."""
-    recall: float
-    """Share of anomalous documents that were flagged."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    false_alarm_rate: float  # share of normal documents that were flagged
+    recall: float  # share of anomalous documents that were flagged
 
 
 def evaluate(results: Sequence[Result], documents: Sequence[Document]) -> Evaluation:

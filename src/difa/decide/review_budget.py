@@ -1,4 +1,4 @@
-"""What reviewers have time for and the p-values of a recent feed -> the rate that keeps to it.
+"""How many documents reviewers have time for, and the p-values of a recent feed -> the rate that flags no more.
 
 The rate is the p-value up to which a recent feed has as many documents as the budget allows. What the next day brings is then a
 question of ranks alone, whatever the feed is like, as long as the next documents come from the same source: the count has an
@@ -8,8 +8,7 @@ exact interval.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,19 +24,13 @@ class ReviewRate:
     """A rate, and what it would flag."""
 
     rate: float
-    budget: int
-    """Documents that reviewers have time for, out of `documents`."""
+    budget: int  # documents that reviewers have time for, out of `documents`
     documents: int
-    recent: int
-    """Documents of the recent feed, and how many of them the rate flags."""
-    recent_flagged: int
-    expected: float
-    """How many of the next `documents` it flags on average, and the interval of that count."""
-    interval: tuple[int, int]
+    recent: int  # documents of the recent feed
+    recent_flagged: int  # of them, those that the rate flags
+    expected: float  # how many of the next `documents` it flags on average
+    interval: tuple[int, int]  # of that count
     confidence: float = CONFIDENCE
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def parse_budget(text: str, recent: int) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from difa.document_score import DocumentScore, describe
 from difa.encoders import Encoder
 from difa.errors import InputError
 from difa.feed import FeedSummary, NewText
-from difa.fitting.cross_fit import CrossFit, Report, pick, references_of
+from difa.fitting.cross_fit import CrossFit, Report
 from difa.fitting.training_outliers import describe_documents, find_misfits, merely_rare
 from difa.fuse import FeedFusion, folds_of, view_fold_of
 from difa.fuse import learn as learn_fusion
@@ -45,7 +46,7 @@ def fit(
     if (count := usable.sum()) < MIN_DOCUMENTS:
         raise InputError(f"expected at least {MIN_DOCUMENTS} normal documents with words, got {count}: add more normal text")
     rng = np.random.default_rng(seed)
-    given = pick(documents, usable)
+    given = list(compress(documents, usable))
     groups = group_copies([document.words.texts for document in given])
     templates = made_of_templates(groups)
     first, content = np.unique(np.arange(len(given)) if templates else groups, return_inverse=True)
@@ -74,7 +75,7 @@ def fit(
         linter_reference=TailReference.of(linter_scores(word_scores, normal.words.evidence, config.views.names)),
         document_reference=TailReference.of(document_scores),
         training_scores=document_scores,
-        training_words=sum(len(document.words) for document in pick(given, ~left_out)),
+        training_words=sum(len(document.words) for document in compress(given, ~left_out)),
         left_out=int(left_out.sum()),
         copies=int((~left_out).sum()) - len(normal.words.documents),
         threads=config.encoder.threads,
@@ -90,7 +91,7 @@ def _score_all(detector: Detector, normal: _Normal, documents: Sequence[Document
     """Scores of all documents by views that did not see them, those that were left out among them: (documents,)."""
     scores = np.zeros(len(documents))
     scores[~normal.misfit] = detector.training_scores
-    misfits = detector.score_chunk(pick(documents, normal.misfit), pick(encoded, normal.misfit))
+    misfits = detector.score_chunk(list(compress(documents, normal.misfit)), list(compress(encoded, normal.misfit)))
     scores[normal.misfit] = misfits.document_scores
     return scores
 
@@ -150,14 +151,14 @@ def _learn_references(data: TrainingData, rng: np.random.Generator, report: Repo
             they will when scoring: where folds leave no spread, the least difference between the two would make a copy unusual.
     """
     config, (cross, misfit) = data.config, _fit_views(data, rng, report)
-    chosen = pick(data.documents, ~misfit)
+    chosen = list(compress(data.documents, ~misfit))
     epsilon = config.calibration.epsilon
     raw, statistics = cross.judge(chosen, cross.folds, config.encoder.threads)  # (T, views), (T, statistics)
     if is_known:
         raw = np.maximum(raw, raw_evidence(cross.views, chosen))
     is_unseen = config.calibration.reference == "unseen"
     ranked = raw if is_unseen else raw_evidence(cross.views, chosen)
-    references = references_of(ranked)
+    references = tuple(map(TailReference.of, ranked.T))
     evidence = tail_evidence(ranked, references, epsilon)
     unseen = evidence if is_unseen else cross.in_sample_evidence(chosen, epsilon)
     words = WordTable(chosen, unseen, statistics, folds_of(chosen, config.feed.folds))

@@ -11,21 +11,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from itertools import compress
 
 import numpy as np
 
 from difa.calibrate import TailReference, tail_evidence
 from difa.detector import describe_words, raw_evidence
-from difa.document import BoolArray, Encoded, FloatArray, IntArray, split_by
+from difa.document import Encoded, FloatArray, IntArray, split_by
 from difa.knowledge.word_cache import Batch
 from difa.runtime.parallel import core_count
 from difa.views import TrainingData, View, fit_view, view_kind
 
-T = TypeVar("T")
 _REPORT_SECONDS = 0.3
-Report = Callable[[str, float], None]
-"""Called with the name of the stage under way and the share of it that is done."""
+Report = Callable[[str, float], None]  # called with the name of the stage under way and the share of it that is done
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class CrossFit:
         """Raw evidence and plain statistics of all words by the views of each document's fold: (T, views), (T, statistics)."""
         raw, statistics = [], []
         for fold in np.unique(folds).tolist():
-            views, members = self.fold_views[fold], Batch.of(pick(documents, folds == fold))
+            views, members = self.fold_views[fold], Batch.of(list(compress(documents, folds == fold)))
             statistics.append(describe_words(views, members))
             raw.append(raw_evidence(views, members, threads))
         # Rows stand fold by fold: where each word of the documents, in their order, is among them.
@@ -66,8 +64,9 @@ class CrossFit:
         references = []
         for fold, views in enumerate(self.fold_views):
             others = self.folds != fold
-            seen = pick(documents, others if others.any() else ~others)  # without folds they judge what they were fitted on
-            references.append(references_of(raw_evidence(views, seen)))
+            seen = others if others.any() else ~others  # without folds, views judge what they were fitted on
+            evidence = raw_evidence(views, list(compress(documents, seen)))
+            references.append(tuple(map(TailReference.of, evidence.T)))
         parts = zip(self.raw(documents, self.folds), self.folds, strict=True)
         return np.concatenate([tail_evidence(raw, references[fold], epsilon) for raw, fold in parts])
 
@@ -97,13 +96,3 @@ def _fit_in_parallel(parts: Sequence[TrainingData], whole: TrainingData, report:
     *of_parts, of_whole = fitted = [future.result() for future in futures]
     of_whole |= {name: join(whole, [views[name] for views in of_parts]) for name, join in joins.items()}
     return [tuple(views[name] for name in names) for views in fitted]
-
-
-def references_of(raw: FloatArray) -> tuple[TailReference, ...]:
-    """A reference for each view, from the raw evidence of normal words: (T, views)."""
-    return tuple(TailReference.of(column) for column in raw.T)
-
-
-def pick(items: Sequence[T], chosen: BoolArray) -> list[T]:
-    """The items that are chosen."""
-    return [item for item, is_chosen in zip(items, chosen, strict=True) if is_chosen]

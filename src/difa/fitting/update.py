@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from hashlib import blake2b
 
 import numpy as np
@@ -22,34 +23,32 @@ from difa.errors import ConfigError
 from difa.views import TrainingData, extend_view, view_kind
 
 
-def update(detector: Detector, documents: Sequence[Document], most: int, when: str, rng: np.random.Generator) -> Detector:
+def update(detector: Detector, documents: Sequence[Document], max_values: int, rng: np.random.Generator) -> Detector:
     """The detector with further normal documents.
 
     Args:
-        detector: a fitted detector.
+        detector: a fitted detector that can be updated.
         documents: new ones that have words, as `new_documents` gives them.
-        most: values that a reference may hold; of more, a uniform sample stays.
-        when: the time to be noted.
+        max_values: values that a reference may hold; of more, a uniform sample stays.
         rng: for that sample.
     """
-    check_updatable(detector)
-    encoded = detector.encode(documents)
-    scored = replace(detector, allow=AllowList()).score_chunk(documents, encoded)
+    encoded, before = detector.encode(documents), detector.updates
+    scored = replace(detector, allow=AllowList()).score_chunk(documents, encoded)  # what is allowed scores 0 whatever it is like
     for_linter = linter_scores(scored.word_scores, scored.evidence, scored.views)
-    seen = detector.training_words + detector.updates.words
     data = TrainingData(encoded, [], detector.language, detector.config, detector.seed, detector.encoder)
     return replace(
         detector,
-        word_reference=_grown(detector.word_reference, scored.word_scores, most, rng),
-        document_reference=_grown(detector.document_reference, scored.document_scores, most, rng),
-        linter_reference=_grown(detector.linter_reference, for_linter, most, rng),
-        views=tuple(extend_view(view, data, seen) for view in detector.views),
+        # In this order, which the random draws follow.
+        word_reference=_extend(detector.word_reference, scored.word_scores, max_values, rng),
+        document_reference=_extend(detector.document_reference, scored.document_scores, max_values, rng),
+        linter_reference=_extend(detector.linter_reference, for_linter, max_values, rng),
+        views=tuple(extend_view(view, data, detector.training_words + before.words) for view in detector.views),
         updates=Updates(
-            detector.updates.times + 1,
-            detector.updates.documents + len(documents),
-            detector.updates.words + sum(map(len, encoded)),
-            when,
-            np.array(sorted([*detector.updates.fingerprints.tolist(), *map(fingerprint, documents)]), dtype=np.int64),
+            before.times + 1,
+            before.documents + len(documents),
+            before.words + sum(map(len, encoded)),
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            np.sort(np.append(before.fingerprints, [fingerprint(document) for document in documents])),
         ),
     )
 
@@ -65,14 +64,12 @@ def check_updatable(detector: Detector) -> None:
 
 def new_documents(detector: Detector, documents: Sequence[Document]) -> list[Document]:
     """Those that have words and did not come with an earlier update, each once."""
-    known = set(detector.updates.fingerprints.tolist())
-    new = []
+    different: dict[int, Document] = {}
     for document in documents:
-        mark = fingerprint(document)
-        if document.words and mark not in known:
-            known.add(mark)
-            new.append(document)
-    return new
+        if document.words:
+            different.setdefault(fingerprint(document), document)
+    known = set(detector.updates.fingerprints.tolist())
+    return [document for mark, document in different.items() if mark not in known]
 
 
 def fingerprint(document: Document) -> int:
@@ -81,8 +78,8 @@ def fingerprint(document: Document) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-def _grown(reference: TailReference, scores: FloatArray, most: int, rng: np.random.Generator) -> TailReference:
-    together = np.concatenate([reference.values, scores])
-    if len(together) > most:
-        together = together[rng.choice(len(together), most, replace=False)]
-    return TailReference.of(together)
+def _extend(reference: TailReference, scores: FloatArray, max_values: int, rng: np.random.Generator) -> TailReference:
+    values = np.concatenate([reference.values, scores])
+    if len(values) > max_values:
+        values = values[rng.choice(len(values), max_values, replace=False)]
+    return TailReference.of(values)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -279,7 +279,7 @@ def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, byt
             "seen_words": detector.seen_words,
         },
         **({"updates": detector.updates.to_dict()} if detector.updates.times else {}),
-        **({"feed": detector.feed_summary.to_dict()} if detector.feed_summary else {}),
+        **({"feed": asdict(detector.feed_summary)} if detector.feed_summary else {}),
         **({"allowed": list(detector.allow.entries)} if detector.allow else {}),
         "parameters": parameters,
         "stages": detector.config.to_dict(),

@@ -27,8 +27,7 @@ from difa.views.critic.statistics import STATISTICS, Statistics
 
 _BATCH = 512
 _WARM = 0.3  # share of the steps in which the learning rate rises
-_MOMENTA = (0.9, 0.999)
-_DECAY = 1e-3
+_MEAN_DECAY, _SQUARE_DECAY, _WEIGHT_DECAY = 0.9, 0.999, 1e-3  # of AdamW
 _FARTHEST = 6.0  # standard deviations at which an input is cut
 _ROWS = 4096  # rows that are run at a time
 _FEW_ROWS = 256  # the same for few weights, by all networks: so small a product is not spread over threads
@@ -143,28 +142,25 @@ def train(
     rng = np.random.default_rng(seed)
     mean = inputs[:normal].mean(axis=0, dtype=np.float64)
     standard = standardise(inputs.astype(np.float32), mean.astype(np.float32), scale.astype(np.float32))
-    targets = labels.astype(np.float32)
-    count = standard.shape[1]
-    weights = [
-        rng.uniform(-1, 1, (count, hidden)).astype(np.float32) / np.float32(np.sqrt(count)),
-        rng.uniform(-1, 1, hidden).astype(np.float32) / np.float32(np.sqrt(count)),
-        rng.uniform(-1, 1, hidden).astype(np.float32) / np.float32(np.sqrt(hidden)),
-        np.zeros(1, np.float32),
-    ]
-    first = [np.zeros_like(weight) for weight in weights]
-    second = [np.zeros_like(weight) for weight in weights]
+    targets, width = labels.astype(np.float32), standard.shape[1]
+
+    def draw(fan_in: int, *shape: int) -> FloatArray:
+        return rng.uniform(-1, 1, shape).astype(np.float32) / np.float32(np.sqrt(fan_in))
+
+    weights = [draw(width, width, hidden), draw(width, hidden), draw(hidden, hidden), np.zeros(1, np.float32)]
+    means, squares = ([np.zeros_like(weight) for weight in weights] for _ in range(2))  # of the gradients
     steps = epochs * -(-len(standard) // _BATCH)
     orders = (rng.permutation(len(standard)) for _ in range(epochs))
     batches = (order[start : start + _BATCH] for order in orders for start in range(0, len(order), _BATCH))
     for step, rows in enumerate(batches, 1):
-        gradients = _gradients(standard[rows], targets[rows], weights)
         speed = rate * _cycle(step / steps)
-        for weight, gradient, m, v in zip(weights, gradients, first, second, strict=True):
-            m += (1 - _MOMENTA[0]) * (gradient - m)
-            v += (1 - _MOMENTA[1]) * (gradient**2 - v)
-            weight *= 1 - speed * _DECAY
-            corrected = np.sqrt(v / (1 - _MOMENTA[1] ** step)) + 1e-8
-            weight -= speed / (1 - _MOMENTA[0] ** step) * m / corrected
+        gradients = _gradients(standard[rows], targets[rows], weights)
+        for weight, gradient, m, v in zip(weights, gradients, means, squares, strict=True):
+            m += (1 - _MEAN_DECAY) * (gradient - m)
+            v += (1 - _SQUARE_DECAY) * (gradient**2 - v)
+            weight *= 1 - speed * _WEIGHT_DECAY
+            corrected = np.sqrt(v / (1 - _SQUARE_DECAY**step)) + 1e-8
+            weight -= speed / (1 - _MEAN_DECAY**step) * m / corrected
     w1, b1, w2, b2 = (weight.astype(np.float64) for weight in weights)
     return Networks(mean[None], scale.astype(np.float64)[None], w1[None], b1[None], w2[None], b2)
 
@@ -175,7 +171,7 @@ def _gradients(inputs: FloatArray, targets: FloatArray, weights: list[FloatArray
     hidden = np.maximum(inputs @ w1 + b1, 0)  # (rows, hidden)
     logits = hidden @ w2 + b2
     error = (1 / (1 + np.exp(-np.clip(logits, -30, 30))) - targets) / len(inputs)  # (rows,)
-    back = error[:, None] * w2 * (hidden > 0)
+    back = error[:, None] * w2 * (hidden > 0)  # (rows, hidden)
     return [inputs.T @ back, back.sum(axis=0), hidden.T @ error, error.sum(keepdims=True)]
 
 
@@ -188,22 +184,16 @@ def _cycle(done: float) -> float:
 
 _NETWORKS = ("plain", "vector")
 _ERROR = "looks like an error"
-_PLAIN = {
-    name: (plain, rank)
-    for plain, rank, names in (
-        ("repeats the word before it", 0, ("repeats the word before it",)),
-        ("looks like part of a word torn apart", 21, ("part of a word torn apart",)),
-        ("is spelt oddly", 30, ("odd letters", "oddest letter")),
-        (
-            "has odd capitals, digits or marks",
-            31,
-            ("odd capitals, digits or marks", *STATISTICS[-6:-1]),
-        ),  # all cases but the lower one
-        ("is unusual beside its neighbours", 43, ("rare after the word before it", "rare before the word after it")),
-        ("is unusually long", 57, ("length",)),
-    )
-    for name in names
+_CASES = STATISTICS[-6:-1]  # all but the lower one
+_PLAIN: dict[str, tuple[str, int]] = {
+    "repeats the word before it": ("repeats the word before it", 0),
+    "part of a word torn apart": ("looks like part of a word torn apart", 21),
+    **dict.fromkeys(("odd letters", "oddest letter"), ("is spelt oddly", 30)),
+    **dict.fromkeys(("odd capitals, digits or marks", *_CASES), ("has odd capitals, digits or marks", 31)),
+    **dict.fromkeys(("rare after the word before it", "rare before the word after it"), ("is unusual beside its neighbours", 43)),
+    "length": ("is unusually long", 57),
 }
+"""What a sentence says where a statistic speaks against a word, and its place among others."""
 _KINDS = tuple(ReasonKind(name, f"{_ERROR}: {name}", *_PLAIN.get(name, (_ERROR, IMPLIED + 1))) for name in STATISTICS)
 _SLIP = ReasonKind("slip", "one letter from {word!r}", _ERROR, IMPLIED + 1)
 _RUN_TOGETHER = ReasonKind(
@@ -224,15 +214,14 @@ class CriticView(View):
     @classmethod
     def fit(cls, data: TrainingData) -> CriticView:
         """Teach the networks on normal documents and on errors made in them."""
-        config = data.config.critic
+        config, pseudos = data.config.critic, data.pseudos
         statistics = Statistics(CorpusCounts.of(data), data.language)
-        shown = _draw_documents([len(document) for document in data.documents], config.words, np.random.default_rng(data.seed))
-        documents = [*(data.documents[index] for index in shown), *(pseudo.document for pseudo in data.pseudos)]
-        plain = statistics.describe(
-            documents, [data.documents[index] for index in (*shown, *(pseudo.source for pseudo in data.pseudos))]
-        )
-        words = sum(map(len, documents[: len(shown)]))
-        labels = np.concatenate([np.zeros(words), *(pseudo.labels for pseudo in data.pseudos)])
+        chosen = _draw_documents([len(document) for document in data.documents], config.words, np.random.default_rng(data.seed))
+        normal = [data.documents[index] for index in chosen]
+        documents = [*normal, *(pseudo.document for pseudo in pseudos)]
+        plain = statistics.describe(documents, [*normal, *(data.documents[pseudo.source] for pseudo in pseudos)])
+        words = sum(map(len, normal))
+        labels = np.concatenate([np.zeros(words), *(pseudo.labels for pseudo in pseudos)])
         plain_scale = plain[:words].std(axis=0) + 1e-6
         teach = partial(train, labels=labels, normal=words, rate=config.rate, seed=data.seed)
         networks = {"plain": teach(plain, scale=plain_scale, hidden=config.plain_hidden, epochs=config.plain_epochs)}
@@ -261,9 +250,9 @@ class CriticView(View):
     def restore(cls, saved: SavedView) -> CriticView:
         networks = {}
         for kind in _NETWORKS:
-            prefix = f"{kind}."
-            if weights := {k.removeprefix(prefix): v for k, v in saved.tensors.items() if k.startswith(prefix)}:
-                networks[kind] = Networks.restore(weights)
+            names = [name for name in saved.tensors if name.startswith(f"{kind}.")]
+            if names:
+                networks[kind] = Networks.restore({name.removeprefix(f"{kind}."): saved.tensors[name] for name in names})
         return cls(Statistics(CorpusCounts.restore(saved.tensors), saved.language), networks)
 
     def raw(self, documents: Sequence[Encoded]) -> FloatArray:
@@ -307,12 +296,12 @@ class CriticView(View):
         return Reason(_KINDS[statistic], {}, share)
 
 
-def _draw_documents(lengths: Sequence[int], most: int, rng: np.random.Generator) -> list[int]:
+def _draw_documents(lengths: Sequence[int], max_words: int, rng: np.random.Generator) -> list[int]:
     """Documents, drawn at random, up to a total number of words; at least one."""
     chosen: list[int] = []
     words = 0
     for index in rng.permutation(len(lengths)).tolist():
-        if chosen and words + lengths[index] > most:
+        if chosen and words + lengths[index] > max_words:
             continue
         chosen.append(index)
         words += lengths[index]

@@ -59,12 +59,12 @@ class Text:
             first = bisect_right(self._starts, match.start()) - 1
             yield match, Found(first, bisect_right(self._starts, max(match.start(), match.end() - 1)))
 
-    def runs(self, belongs: Callable[[str], bool], least: int) -> Iterator[Found]:
+    def runs(self, belongs: Callable[[str], bool], min_words: int) -> Iterator[Found]:
         """Runs of words that belong, of at least so many; marks between them do not end a run."""
-        kept = [at for at, word in enumerate(self.words) if belongs(word) or any(map(str.isalnum, word))]
-        for is_run, places in groupby(kept, key=lambda at: belongs(self.words[at])):
+        unmarked = [at for at, word in enumerate(self.words) if belongs(word) or any(map(str.isalnum, word))]
+        for is_run, places in groupby(unmarked, key=lambda at: belongs(self.words[at])):
             run = list(places)
-            if is_run and len(run) >= least:
+            if is_run and len(run) >= min_words:
                 yield Found(run[0], run[-1] + 1)
 
 
@@ -179,13 +179,13 @@ _OPEN_WORDS = _set("""
     than is are was were be been has have had will would can could should may might must do does did not this
     these those its their our your my his her und oder aber der die das den dem des ein eine einen mit von zu
     im am für auf als dass weil wenn ist sind war nicht le la les un une des du de et ou mais à pour avec que
-    qui dans sur est sont el los las una y o pero con por para en es son
+    qui dans sur est sont el los las una y o pero con por para en es son , ( [ “ &
 """)
 
 
 def _is_open(word: str) -> bool:
     """Whether something must follow it."""
-    return word.lower() in _OPEN_WORDS or word in {",", "(", "[", "“", "&"}
+    return word.lower() in _OPEN_WORDS
 
 
 _JOINT = re.compile("['’-]")
@@ -244,17 +244,19 @@ def _torn_word(text: Text, places: Sequence[int]) -> Iterator[Found]:
             yield Found(at - 1, at + 1, first + second)
 
 
-def _capitals(text: Text, places: Sequence[int]) -> Iterator[Found]:
-    """Four words or more in a row in capitals; three, if they are ordinary words and the only ones of a text that are."""
-    shouted = [plain(word) for word in text.words if _is_shouted(word)]
-    is_loud = len(shouted) == _SHOUTED_WORDS and len(text.words) > 3 * len(shouted)
-    for word in shouted if is_loud else ():
-        is_loud &= text.known.exact(word) >= (_ORDINARY if len(word) > 3 else EVERYDAY) and not is_abbreviation(word)
-    yield from text.runs(_is_shouted, _SHOUTED_WORDS + (not is_loud))
-
-
 _SHOUTED_WORDS = 3
 _ORDINARY = 2e-5  # share of running text of ordinary words, which abbreviations seldom have
+
+
+def _capitals(text: Text, places: Sequence[int]) -> Iterator[Found]:
+    """Four words or more in a row in capitals; three, if they are ordinary words and the only ones of a text that are."""
+
+    def is_ordinary(word: str) -> bool:
+        return text.known.exact(word) >= (_ORDINARY if len(word) > 3 else EVERYDAY) and not is_abbreviation(word)
+
+    shouted = [plain(word) for word in text.words if _is_shouted(word)]
+    are_few = len(shouted) == _SHOUTED_WORDS and len(text.words) > 3 * len(shouted)
+    yield from text.runs(_is_shouted, _SHOUTED_WORDS if are_few and all(map(is_ordinary, shouted)) else _SHOUTED_WORDS + 1)
 
 
 def _is_shouted(word: str) -> bool:
@@ -276,13 +278,10 @@ def _without_hidden(word: str, language: str | None) -> str | None:
 
 def _look_alike(word: str, language: str | None) -> str | None:
     """Letters of two alphabets in one word, such as a Cyrillic letter in a Latin one."""
-    return "" if not word.isascii() and len({script for c in word if (script := _script(c))}) > 1 else None
-
-
-def _script(character: str) -> str:
-    """Latin, Cyrillic or Greek; empty for everything else."""
-    name = unicodedata.name(character, "") if character.isalpha() else ""
-    return next((script for script in ("LATIN", "CYRILLIC", "GREEK") if name.startswith(script)), "")
+    if word.isascii():
+        return None
+    scripts = {unicodedata.name(character, "").partition(" ")[0] for character in word if character.isalpha()}
+    return "" if len(scripts & {"LATIN", "CYRILLIC", "GREEK"}) > 1 else None
 
 
 _PASSAGE = 8  # words in a row that decide whether a passage is in another language, and of a shorter text at least five

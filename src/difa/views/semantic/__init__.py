@@ -58,7 +58,7 @@ class SemanticView(View):
         return self.network
 
     def _terms(self, documents: Sequence[Encoded]) -> FloatArray:
-        """Reconstruction error and discrepancy: (2, T)."""
+        """dist(ĥ_T, h), the reconstruction error, and dist(ĥ_S, ĥ_T), the discrepancy of teacher and student: (2, T)."""
         longest, starts = self.config.window, list(accumulate(map(len, documents), initial=0))
         terms = np.zeros((2, starts.pop()))
         pieces = [(at, window) for at, document in enumerate(documents) for window in plan_windows(len(document), longest)]
@@ -66,8 +66,8 @@ class SemanticView(View):
 
         def run(batch: tuple[int, list[int]]) -> list[FloatArray]:
             length, members = batch
-            vectors = np.zeros((len(members), length, documents[0].vectors.shape[1]), np.float32)
-            mask = np.zeros((len(members), length), np.int64)
+            vectors = np.zeros((len(members), length, documents[0].vectors.shape[1]), np.float32)  # (B, T, d)
+            mask = np.zeros((len(members), length), np.int64)  # (B, T)
             for row, (at, window) in enumerate(pieces[member] for member in members):
                 count = window.end - window.start
                 vectors[row, :count] = documents[at].vectors[window.start : window.end]

@@ -1,5 +1,7 @@
 """Normal vectors -> a trained semantic network, as an ONNX graph: encoder f, teacher decoder g_T, student decoder g_S.
 
+    Z = f(H),  Ĥ_T = g_T(Z),  Ĥ_S = g_S(Z),  s_sem = dist(ĥ_T, h) + dist(ĥ_S, ĥ_T)
+
 Blocks end in a LayerNorm, as those of the text encoder do: the decoders can only give vectors that look like a normal
 word's. A vector that does not, such as one max-pooled over the many subwords of gibberish, cannot be reconstructed
 however well they are trained, which keeps full width safe (a narrow bottleneck is worse than chance on gibberish).
@@ -35,7 +37,19 @@ from difa.runtime.parallel import one_torch_thread
 from difa.runtime.windows import plan_windows
 from difa.storage.atomic import kept
 
-_FAR = -1e4  # added to the attention scores of padding
+LOG = logging.getLogger(__name__)  # told of the loss after each round, of encoder and teacher first, then of the student
+ROUND = 100  # steps between two looks at the held-out documents
+PLATEAUS = 3  # rounds without progress after which training ends; after each of them but the last it goes on more slowly
+SLOWER = 4  # what the rate is divided by then: at the first rate the loss stops falling at the noise of the steps
+WARM = 100  # steps in which the rate rises from 0: the first ones of Adam know little of the gradients' size
+MEMORY = (0.9, 0.95)  # decay of Adam's means: with its usual .999 single batches throw it back, which looks like a plateau
+_PADDING_BIAS = -1e4  # added to the attention scores of padding
+_HELD_BATCH = 2048  # words per batch where nothing is learned
+_ONE_AT_A_TIME = threading.Lock()  # torch's random state belongs to all threads
+
+Progress = Callable[[float], None]  # called with the share of the work that is done
+Pieces = Sequence[FloatArray]  # vectors of documents, at most a window of each: (T, d)
+Batch = tuple[Tensor, Tensor]  # vectors (B, T, d), mask (B, T)
 
 
 class Block(nn.Module):
@@ -94,73 +108,53 @@ class SemanticNetwork(nn.Module):
         width = len(mean)
         heads = max(h for h in range(1, config.heads + 1) if width % h == 0)
         self.config = config
-        self.encoder = nn.ModuleList(Block(width, heads) for _ in range(config.layers))
-        self.teacher = nn.ModuleList(Block(width, heads) for _ in range(config.layers))
-        self.student = Student(width)
+        self.encoder = nn.ModuleList(Block(width, heads) for _ in range(config.layers))  # f
+        self.teacher = nn.ModuleList(Block(width, heads) for _ in range(config.layers))  # g_T
+        self.student = Student(width)  # g_S
         self.register_buffer("normal_mean", mean)
         self.register_buffer("normal_scale", torch.tensor(scale))
         self.register_buffer("position_signals", sinusoids(config.window, width))
 
     def standardise(self, vectors: Tensor) -> Tensor:
+        """H: vectors of mean square norm 1 around the centre of normal ones: (B, T, d)."""
         return (vectors - self.normal_mean) / self.normal_scale  # type: ignore[operator]
 
-    def encode(self, x: Tensor, bias: Tensor) -> Tensor:
+    def encode(self, h: Tensor, bias: Tensor) -> Tensor:
         """Z = f(H)."""
-        z = x + self.position_signals[: x.shape[1]]  # type: ignore[index]
-        for block in self.encoder:
-            z = block(z, bias)
-        return z
+        return _through(self.encoder, h + self.position_signals[: h.shape[1]], bias)  # type: ignore[index]
 
     def decode(self, z: Tensor, bias: Tensor) -> Tensor:
         """Ĥ_T = g_T(Z)."""
-        for block in self.teacher:
-            z = block(z, bias)
-        return z
+        return _through(self.teacher, z, bias)
 
     def distance(self, a: Tensor, b: Tensor) -> Tensor:
-        """‖a−b‖² + λ(1−cos(a,b)) per word, in vectors scaled to mean square norm 1."""
+        """dist(a, b) = ‖a−b‖² + λ(1−cos(a,b)) per word, where the square is a mean over the dimensions."""
         cosine = (a * b).sum(-1) / ((a * a).sum(-1) * (b * b).sum(-1)).clamp_min(1e-12).sqrt()
         return ((a - b) ** 2).mean(-1) + self.config.distance_weight * (1 - cosine)
 
     def forward(self, vectors: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Reconstruction error and teacher–student discrepancy, (B, T) each."""
-        x, bias = self.standardise(vectors), attention_bias(mask)
-        z = self.encode(x, bias)
+        """The two terms of s_sem, dist(ĥ_T, h) and dist(ĥ_S, ĥ_T): (B, T) each."""
+        h, bias = self.standardise(vectors), attention_bias(mask)
+        z = self.encode(h, bias)
         teacher, student = self.decode(z, bias), self.student(z)
-        return self.distance(teacher, x), self.distance(student, teacher)
+        return self.distance(teacher, h), self.distance(student, teacher)
+
+
+def _through(blocks: nn.ModuleList, x: Tensor, bias: Tensor) -> Tensor:
+    for block in blocks:
+        x = block(x, bias)
+    return x
 
 
 def attention_bias(mask: Tensor) -> Tensor:
     """(B, T) of ones and zeros -> (B, 1, 1, T), far below zero at padding."""
-    return ((1.0 - mask.to(torch.float32)) * _FAR)[:, None, None, :]
+    return ((1.0 - mask.to(torch.float32)) * _PADDING_BIAS)[:, None, None, :]
 
 
 def sinusoids(length: int, width: int) -> Tensor:
     """Weak position signals, (length, width): words are told apart by content first."""
     angles = torch.arange(length)[:, None] * torch.exp(torch.arange(0, width, 2) * (-math.log(1e4) / width))
     return 0.1 * torch.stack([angles.sin(), angles.cos()], dim=-1).reshape(length, -1)[:, :width]
-
-
-LOG = logging.getLogger(__name__)
-"""Told of the loss after each round, of encoder and teacher first, then of the student."""
-ROUND = 100
-"""Steps between two looks at the held-out documents."""
-PLATEAUS = 3
-"""Rounds without progress after which training ends; after each of them but the last it goes on more slowly."""
-SLOWER = 4
-"""What the rate is divided by then: at the first rate the loss stops falling at the noise of the steps."""
-WARM = 100
-"""Steps in which the rate rises from 0: the first ones of Adam know little of the gradients' size."""
-MEMORY = (0.9, 0.95)
-"""Decay of Adam's means: with its usual .999 single batches throw the network back, which looks like a plateau."""
-_HELD_BATCH = 2048  # words per batch where nothing is learned
-_ONE_AT_A_TIME = threading.Lock()  # torch's random state belongs to all threads
-
-Progress = Callable[[float], None]
-"""Called with the share of the work that is done."""
-Pieces = Sequence[FloatArray]
-"""Vectors of documents, at most a window of each: (T, d)."""
-Batch = tuple[Tensor, Tensor]  # vectors (B, T, d), mask (B, T)
 
 
 def train(documents: Sequence[Encoded], config: SemanticConfig, seed: int, progress: Progress = lambda share: None) -> bytes:
@@ -181,18 +175,16 @@ def train_network(
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(documents)).tolist()
     held_count = max(1, round(config.held_out * len(documents)))
-    held, pieces = (
-        [
-            documents[index].vectors[window.start : window.end]
-            for index in part
-            for window in plan_windows(len(documents[index]), config.window)
-        ]
-        for part in (order[:held_count], order[held_count:])
-    )
+    pieces = _cut([documents[index] for index in order[held_count:]], config.window)
+    held = _cut([documents[index] for index in order[:held_count]], config.window)
     with one_torch_thread():
         _train_teacher(network, pieces, held, rng, lambda share: progress(0.8 * share))
         _train_student(network, pieces, held, rng, lambda share: progress(0.8 + 0.2 * share))
     return network.eval()
+
+
+def _cut(documents: Sequence[Encoded], longest: int) -> Pieces:
+    return [item.vectors[window.start : window.end] for item in documents for window in plan_windows(len(item), longest)]
 
 
 def _train_teacher(network: SemanticNetwork, pieces: Pieces, held: Pieces, rng: Generator, progress: Progress) -> None:
@@ -203,17 +195,15 @@ def _train_teacher(network: SemanticNetwork, pieces: Pieces, held: Pieces, rng: 
 
     def errors(batch: Batch) -> Tensor:
         vectors, mask = batch
-        x, bias = network.standardise(vectors), attention_bias(mask)
-        return network.distance(network.decode(network.encode(x, bias), bias), x)[mask > 0]
-
-    def loss() -> Tensor:
-        return errors(_pad(next(batches))).mean()
+        h, bias = network.standardise(vectors), attention_bias(mask)
+        return network.distance(network.decode(network.encode(h, bias), bias), h)[mask > 0]  # (words,)
 
     def held_loss() -> Tensor:
         return torch.cat([errors(batch) for batch in held_batches]).mean()
 
     modules = nn.ModuleList([network.encoder, network.teacher])
-    _train_to_plateau(modules, loss, held_loss, config, config.teacher_rounds, progress)
+    losses = (errors(_pad(batch)).mean() for batch in batches)
+    _train_to_plateau(modules, losses, held_loss, config, config.teacher_rounds, progress)
     modules.requires_grad_(False)
 
 
@@ -227,37 +217,38 @@ def _train_student(network: SemanticNetwork, pieces: Pieces, held: Pieces, rng: 
             vectors, mask = _pad(batch)
             bias = attention_bias(mask)
             z = network.encode(network.standardise(vectors), bias)
-            pairs.append((z[mask > 0], network.decode(z, bias)[mask > 0]))
+            pairs.append((z[mask > 0], network.decode(z, bias)[mask > 0]))  # (words, d) each
         return torch.cat([code for code, _ in pairs]), torch.cat([target for _, target in pairs])
 
     with torch.no_grad():
         (code, target), (held_code, held_target) = codes(pieces), codes(held)
 
-    def loss() -> Tensor:
-        picked = torch.from_numpy(rng.integers(len(code), size=config.student_batch_words))
-        return network.distance(network.student(code[picked]), target[picked]).mean()
+    def losses() -> Iterator[Tensor]:
+        while True:
+            picked = torch.from_numpy(rng.integers(len(code), size=config.student_batch_words))
+            yield network.distance(network.student(code[picked]), target[picked]).mean()
 
     def held_loss() -> Tensor:
         return network.distance(network.student(held_code), held_target).mean()
 
-    _train_to_plateau(network.student, loss, held_loss, config, config.student_rounds, progress)
+    _train_to_plateau(network.student, losses(), held_loss, config, config.student_rounds, progress)
 
 
 def _train_to_plateau(
     module: nn.Module,
-    loss: Callable[[], Tensor],
+    losses: Iterator[Tensor],
     held_loss: Callable[[], Tensor],
     config: SemanticConfig,
     rounds: int,
     progress: Progress,
 ) -> None:
-    """Train until slower steps do not lower the loss on held-out documents either; the best weights are kept."""
+    """Train, a step for each loss, until slower steps do not lower the held-out loss either; the best weights are kept."""
     optimiser = torch.optim.AdamW(module.parameters(), lr=config.learning_rate, betas=MEMORY)
     best, plateaus, weights = float("inf"), 0, module.state_dict()
     for number in range(rounds):
         for step in range(ROUND):
             warm = min(1.0, (number * ROUND + step + 1) / WARM)
-            _step(optimiser, loss(), warm * config.learning_rate / SLOWER**plateaus)
+            _step(optimiser, next(losses), warm * config.learning_rate / SLOWER**plateaus)
         with torch.no_grad():
             found = float(held_loss())
         LOG.info("round %d: loss on held-out documents %.4f", number + 1, found)
