@@ -52,6 +52,19 @@ Pieces = Sequence[FloatArray]  # vectors of documents, at most a window of each:
 Batch = tuple[Tensor, Tensor]  # vectors (B, T, d), mask (B, T)
 
 
+class FeedForward(nn.Module):
+    """What happens to each word by itself: the second half of a Transformer block, and all of the student."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.widen = nn.Linear(width, width)
+        self.narrow = nn.Linear(width, width)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor) -> Tensor:  # (B, T, d)
+        return self.norm(x + self.narrow(torch.relu(self.widen(x))))  # type: ignore[no-any-return]
+
+
 class Block(nn.Module):
     """A Transformer block with LayerNorm behind each half."""
 
@@ -60,11 +73,9 @@ class Block(nn.Module):
         self.heads = heads
         self.attend = nn.Linear(width, 3 * width)
         self.attended = nn.Linear(width, width)
-        self.first_norm = nn.LayerNorm(width)
-        self.widen = nn.Linear(width, width)
-        self.narrow = nn.Linear(width, width)
-        self.last_norm = nn.LayerNorm(width)
-        _start_near_identity(self.attended, self.narrow)
+        self.norm = nn.LayerNorm(width)
+        self.forward_half = FeedForward(width)
+        _start_near_identity(self.attended, self.forward_half.narrow)
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:  # (B, T, d), (B, 1, 1, T)
         batch, length, width = x.shape
@@ -72,8 +83,7 @@ class Block(nn.Module):
         query, key, value = parts[0], parts[1], parts[2]  # (B, heads, T, d/heads)
         scores = query @ key.transpose(-1, -2) / math.sqrt(width / self.heads) + bias
         mixed = (scores.softmax(dim=-1) @ value).transpose(1, 2).reshape(batch, length, width)
-        x = self.first_norm(x + self.attended(mixed))
-        return self.last_norm(x + self.narrow(torch.relu(self.widen(x))))  # type: ignore[no-any-return]
+        return self.forward_half(self.norm(x + self.attended(mixed)))  # type: ignore[no-any-return]
 
 
 def _start_near_identity(*layers: nn.Linear) -> None:
@@ -81,20 +91,6 @@ def _start_near_identity(*layers: nn.Linear) -> None:
     for layer in layers:
         nn.init.normal_(layer.weight, std=0.02)
         nn.init.zeros_(layer.bias)
-
-
-class Student(nn.Module):
-    """g_S: an MLP, so that it sees each word's code alone; the second half of a teacher's block."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.widen = nn.Linear(width, width)
-        self.narrow = nn.Linear(width, width)
-        self.norm = nn.LayerNorm(width)
-        _start_near_identity(self.narrow)
-
-    def forward(self, z: Tensor) -> Tensor:
-        return self.norm(z + self.narrow(torch.relu(self.widen(z))))  # type: ignore[no-any-return]
 
 
 class SemanticNetwork(nn.Module):
@@ -110,7 +106,8 @@ class SemanticNetwork(nn.Module):
         self.config = config
         self.encoder = nn.ModuleList(Block(width, heads) for _ in range(config.layers))  # f
         self.teacher = nn.ModuleList(Block(width, heads) for _ in range(config.layers))  # g_T
-        self.student = Student(width)  # g_S
+        self.student = FeedForward(width)  # g_S, which sees each word's code alone
+        _start_near_identity(self.student.narrow)
         self.register_buffer("normal_mean", mean)
         self.register_buffer("normal_scale", torch.tensor(scale))
         self.register_buffer("position_signals", sinusoids(config.window, width))
@@ -308,7 +305,7 @@ def architecture(width: int, config: SemanticConfig) -> bytes:
 
     torch's exporter must not run beside other work of torch: call this before fitting in several threads.
     """
-    shape = {"width": width, "torch": torch.__version__, "version": 3, **asdict(config)}
+    shape = {"width": width, "torch": torch.__version__, "version": 4, **asdict(config)}
     key = hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
 
     def export() -> bytes:
