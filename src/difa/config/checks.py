@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from numbers import Integral
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -88,6 +89,7 @@ def check(condition: bool, stage: Stage, name: str, expected: str) -> None:
         raise ConfigError(f"{type(stage).__name__}.{name}: expected {expected}, got {getattr(stage, name)!r}")
 
 
+@cache
 def kinds_of(settings: type) -> dict[str, Any]:
     """The types of settings with their bounds, or those of all stages."""
     return get_type_hints(settings, include_extras=True)
