@@ -150,12 +150,12 @@ def test_a_language_without_spaces_counts_characters():
 
 
 def test_the_command_line_fits_and_scores_in_processes_with_the_same_bytes(folder, corpus, tmp_path, monkeypatch):
-    from difa.engines import processes
+    from difa.engines import pieces
     from difa.engines.local import Job, Silent, score_inputs
 
     source = tmp_path / "texts.txt"
     source.write_text("\n".join(corpus * 3), encoding="utf-8")
-    monkeypatch.setattr(processes, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(pieces, "_LEAST_BYTES", 0)
     outputs = []
     for threads in (1, 2):
         out = tmp_path / f"{threads}.jsonl"
@@ -187,14 +187,14 @@ def test_a_killed_worker_is_said_in_a_line(folder, corpus, tmp_path, monkeypatch
     import os
     import signal
 
-    from difa.engines import processes
+    from difa.engines import pieces
     from difa.engines.local import Job, Silent, score_inputs
     from difa.errors import EngineError
 
     source = tmp_path / "texts.txt"
     source.write_text("\n".join(corpus), encoding="utf-8")
-    monkeypatch.setattr(processes, "_LEAST_BYTES", 0)
-    monkeypatch.setattr(processes, "_unpack", lambda *item: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr(pieces, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(pieces, "read_chunks", lambda *what, **how: os.kill(os.getpid(), signal.SIGKILL))
     with pytest.raises(EngineError, match="one thread"):
         score_inputs(DiFA.load(folder, threads=2), Job(folder, [str(source)], tmp_path / "out.jsonl"), Silent())
     assert not (tmp_path / "out.jsonl").exists()

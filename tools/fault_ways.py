@@ -10,7 +10,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 
-from difa.engines import output
+from difa.engines import local
 from difa.errors import DifaError
 
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.truncate", "os.rmdir")
@@ -25,7 +25,7 @@ def in_child(work: Callable[[], object], before: Callable[[], object] = lambda: 
         code = TRACE
         try:
             warnings.simplefilter("ignore")
-            output._FIRST_NOTE, output._NOTE_SHARE = 0.0, 1  # a run is noted as often as it can be
+            local._PART = 0.0  # each chunk is a part
             before()
             work()
             code = 0

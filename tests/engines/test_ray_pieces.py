@@ -14,11 +14,13 @@ from pyarrow import parquet
 
 from difa.document import columns_of
 from difa.engines import output as engine
-from difa.engines.job import Counts, Job
-from difa.engines.output import SUCCESS, Output, Target, part_writer
-from difa.engines.plan import for_any_machine, piece_size, plan, read_piece
+from difa.engines.job import Job
+from difa.engines.output import Output
+from difa.engines.plan import for_any_machine, piece_size, plan
+from difa.engines.stream import read_chunks
+from difa.engines.target import SUCCESS, Note, Target
 from difa.errors import EngineError, InputError
-from difa.formats import read_documents
+from difa.formats import read_documents, read_entries
 from difa.formats.sources import below, find_sources
 from difa.formats.streams import packed
 from difa.formats.tables import Columns, Shape
@@ -40,8 +42,15 @@ def output_at(place, asked=None, **options):
 
 
 def write_part(output, index):
-    with part_writer(output.target, index, "jsonl"):
+    with output.target.write_part(index):
         pass
+
+
+def read_piece(piece, bad=None):
+    for chunk in read_chunks(read_entries(piece.sources), skip_bad=bad is not None):
+        if bad is not None:
+            bad += chunk.bad
+        yield from chunk.documents
 
 
 def pieces_of(size, *inputs, columns=None):
@@ -163,8 +172,8 @@ def test_output_is_marked_when_complete(tmp_path, prefix):
 def test_abandoned_output_leaves_nothing(tmp_path, prefix):
     def fail():
         with Output.open(target_at(f"{prefix}{tmp_path / 'out'}"), {}, JOB) as output:
-            output.keep()
-            with part_writer(output.target, 0, "jsonl") as write:
+            output.begin(1)
+            with output.target.write_part(0) as write:
                 raise KeyError(write)
 
     with pytest.raises(KeyError):
@@ -188,7 +197,7 @@ def test_settings_of_an_address_stay_at_its_end():
 def test_parquet_parts_hold_what_the_json_holds(quick_model, tmp_path, corpus):
     results = quick_model.score(corpus[:5])
     (tmp_path / ".out.part").mkdir()
-    with part_writer(target_at(tmp_path / "out", "parquet"), 3, "parquet") as write:
+    with target_at(tmp_path / "out", "parquet").write_part(3) as write:
         for part in columns_of(results[:2]) + columns_of(results[2:]):
             write(part)
     (file,) = (tmp_path / ".out.part").iterdir()
@@ -237,7 +246,7 @@ def test_a_packed_file_is_one_piece_of_what_the_local_engine_reads(tmp_path, end
         [list(read_piece(piece)) for piece in pieces]
     (tmp_path / "b.txt.gz").unlink()
     with pytest.raises(EngineError, match="a worker cannot read it: every machine must reach the inputs"):
-        [list(read_piece(piece)) for piece in pieces]
+        [piece.check_reachable() for piece in pieces]
 
 
 def test_columns_need_a_table(tmp_path):
@@ -254,7 +263,7 @@ def test_parts_of_a_table_have_its_columns(quick_model, tmp_path):
     staging = tmp_path / ".out.part"
     staging.mkdir()
     for form in ("csv", "parquet"):
-        with part_writer(target_at(tmp_path / "out", form, Shape.of_sources([file])), 0, form) as write:
+        with target_at(tmp_path / "out", form, Shape.of_sources([file])).write_part(0) as write:
             for part in columns_of(quick_model.score(documents)):
                 write(part)
     table = parquet.read_table(staging / "part-000000.parquet")
@@ -270,8 +279,7 @@ def test_an_interrupted_output_goes_on_with_what_is_complete(tmp_path):
     for index in range(3):
         write_part(first, index)
     for index in range(2):
-        first.add(index, Counts(3, 1, 2, 0, 7))
-    first.keep()
+        Note(3, 1, 2, 0, 7, parts=1, done=1).write(first.target, index)
     message = "an interrupted run left the results of 6 documents there: resume=True goes on, force=True starts anew"
     with pytest.raises(InputError, match=message):
         output_at(place, asked)
@@ -280,8 +288,9 @@ def test_an_interrupted_output_goes_on_with_what_is_complete(tmp_path):
     (tmp_path / ".out.part" / "part-000001.jsonl").unlink()
     again = output_at(place, asked, resume=True)
     assert again.progress.asked["piece bytes"] == 77
-    assert [part["file"] for part in again.progress.shards] == ["part-000000.jsonl"], "a note without its part"
-    assert (again.progress.documents, again.progress.flagged, again.progress.skipped, again.progress.words) == (3, 1, 2, 7)
+    assert [Note.read(again.target, index).done for index in range(3)] == [1, 0, 0], "a note without its part"
+    noted = again.target.noted()
+    assert (noted.documents, noted.flagged, noted.skipped, noted.words) == (3, 1, 2, 7)
     again.finish_folder({"documents": 3})
     assert sorted(path.name for path in place.iterdir()) == [SUCCESS, "part-000000.jsonl", "part-000002.jsonl"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

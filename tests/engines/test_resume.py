@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from difa import DiFA
-from difa.engines import output
+from difa.engines import local
 from difa.engines.local import Job, Silent, score_inputs
-from difa.engines.output import Target, alone
+from difa.engines.output import alone
+from difa.engines.target import Target
 from difa.errors import InputError
 from difa.formats.tables import Shape
 from tests import HANG
@@ -22,9 +23,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def noted(monkeypatch):
-    """Runs are noted as often as possible."""
-    monkeypatch.setattr(output, "_FIRST_NOTE", 0.0)
-    monkeypatch.setattr(output, "_NOTE_SHARE", 0)
+    """A part has 50 documents."""
+    monkeypatch.setattr(local, "_PART", 0.0)
     monkeypatch.setattr("difa.runtime.parallel.MOST_DOCUMENTS", 50)
 
 
@@ -169,9 +169,7 @@ def test_a_finished_shard_that_is_gone_is_missed(folder, texts, tmp_path, damage
     [
         {"documents": "many"},
         {"documents": 5},
-        {"place": [1]},
-        {"place": [0, -1]},
-        {"partial": {}},
+        {"words": -1},
         {"shards": [{"file": "x"}]},
         {"shards": 7},
         {"asked": []},

@@ -40,11 +40,6 @@ def test_chunks_are_bounded_in_documents_and_in_words():
     assert all(chunk.position.line == int(chunk.documents[-1].id) for chunk in chunks if chunk.documents)
 
 
-def test_chunks_end_with_shards_wherever_they_begin():
-    counts = [len(chunk.documents) for chunk in read_chunks(entries([1] * 40), skip_bad=False, shard_size=15, done=20)]
-    assert counts == [10, 15, 15]
-
-
 def test_a_bad_line_comes_after_what_was_before_it():
     stream = [*entries([1, 1]), Entry(Position(0, 3), 3, bad="x:3: no")]
     with ReadAhead(read_chunks(stream, skip_bad=False)) as chunks:
@@ -54,8 +49,8 @@ def test_a_bad_line_comes_after_what_was_before_it():
 
 
 def test_an_error_waits_for_whoever_waits_for_it():
-    stream = [*entries([1, 1]), Entry(Position(0, 3), 3, bad="x:3: no")]
-    with ReadAhead(read_chunks(stream, skip_bad=False, shard_size=1)) as chunks:
+    stream = [*entries([MOST_WORDS, 1]), Entry(Position(0, 3), 3, bad="x:3: no")]
+    with ReadAhead(read_chunks(stream, skip_bad=False)) as chunks:
         assert len(next(chunks).documents) == 1
         while (second := chunks.ready()) is None:
             time.sleep(0.01)

@@ -1,7 +1,7 @@
 """Many documents -> many results, in bounded memory.
 
-`job` says what is asked, the same for every engine. `plan` cuts inputs into pieces, `cascade` has the judge that scores chunks by
-one model or two. `local` runs a stream on one machine: `stream` reads ahead, `processes` scores side by side. `ray` shares pieces
-among many workers, on one machine or a cluster. `output` has what is under way, and its names when it is complete;
-`second_pass` is for what needs to see all documents.
+`job` says what is asked, the same for every engine. `plan` cuts the inputs into pieces, `stream` reads a piece in chunks,
+`cascade` has the judge that scores them by one model or two, and `pieces` makes parts of results of them. `local` runs pieces in
+this process or in forked ones, `ray` on many machines. `target` knows where parts lie, and `output` makes of them what was asked
+for; `second_pass` is for what needs to see all documents.
 """

@@ -64,22 +64,22 @@ class Counts:
     words: int = 0
 
     @classmethod
-    def of(cls, parts: Iterable[Scored]) -> Counts:
+    def of(cls, parts: Iterable[Scored], skipped: int = 0) -> Counts:
         """What is counted of scored documents."""
-        counts = cls()
+        counts = cls(skipped=skipped)
         for part in parts:
             empty = sum(not document.words for document in part.documents)
             counts.add(Counts(len(part), int(part.document_flags.sum()), 0, empty, len(part.word_p)))
         return counts
 
     def add(self, other: Counts) -> None:
-        """Count what was done beside."""
+        """Count more."""
         for entry in fields(Counts):
             setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
 
 
 class Watch(Protocol):
-    """Receives the progress of a run."""
+    """Is told how a run goes."""
 
     def begin(self, total: int | None) -> None: ...
 
@@ -98,7 +98,7 @@ class Silent:
         """Called when more documents are scored, with the bytes read so far."""
 
     def skip(self, complaint: str) -> None:
-        """A bad line was left out."""
+        """Called for each bad line that was left out."""
 
 
 def check_job(job: Job, model: DiFA) -> Rule:
@@ -119,9 +119,9 @@ def check_job(job: Job, model: DiFA) -> Rule:
     return rule
 
 
-def needs_all(job: Job, rule: Rule) -> bool:
-    """Whether results depend on all documents, and are made in a second pass."""
-    return rule.name == "fdr" or job.top is not None
+def has_second_pass(job: Job, rule: Rule) -> bool:
+    """Whether what belongs into a file depends on other documents, so that it is made once they are scored."""
+    return rule.name == "fdr" or job.top is not None or job.shard_size is not None
 
 
 def asked_of(job: Job, rule: Rule, sources: Sequence[Source], engine: str = "local") -> dict[str, Any]:

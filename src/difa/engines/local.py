@@ -1,34 +1,37 @@
 """Files -> results on one machine, in bounded memory.
 
-One thread reads and parses, one encodes, the caller's scores and writes; where there is one core only, encoding waits its turn. A
-model without an encoder is run by several processes instead. What needs all documents is a second pass over their columns.
+Everything is one piece, of which one thread reads and parses, one encodes, and the caller's scores and writes; where there is one
+core only, encoding waits its turn. For a model without an encoder, files are cut into pieces, which processes score side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from difa.document import Scored
 from difa.engines.cascade import Cascade, Judge
-from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job, needs_all
-from difa.engines.output import Output, Target
-from difa.engines.processes import Score, start_workers
-from difa.engines.second_pass import second_pass
-from difa.engines.stream import ReadAhead, ReadChunk, read_chunks
+from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job, has_second_pass
+from difa.engines.output import Output
+from difa.engines.pieces import process_count, run_forked, run_here, score_piece, score_sources
+from difa.engines.plan import piece_size, plan
+from difa.engines.target import Target
 from difa.errors import ConfigError, InputError
 from difa.estimator import DiFA
-from difa.formats import Position, read_entries
 from difa.formats.results import check_output
 from difa.formats.sources import Source, find_sources
 from difa.formats.streams import is_packed
 from difa.formats.tables import Shape
-from difa.formats.write import COLUMNS, Publisher, format_of, json_lines, pack_columns, read_columns
+from difa.formats.write import COLUMNS, format_of, json_lines, read_columns
 from difa.storage.atomic import is_stream, scratch_folder, writing
 
 __all__ = ["Job", "Silent", "Watch", "score_inputs"]
+
+_PART = 1.0  # seconds of work in a part, which is what a killed run loses
 
 
 def score_inputs(
@@ -54,10 +57,55 @@ def score_inputs(
     model = model.allowing(job.allow)
     rule = check_job(job, model)
     cascade = Cascade(model, DiFA.load(job.screen, threads=model.threads), job.screen_rate) if job.screen else None
-    size = None if any(source.is_stdin for source in sources) else sum(source.size for source in sources)
-    run = _Run(Judge(model, rule, cascade), job, sources, watch, size)
-    watch.begin(size)
-    return run.show(show) if job.out is None else run.write(job.out)
+    judge = Judge(model, rule, cascade)
+    if job.out is not None:
+        form = format_of(Path("part") if job.shard_size else job.out, job.format)  # a folder may be called anything
+        return _write(judge, job, job.out, form, sources, watch)
+    if not has_second_pass(job, rule):
+        return _show(judge, job.skip_bad, sources, watch, show)
+    with scratch_folder() as folder:
+        counts = _write(judge, job, folder / COLUMNS, COLUMNS, sources, watch)
+        for scored in read_columns(folder / COLUMNS):
+            show(scored)
+        return counts
+
+
+def _write(judge: Judge, job: Job, out: Path, form: str, sources: Sequence[Source], watch: Watch) -> Counts:
+    """Fill a file, or shards."""
+    kind: Literal["file", "shards"] = "shards" if job.shard_size else "file"
+    written = COLUMNS if has_second_pass(job, judge.rule) else form
+    target, total = Target(str(out), kind, form, written, Shape.of_sources(sources)), _total(sources)
+    can_resume = total is not None and job.top is None  # the most unusual are known at the end only
+    with Output.open(target, asked_of(job, judge.rule, sources), job, can_resume) as output:
+        if not output.progress.complete:
+            processes = process_count(judge, total)
+            pieces = plan(sources, output.begin(piece_size(sources, processes) if processes > 1 else None))
+            score = partial(score_piece, judge, target, job.skip_bad, seconds=_PART)
+            has_many = min(processes, len(pieces)) > 1
+            with closing(run_forked(score, pieces, processes) if has_many else run_here(score, pieces)) as notices:
+                watch.begin(total)
+                output.fill(notices, judge.rule, watch)
+        return output.progress
+
+
+def _show(judge: Judge, skip_bad: bool, sources: Sequence[Source], watch: Watch, show: Callable[[Scored], None]) -> Counts:
+    """Hand on results as they come."""
+    counts = Counts()
+    watch.begin(_total(sources))
+    with closing(score_sources(judge, sources, skip_bad)) as scored:
+        for chunk, columns in scored:
+            for part in columns:
+                show(part)
+            counts.add(Counts.of(columns, skipped=len(chunk.bad)))
+            for complaint in chunk.bad:
+                watch.skip(complaint)
+            watch.advance(len(chunk.documents), chunk.bytes)
+    return counts
+
+
+def _total(sources: Sequence[Source]) -> int | None:
+    """Bytes of the inputs; None if they can be read once only."""
+    return None if any(source.is_stdin for source in sources) else sum(source.size for source in sources)
 
 
 def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path, sources: Sequence[Source]) -> Counts:
@@ -82,79 +130,6 @@ def _score_to_stream(model: DiFA, job: Job, watch: Watch, out: Path, sources: Se
                 while block := content.read(1 << 20):
                     write(block)
             return counts
-
-
-@dataclass(frozen=True)
-class _Run:
-    judge: Judge
-    job: Job
-    sources: Sequence[Source]
-    watch: Watch
-    size: int | None
-    """Bytes of the inputs; None if they can be read once only."""
-
-    @property
-    def needs_all(self) -> bool:
-        return needs_all(self.job, self.judge.rule)
-
-    def show(self, show: Callable[[Scored], None]) -> Counts:
-        """Hand on results, as they come if that can be."""
-        counts = Counts()
-        with closing(self._results(counts)) as results:
-            if not self.needs_all:
-                for scored in results:
-                    show(scored)
-                return counts
-            with scratch_folder() as folder:
-                part = folder / "part"
-                with writing(folder), part.open("wb") as file:
-                    file.writelines(map(pack_columns, results))
-                for _, found in second_pass(lambda _: read_columns(part), 1, self.judge.rule, self.job, counts):
-                    for scored in found:
-                        show(scored)
-        return counts
-
-    def _results(self, counts: Counts) -> Generator[Scored]:
-        with ReadAhead(self._chunks()) as ahead, closing(self.judge.score(ahead, ahead.ready)) as scored:
-            for chunk, parts in scored:
-                yield from parts
-                counts.add(Counts.of(parts))
-                counts.skipped += len(chunk.bad)
-                self._tell(chunk)
-
-    def write(self, out: Path) -> Counts:
-        """Fill a file, or shards."""
-        job, shape = self.job, Shape.of_sources(self.sources)
-        form = format_of(Path("part") if job.shard_size else out, job.format)
-        target = Target(str(out), "shards" if job.shard_size else "file", form, COLUMNS if self.needs_all else form, shape)
-        asked, publish = asked_of(job, self.judge.rule, self.sources), Publisher(target.written, target.shape)
-        notes = self.size is not None and job.top is None  # the most unusual are known at the end only
-        with start_workers(self.judge, publish, self.size) as score, Output.open(target, asked, job, notes) as output:
-            if not output.progress.complete:
-                self._fill(output, score)
-                output.finish(len(self.sources))
-                if self.needs_all:
-                    files = second_pass(output.read, 1, self.judge.rule, job, output.progress)
-                    output.publish_all((index, map(output.publish.block, found)) for index, found in files)
-            return output.progress
-
-    def _fill(self, output: Output, score: Score) -> None:
-        start, done = Position(*output.progress.place), output.progress.documents
-        with ReadAhead(self._chunks(start, output.shard_size, done)) as ahead, closing(score(ahead)) as scored:
-            for chunk, block in scored:
-                output.append(block)
-                self._tell(chunk)
-                output.note(chunk.position, len(chunk.bad))
-
-    def _chunks(self, start: Position | None = None, shard_size: int | None = None, done: int = 0) -> Iterator[ReadChunk]:
-        entries = read_entries(self.sources, start)
-        times = self.judge.model.detector_.chunk_times
-        return read_chunks(entries, skip_bad=self.job.skip_bad, shard_size=shard_size, done=done, times=times)
-
-    def _tell(self, chunk: ReadChunk) -> None:
-        for complaint in chunk.bad:
-            self.watch.skip(complaint)
-        self.watch.advance(len(chunk.documents), chunk.bytes)
 
 
 def _check_places(job: Job, sources: Sequence[Source]) -> None:

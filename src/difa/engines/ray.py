@@ -1,8 +1,7 @@
 """Files -> scored parts, by Ray on one machine or many.
 
-The unit of work is a piece of the input. A pool of workers, each with the model loaded once, reads pieces, scores them and
-writes one part each; only the model and short notices pass through Ray's object store. A piece whose worker died is done
-again by another. Every document is scored as without Ray, and the parts in order are what the local engine writes.
+A pool of workers, each with the model loaded once, scores pieces; only the model and short notices pass through Ray's object
+store. A piece whose worker died is done again by another. Every document is scored as without Ray.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
@@ -24,10 +23,11 @@ from difa import __version__
 from difa.config.checks import check_threads
 from difa.decide import Rule
 from difa.engines.cascade import Cascade, Judge
-from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job, needs_all
-from difa.engines.output import PIECE, Output, Target, part_writer
-from difa.engines.plan import Piece, for_any_machine, piece_size, plan, read_piece
-from difa.engines.second_pass import second_pass
+from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job, has_second_pass
+from difa.engines.output import Output
+from difa.engines.pieces import Notice, score_piece
+from difa.engines.plan import Piece, for_any_machine, piece_size, plan
+from difa.engines.target import Target
 from difa.errors import ConfigError, DifaError, EngineError, InputError, MissingExtraError
 from difa.estimator import DiFA
 from difa.formats.results import check_output
@@ -35,7 +35,7 @@ from difa.formats.sources import Source, find_sources
 from difa.formats.streams import is_address, suffix_of
 from difa.formats.tables import Shape
 from difa.formats.write import COLUMNS, FORMATS, format_of
-from difa.runtime.parallel import chunk_documents, core_count
+from difa.runtime.parallel import core_count
 from difa.storage.atomic import scratch_folder
 
 _ATTEMPTS = 5  # at one piece: one that kills every worker must not go round for ever
@@ -51,7 +51,7 @@ class RayCounts(Counts):
 
     parts: int = 0
     seconds: float = 0.0
-    """From the start of the first piece to the end of the last, without starting Ray and loading the model."""
+    """From when the first worker has loaded the model until all is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +65,6 @@ class Task:
     cache: Path | None
     """Folder for word vectors, on each machine."""
     version: str = __version__
-
-
-@dataclass(slots=True)
-class Notice:
-    """What a worker says of one piece; `began` and `ended` are seconds of its clock."""
-
-    index: int
-    began: float
-    ended: float = 0.0
-    counts: Counts = field(default_factory=Counts)
-    bad: list[str] = field(default_factory=list)
 
 
 def score_files(
@@ -105,81 +94,48 @@ def score_files(
         cache: folder for word vectors, on each machine.
         piece_bytes: bytes of input per piece; by default from the input's size.
     """
-    is_file = not is_address(out) and not job.shard_size and suffix_of(out).removeprefix(".") in FORMATS  # by its ending
-    form = _check_choices(job, Path(out if is_file else "part"), workers, threads)
+    _check_choices(workers, threads)
     rule = check_job(job, model or DiFA.load(job.model, threads=1))  # mistakes show before a cluster is asked
     sources = find_sources(job.inputs, job.columns, job.skip_bad) if sources is None else sources
-    if any(source.is_stdin for source in sources):
-        raise InputError("expected files for the Ray engine, got - (standard input): write it to a file, or use the local engine")
-    if is_file:
-        check_output(Path(out), [source.path for source in sources], job.force)
-    again = needs_all(job, rule) or job.shard_size is not None or (is_file and form != "jsonl")
-    target = Target(out, "file" if is_file else "parts", form, COLUMNS if again else form, Shape.of_sources(sources))
-    files = [_read_files(folder) for folder in (job.model, job.screen)]
-    with Output.open(target, asked_of(job, rule, sources, "ray"), job) as output:
+    target, watch = _target(job, rule, out, sources), watch or Silent()
+    with Output.open(target, asked_of(job, rule, sources, "ray"), job, can_resume=job.top is None) as output:
         if output.summary is not None:
             return RayCounts(**output.summary)
+        files = [_read_files(folder) for folder in (job.model, job.screen)]
         task = Task(job, rule, target.anywhere, threads or 1, cache)
-        model_bytes = sum(len(content) for model_files in files for content in model_files.values())
-        with _cluster(address, workers, task.threads, model_bytes) as (ray, count):
-            size = output.progress.asked.get(PIECE) or piece_bytes or piece_size(sources, count)
+        with _cluster(address, workers, task.threads, sum(map(len, chain(*map(dict.values, files))))) as (ray, count):
+            size = output.begin(piece_bytes or piece_size(sources, count))
             pieces = plan([*map(for_any_machine, sources)], size, partial(_side_by_side, ray))
-            output.begin(size)
-            counts = RayCounts(parts=len(pieces), seconds=_run(ray, count, output, files, task, pieces, watch or Silent()))
-        return _finish(output, counts, task)
+            watch.begin(sum(source.size for source in sources))
+            with _workers(ray, files, task, min(count, len(pieces))) as loading:
+                started = time.monotonic()
+                parts = output.fill(_run(ray, loading, pieces), rule, watch)
+        counts = RayCounts(parts=parts, seconds=time.monotonic() - started)
+        counts.add(output.progress)
+        if target.kind == "parts":
+            output.finish_folder(asdict(counts))
+        return counts
 
 
-def _check_choices(job: Job, file: Path, workers: int | None, threads: int | None) -> str:
-    """The format of the results."""
+def _check_choices(workers: int | None, threads: int | None) -> None:
     for module in ("ray", "pyarrow"):
         if find_spec(module) is None:
             raise MissingExtraError(module, "ray", "the Ray engine")
     check_threads(threads)
-    form = format_of(file, job.format)
     if workers is not None and workers < 1:
         raise ConfigError(f"workers: expected a whole number of at least 1, got {workers}")
-    return form
 
 
-def _finish(output: Output, counts: RayCounts, task: Task) -> RayCounts:
-    """Make what was asked for of the workers' parts, and count it."""
-    counts.add(output.progress)
-    again, parts, block = task.target.written == COLUMNS, counts.parts, output.publish.block
-    files = second_pass(output.read, parts, task.rule, task.job, counts) if again else iter(())
-    if task.target.kind == "file":
-        results = chain.from_iterable(found for _, found in files)
-        output.publish_all([(0, map(block, results) if again else output.content(parts))])
-        counts.parts = 1
-        return counts
-    for index, found in files:
-        counts.parts = index + 1
-        with part_writer(task.target, index, task.target.format) as write:
-            for scored in found:
-                write(scored)
-    output.finish_folder(asdict(counts))
-    return counts
-
-
-def _run(
-    ray: Any, workers: int, output: Output, files: Sequence[ModelFiles], task: Task, pieces: Sequence[Piece], watch: Watch
-) -> float:
-    """Have all pieces scored that no earlier run has; bad lines of those are not named again. Returns the seconds it took."""
-    complete, began, ended = {part["file"] for part in output.progress.shards}, float("inf"), 0.0
-    names = [task.target.part_name(piece.index) for piece in pieces]
-    rest = [piece for piece, name in zip(pieces, names, strict=True) if name not in complete]
-    watch.begin(len(pieces))
-    watch.advance(output.progress.documents, len(complete))
-    try:
-        for done, notice in enumerate(_run_pool(ray, files, task, rest, workers), len(complete) + 1):
-            output.add(notice.index, notice.counts)
-            watch.advance(notice.counts.documents, done)
-            began, ended = min(began, notice.began), max(ended, notice.ended)
-            for complaint in notice.bad:
-                watch.skip(complaint)
-    finally:
-        output.keep()
-    output.check_parts(names)
-    return max(0.0, ended - began)
+def _target(job: Job, rule: Rule, out: str, sources: Sequence[Source]) -> Target:
+    """What is to be written: a file, if the name ends like one, or a folder of parts."""
+    if any(source.is_stdin for source in sources):
+        raise InputError("expected files for the Ray engine, got - (standard input): write it to a file, or use the local engine")
+    is_file = not is_address(out) and not job.shard_size and suffix_of(out).removeprefix(".") in FORMATS
+    form = format_of(Path(out if is_file else "part"), job.format)
+    if is_file:
+        check_output(Path(out), [source.path for source in sources], job.force)
+    written = COLUMNS if has_second_pass(job, rule) else form
+    return Target(out, "file" if is_file else "parts", form, written, Shape.of_sources(sources))
 
 
 class Scorer:
@@ -210,25 +166,16 @@ class Scorer:
         cascade = Cascade(model, _load(screen, task), task.job.screen_rate) if screen else None
         return Judge(model, task.rule, cascade)
 
-    def score(self, piece: Piece) -> Notice:
+    def score(self, piece: Piece) -> list[Notice]:
         """Score one piece; what a user can mend is an error of ours rather than a trace from another machine."""
         try:
+            piece.check_reachable()
             return self._score(piece)
         except DifaError as error:
             raise EngineError(str(error)) from None
-        except OSError as error:
-            raise EngineError(f"{self._task.target.staging}: a worker cannot write there: {error}") from None
 
-    def _score(self, piece: Piece) -> Notice:
-        task, judge, notice = self._task, self._ready(), Notice(piece.index, time.time())
-        chunks = chunk_documents(read_piece(piece, notice.bad if task.job.skip_bad else None))
-        with part_writer(task.target, piece.index, task.target.written) as write:
-            for _, parts in judge.score(chunks):
-                for scored in parts:
-                    write(scored)
-                notice.counts.add(Counts.of(parts))
-        notice.counts.skipped, notice.ended = len(notice.bad), time.time()
-        return notice
+    def _score(self, piece: Piece) -> list[Notice]:
+        return list(score_piece(self._ready(), self._task.target, self._task.job.skip_bad, piece))
 
 
 def _read_files(folder: Path | None) -> ModelFiles:
@@ -291,31 +238,38 @@ def _cluster(address: str | None, workers: int | None, threads: int, model_bytes
             ray.shutdown()
 
 
-def _run_pool(ray: Any, files: Sequence[ModelFiles], task: Task, pieces: Sequence[Piece], workers: int) -> Iterator[Notice]:
-    """What the workers say of each piece, as it comes; a worker that dies is started again, and so is its piece."""
+@contextmanager
+def _workers(ray: Any, files: Sequence[ModelFiles], task: Task, count: int) -> Iterator[dict[Any, Any]]:
+    """Workers, by what tells that each has loaded the model: the first has; some may never find a core."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
     options = {"num_cpus": task.threads, "runtime_env": {"env_vars": dict.fromkeys(names, str(task.threads))}}
     start = ray.remote(max_restarts=-1, max_task_retries=_ATTEMPTS - 1, **options)(Scorer)
     models = [ray.put(model) for model in files]
-    actors = [start.remote(models, task) for _ in range(min(workers, len(pieces)))]
-    # A piece is given to a worker that has loaded the model: some may never find a core.
-    busy: dict[Any, tuple[Any, Piece | None]] = {actor.load.remote(): (actor, None) for actor in actors}
-    rest, left = iter(pieces), len(pieces)
+    actors = [start.remote(models, task) for _ in range(count)]
     try:
-        while left:
-            (done,), _ = ray.wait(list(busy))
-            actor, piece = busy.pop(done)
-            said = _outcome(ray, done, piece)
-            if (following := next(rest, None)) is not None:
-                busy[actor.score.remote(following)] = actor, following
-            else:
-                ray.kill(actor)  # its cores are for workers that died
-            if piece is not None:
-                left -= 1
-                yield said
+        loading = {actor.load.remote(): actor for actor in actors}
+        ray.wait(list(loading))
+        yield loading
     finally:
         for actor in actors:
             ray.kill(actor)
+
+
+def _run(ray: Any, loading: dict[Any, Any], pieces: Sequence[Piece]) -> Iterator[Notice]:
+    """What the workers say of each piece, as it comes; a worker that dies is started again, and so is its piece."""
+    busy: dict[Any, tuple[Any, Piece | None]] = {loaded: (actor, None) for loaded, actor in loading.items()}
+    rest, left = iter(pieces), len(pieces)
+    while left:
+        (done,), _ = ray.wait(list(busy))
+        actor, piece = busy.pop(done)
+        said = _outcome(ray, done, piece)
+        if (following := next(rest, None)) is not None:
+            busy[actor.score.remote(following)] = actor, following
+        else:
+            ray.kill(actor)  # its cores are for workers that died
+        if piece is not None:
+            left -= 1
+            yield from said
 
 
 def _outcome(ray: Any, done: Any, piece: Piece | None) -> Any:
@@ -329,8 +283,8 @@ def _outcome(ray: Any, done: Any, piece: Piece | None) -> Any:
     except ray.exceptions.RayError as error:
         if piece is not None and isinstance(error, ray.exceptions.RayActorError):
             raise EngineError(
-                f"{piece.source.label}: {_ATTEMPTS} workers died over the piece that begins at line {piece.span.first}: "
-                "give workers more memory, or look for an extremely long line"
+                f"{piece.sources[0].label}: {_ATTEMPTS} workers died over the piece that begins at line "
+                f"{piece.sources[0].span.first}: give workers more memory, or look for an extremely long line"
             ) from None
         raise EngineError(f"Ray cannot go on: {str(error).strip().partition(chr(10))[0]}") from None
 

@@ -1,4 +1,4 @@
-"""Scored documents without flags -> what belongs into each file: flags, the most unusual, and shards need to see all of them."""
+"""Scored documents -> what belongs into each file: a false-discovery rate, the most unusual and shards look at all of them."""
 
 from __future__ import annotations
 
@@ -18,33 +18,36 @@ _ROOM = 4  # times as many results are held as are wanted, at most: to choose am
 
 
 def second_pass(
-    read: Callable[[int], Iterator[Scored]], count: int, rule: Rule, job: Job, counts: Counts
+    groups: Sequence[Iterable[str]], read: Callable[[str], Iterable[Scored]], rule: Rule, job: Job, counts: Counts
 ) -> Iterator[tuple[int, Iterable[Scored]]]:
-    """The number of each file and what belongs into it, in order; what is flagged is counted on the way.
+    """The number of each file and what belongs into it, in order.
 
     Args:
-        read: gives the columns of a part, as often as they are asked for.
-        count: number of parts; each is a file, unless only the most unusual or shards are wanted.
+        groups: names of parts; each group is a file, unless only the most unusual or shards are wanted.
+        read: gives the columns of a part; more than once where a false-discovery rate sets flags.
         rule: how flags are set.
         job: what is wanted.
-        counts: of all documents.
+        counts: where documents are counted that are flagged only now.
     """
 
-    def flagged(*indices: int) -> Iterator[Scored]:
-        for scored in map(cutoff.flag, chain.from_iterable(map(read, indices))):
-            counts.flagged += int(scored.document_flags.sum())
+    def flagged(*groups: Iterable[str]) -> Iterator[Scored]:
+        for scored in chain.from_iterable(map(read, chain(*groups))):
+            if cutoff is not None:
+                scored = cutoff.flag(scored)
+                counts.flagged += int(scored.document_flags.sum())
             yield scored
 
-    cutoff, counts.flagged = Cutoff.of(chain.from_iterable(map(read, range(count))), rule), 0
+    cutoff = Cutoff.of(chain.from_iterable(map(read, chain(*groups))), rule) if rule.name == "fdr" else None
     if job.top is not None:
-        yield 0, most_unusual(flagged(*range(count)), job.top)
+        yield 0, most_unusual(flagged(*groups), job.top)
     elif job.shard_size is None:
-        yield from ((index, flagged(index)) for index in range(count))
-    elif not counts.documents:
-        yield 0, ()
+        yield from enumerate(map(flagged, groups))
     else:
-        numbered = groupby(cut_shards(flagged(*range(count)), job.shard_size), itemgetter(0))
-        yield from ((shard, (scored for _, scored in group)) for shard, group in numbered)
+        shard = -1
+        for shard, group in groupby(cut_shards(flagged(*groups), job.shard_size), itemgetter(0)):
+            yield shard, (scored for _, scored in group)
+        if shard < 0:
+            yield 0, ()
 
 
 def most_unusual(results: Iterable[Scored], most: int) -> Iterator[Scored]:

@@ -1,4 +1,4 @@
-"""A stream of lines -> chunks of documents, read ahead in a thread of its own.
+"""Lines of the input -> chunks of documents, read ahead in a thread of its own.
 
 Where the sender pauses, what is there goes out at once.
 """
@@ -29,27 +29,21 @@ class ReadChunk:
     bad: list[str]
     position: Position
     bytes: int
+    is_pause: bool = False
+    """Whether nothing more came for a moment."""
 
 
-def read_chunks(
-    entries: Iterable[Entry], *, skip_bad: bool, shard_size: int | None = None, done: int = 0, times: int = 1
-) -> Iterator[ReadChunk]:
+def read_chunks(entries: Iterable[Entry], *, skip_bad: bool, times: int = 1) -> Iterator[ReadChunk]:
     """Chunks of a stream, whose boundaries depend on its lines alone unless the sender pauses.
 
     Args:
         entries: what was read.
         skip_bad: whether bad lines are passed on within the chunk; otherwise the first one raises, after what was before it.
-        shard_size: if given, a chunk also ends behind every such number of documents.
-        done: documents before the stream.
         times: as in `cut_chunks`.
     """
 
     def is_last(entry: Entry) -> bool:
-        nonlocal done
-        if entry.document is None:
-            return entry.pause or (entry.bad is not None and not skip_bad)
-        done += 1
-        return shard_size is not None and done % shard_size == 0
+        return entry.pause or (entry.bad is not None and not skip_bad)
 
     for part in cut_chunks(entries, lambda entry: weight(entry.document) if entry.document else 0, is_last, times):
         complaint = None if skip_bad else part[-1].bad
@@ -57,7 +51,7 @@ def read_chunks(
         documents = [entry.document for entry in before if entry.document is not None]
         bad = [entry.bad for entry in before if entry.bad is not None]
         if documents or bad:  # and not just a pause
-            yield ReadChunk(documents, bad, before[-1].position, before[-1].bytes)
+            yield ReadChunk(documents, bad, before[-1].position, before[-1].bytes, before[-1].pause)
         if complaint is not None:
             raise bad_line(complaint)
 

@@ -21,7 +21,7 @@ from difa.formats.lines import parse_json_line, parse_text_line
 from difa.formats.parquet import read_rows
 from difa.formats.sandbox import lines_apart
 from difa.formats.sources import Source, find_sources
-from difa.formats.streams import WHOLE, Span, lines_in, read_stdin
+from difa.formats.streams import lines_in, read_stdin
 from difa.formats.tables import Columns, parse_row
 
 Parser = Callable[[Any, str], Document | None]
@@ -32,7 +32,7 @@ PARSERS: dict[str, Parser] = {".txt": parse_text_line, ".jsonl": parse_json_line
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far the inputs have been read: whole files, and lines of the next one."""
+    """How far sources have been read: whole ones, and lines of the next one."""
 
     file: int = 0
     line: int = 0
@@ -45,7 +45,7 @@ class Entry:
     position: Position
     """Where the next line begins."""
     bytes: int
-    """Bytes of all files read so far, packed ones as they lie on disk."""
+    """Bytes of all sources read so far, packed ones as they lie on disk."""
     document: Document | None = None
     bad: str | None = None
     pause: bool = False
@@ -57,12 +57,7 @@ def read_entries(sources: Sequence[Source], start: Position | None = None) -> It
     for index, source in enumerate(sources):
         if index >= start.file:
             yield from _entries(source, index, before, start.line if index == start.file else 0)
-        before += source.size
-
-
-def read_span(source: Source, span: Span, bad: list[str] | None = None) -> Iterator[Document]:
-    """The documents in a span of a file; `bad` is as `read_documents` has it."""
-    return _documents(_entries(source, span=span), bad)
+        before += source.span_size
 
 
 def read_documents(inputs: Sequence[str], bad: list[str] | None = None, columns: Columns | None = None) -> Iterator[Document]:
@@ -73,11 +68,7 @@ def read_documents(inputs: Sequence[str], bad: list[str] | None = None, columns:
         bad: if given, bad lines are added to it and skipped; otherwise the first one raises `InputError`.
         columns: the columns of tables that hold text and ids; without it they are guessed.
     """
-    yield from _documents(read_entries(find_sources(inputs, columns, skip_bad=bad is not None)), bad)
-
-
-def _documents(entries: Iterator[Entry], bad: list[str] | None) -> Iterator[Document]:
-    for entry in entries:
+    for entry in read_entries(find_sources(inputs, columns, skip_bad=bad is not None)):
         if entry.bad is not None:
             if bad is None:
                 raise bad_line(entry.bad)
@@ -91,14 +82,14 @@ def bad_line(complaint: str) -> InputError:
     return InputError(f"{complaint} (skip_bad goes on without such lines)")
 
 
-def _entries(source: Source, index: int = 0, before: int = 0, skip: int = 0, span: Span = WHOLE) -> Iterator[Entry]:
-    """The lines or rows of a span from number `skip` + 1 on; `before` are the bytes of the files before this one."""
+def _entries(source: Source, index: int, before: int, skip: int) -> Iterator[Entry]:
+    """The lines or rows of a source from number `skip` + 1 on; `before` are the bytes of the sources before this one."""
     if source.unreadable is not None:
         if not skip:
             yield Entry(Position(index, 1), before, bad=f"{source.label}: cannot be read: {source.unreadable}")
         return
     parse = PARSERS.get(source.suffix) if source.table is None else partial(parse_row, source.table)
-    for number, item, read in _items(source, skip, span):
+    for number, item, read in _items(source, skip):
         position, name = Position(index, number), f"{source.label}:{number}"
         if item is None:
             yield Entry(position, before, pause=True)
@@ -114,12 +105,12 @@ def _entries(source: Source, index: int = 0, before: int = 0, skip: int = 0, spa
             yield Entry(position, before + read, document, bad)
 
 
-def _items(source: Source, skip: int, span: Span) -> Iterator[tuple[int, Any, int]]:
-    """Numbers, lines or cells (None where the sender pauses), and how many bytes of the file have been read."""
+def _items(source: Source, skip: int) -> Iterator[tuple[int, Any, int]]:
+    """Numbers, lines or cells (None where the sender pauses), and how many bytes of the source have been read."""
+    span = source.span
     if source.table is not None and source.suffix == ".parquet":
-        share = source.size / max(1, source.table.rows)
         for number, row in read_rows(source, max(skip, span.start), span.end):
-            yield number, row, round(share * number)
+            yield number, row, round(source.bytes_per_row * (number - span.start))
     elif source.suffix == ".json":  # parsed as a whole, and as a whole it may be far larger than its bytes
         for number, task in enumerate(lines_apart(source.label, task_lines, source.label, source.absolute_path), 1):
             yield number, task, 0
@@ -134,7 +125,7 @@ def _items(source: Source, skip: int, span: Span) -> Iterator[tuple[int, Any, in
                 enumerate(lines_in(file, span), span.first) if source.table is None else read_cells(file, source.table, span)
             )
             for number, item in found:
-                yield number, item, tell()
+                yield number, item, tell() - span.start
 
 
 def _guess(first: bytes) -> Parser:

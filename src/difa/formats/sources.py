@@ -21,7 +21,7 @@ from typing import Any
 from difa.errors import ConfigError, InputError
 from difa.formats.delimited import read_header
 from difa.formats.parquet import read_schema
-from difa.formats.streams import arrow, is_address, is_packed, spooled_stdin, suffix_of, unpacked
+from difa.formats.streams import WHOLE, Span, arrow, is_address, is_packed, spooled_stdin, suffix_of, unpacked
 from difa.formats.tables import TABLES, Columns, Table
 
 LINES = (".txt", ".jsonl")
@@ -31,7 +31,7 @@ _FETCHED = 1 << 20  # bytes of a file at an address that are fetched at a time
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, or standard input, which has neither size nor time."""
+    """A file or a span of it, or standard input, which has neither size nor time."""
 
     name: str
     size: int = 0
@@ -44,6 +44,8 @@ class Source:
     """Why it cannot be read: a folder, or a file in one, that was found but is closed to us."""
     place: str | None = None
     """Where its bytes lie, if not under its name."""
+    span: Span = WHOLE
+    """The lines or rows that are meant: all of them, or those of a piece of work."""
 
     @property
     def is_stdin(self) -> bool:
@@ -72,6 +74,16 @@ class Source:
     def absolute_path(self) -> str:
         """The same, for processes in other folders."""
         return self.path if is_address(self.path) else os.path.abspath(self.path)
+
+    @property
+    def bytes_per_row(self) -> float:
+        """Of Parquet, whose spans count rows; 1 for others, whose spans count bytes."""
+        return self.size / max(1, self.table.rows) if self.table is not None and self.suffix == ".parquet" else 1.0
+
+    @property
+    def span_size(self) -> int:
+        """Bytes of the span, as they lie on disk."""
+        return self.size if self.span.end is None else round(self.bytes_per_row * (self.span.end - self.span.start))
 
     @contextmanager
     def open_bytes(self) -> Iterator[tuple[io.BufferedReader, Callable[[], int]]]:
