@@ -5,6 +5,7 @@ import re
 import difa.views
 from difa import DiFA
 from difa.config import VIEW_NAMES
+from difa.config.checks import kinds_of
 from difa.document import WordScore
 from difa.feed import Finding
 from difa.monitor.batch import in_plain_words
@@ -18,6 +19,7 @@ def test_the_view_in_contributing_works(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(difa.views, "__path__", [*difa.views.__path__, str(tmp_path)])
     for module in ("difa.config", "difa.views"):
         monkeypatch.setattr(f"{module}.VIEW_NAMES", (*VIEW_NAMES, "alphabet"))
+    monkeypatch.setattr("difa.config.checks.kinds_of", kinds_of.__wrapped__)  # which remembers the names from before
 
     stages = {"views": {"names": ["language", "form", "alphabet"]}}
     fitted = DiFA("fast", seed=1, stages=stages, fpr=0.05).fit(corpus[:60])
