@@ -106,3 +106,10 @@ def test_a_full_disk_is_said_once(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="out: cannot be written: No space left on device"):
         run()
     assert not list(tmp_path.iterdir())
+
+
+def test_what_fails_while_a_part_is_open_is_not_called_a_failed_write(tmp_path):
+    place = target(tmp_path)
+    Path(place.staging).mkdir()
+    with pytest.raises(OSError, match="Input/output error"), place.write_part(0):
+        raise OSError(5, "Input/output error")  # of a file that is read meanwhile

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -79,12 +79,18 @@ class Target:
     def write_part(self, piece: int, at: int = 0) -> Iterator[Callable[[Scored], object]]:
         """A function that adds to a part, which is on disk behind the block."""
         name, publisher = self.part_name(piece, at), Publisher(self.written, self.shape)
-        with writing(self.location), _open_to_write(below(self.staging, name)) as file:
-            if self.is_joined:
-                yield lambda scored: file.write(publisher.block(scored))
-            else:
-                with publisher.writer(Path(name), file) as write:
-                    yield write
+        with ExitStack() as stack:
+            with writing(self.location):
+                file = stack.enter_context(_open_to_write(below(self.staging, name)))
+                write = None if self.is_joined else stack.enter_context(publisher.writer(Path(name), file))
+
+            def add(scored: Scored) -> None:
+                with writing(self.location):
+                    write(scored) if write else file.write(publisher.block(scored))
+
+            yield add
+            with writing(self.location):
+                stack.close()
 
     @contextmanager
     def open_part(self, name: str) -> Iterator[BinaryIO]:
