@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -250,7 +251,10 @@ def measure(command: Sequence[str]) -> dict[str, float]:
     Where there is no /proc, memory is 0.
     """
     started, looks, message = time.perf_counter(), list[dict[str, float]](), None
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    # Compiled modules are kept on a user's machine, whatever the environment of this one says.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    quiet: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, text=True, env=env, **quiet)
     # Not the usage that the system reports in the end: a child's peak there is never below what its parent held.
     while message is None:
         try:
@@ -283,21 +287,21 @@ def ratios(record: Record) -> list[tuple[str, tuple[float, str]]]:
     after = 1 - s["encoder"] / s["end to end"]
     faster = (record["fast_words"] / s["fast"]) / (record["words"] / s["end to end"])
     found = {
-        "time beyond that of the encoder alone, share of scoring from file to file": (after, "≤ 0.40"),
+        "time beyond that of the encoder alone, share of scoring from file to file": (after, "≤ 0.30"),
         "`DiFA.score` and JSON to encoder alone, time": (s["score"] / s["encoder"], "≤ 1.7"),
-        "encoder to bare matrix products, speed": (s["matrix"] / s["encoder"], "≥ 0.70"),
-        "first score from a cold start to loading torch, transformers": (s["one line"] / s["torch, transformers"], "≤ 0.5"),
+        "encoder to bare matrix products, speed": (s["matrix"] / s["encoder"], "≥ 0.65"),
+        "first score from a cold start to loading torch, transformers": (s["one line"] / s["torch, transformers"], "≤ 0.10"),
         "`difa --help` to importing numpy and typer": (s["help"] / s["numpy and typer"], "≤ 2"),
         "`import difa` to importing numpy and typer": (s["import difa"] / s["numpy and typer"], "≤ 1.5"),
         "four times the documents, time of the command": (s["four times"] / s["command"], "≤ 4.3"),
-        "preset fast to full, words a second from file to file": (faster, "≥ 10"),
+        "preset fast to full, words a second from file to file": (faster, "≥ 40"),
         "preset fast to plain counting, speed": (s["counting"] / s["fast"], "≥ 0.25"),
         "preset fast to full, first score from a cold start": (s["fast one line"] / s["one line"], "≤ 0.5"),
         "preset fast, peak in GiB of one process": (record["peak_mib"]["fast command"] / _MIB, "≤ 0.39"),
     }
     if "peer" in s:
-        name = "command end to end to PyTextAD (TokenCore, without start-up), speed"
-        found = {name: (s["peer"] / s["command"], "≥ 3")} | found
+        in_process, command = (f"{how} to PyTextAD (TokenCore, without start-up), speed" for how in ("in process", "command"))
+        found = {in_process: (s["peer"] / s["end to end"], "≥ 6"), command: (s["peer"] / s["command"], "≥ 3")} | found
     if many := record.get("many"):
         count = f"{many['documents']:,} short documents"
         found[f"{count}, memory at the end to a quarter"] = (many["end"] / max(many["quarter"], 1e-9), "≤ 1.10")
