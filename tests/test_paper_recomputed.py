@@ -64,7 +64,7 @@ class Recomputed:
         x = (vectors - w["normal_mean"]) / w["normal_scale"]
         z = block(x + w["position_signals"][: len(x)], w, "encoder.0.", heads)
         teacher = block(z, w, "teacher.0.", heads)
-        student = norm(z + mlp(z, w, "student."), w, "student.norm")
+        student = feed_forward(z, w, "student.")
         return distance(teacher, x) + distance(student, teacher)
 
     def s_form(self, words, vectors):
@@ -125,8 +125,9 @@ def linear(x, w, name):
     return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
 
 
-def mlp(x, w, part):
-    return linear(np.maximum(linear(x, w, f"{part}widen"), 0), w, f"{part}narrow")
+def feed_forward(x, w, part):
+    added = linear(np.maximum(linear(x, w, f"{part}widen"), 0), w, f"{part}narrow")
+    return norm(x + added, w, f"{part}norm")
 
 
 def block(x, w, part, heads):
@@ -137,8 +138,8 @@ def block(x, w, part, heads):
         at = slice(head * size, (head + 1) * size)
         weights = np.exp(query[:, at] @ key[:, at].T / math.sqrt(size))
         mixed.append(weights @ value[:, at] / weights.sum(axis=1, keepdims=True))
-    x = norm(x + linear(np.concatenate(mixed, axis=1), w, f"{part}attended"), w, f"{part}first_norm")
-    return norm(x + mlp(x, w, part), w, f"{part}last_norm")
+    x = norm(x + linear(np.concatenate(mixed, axis=1), w, f"{part}attended"), w, f"{part}norm")
+    return feed_forward(x, w, f"{part}feed_forward.")
 
 
 def distance(a, b):

@@ -74,8 +74,8 @@ class Block(nn.Module):
         self.attend = nn.Linear(width, 3 * width)
         self.attended = nn.Linear(width, width)
         self.norm = nn.LayerNorm(width)
-        self.forward_half = FeedForward(width)
-        _start_near_identity(self.attended, self.forward_half.narrow)
+        self.feed_forward = FeedForward(width)
+        _start_near_identity(self.attended, self.feed_forward.narrow)
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:  # (B, T, d), (B, 1, 1, T)
         batch, length, width = x.shape
@@ -83,7 +83,7 @@ class Block(nn.Module):
         query, key, value = parts[0], parts[1], parts[2]  # (B, heads, T, d/heads)
         scores = query @ key.transpose(-1, -2) / math.sqrt(width / self.heads) + bias
         mixed = (scores.softmax(dim=-1) @ value).transpose(1, 2).reshape(batch, length, width)
-        return self.forward_half(self.norm(x + self.attended(mixed)))  # type: ignore[no-any-return]
+        return self.feed_forward(self.norm(x + self.attended(mixed)))  # type: ignore[no-any-return]
 
 
 def _start_near_identity(*layers: nn.Linear) -> None:
@@ -305,7 +305,7 @@ def architecture(width: int, config: SemanticConfig) -> bytes:
 
     torch's exporter must not run beside other work of torch: call this before fitting in several threads.
     """
-    shape = {"width": width, "torch": torch.__version__, "version": 4, **asdict(config)}
+    shape = {"width": width, "torch": torch.__version__, "version": 5, **asdict(config)}
     key = hashlib.sha256(json.dumps(shape, sort_keys=True).encode()).hexdigest()[:16]
 
     def export() -> bytes:
