@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from difa.calibrate import TailReference, check_rate, discovery_cutoff
+from difa.calibrate import TailReference, check_rate
 from difa.detector import linter_scores
 from difa.errors import ConfigError
 
@@ -35,13 +35,6 @@ def test_a_reference_too_small_for_the_rate_flags_nothing():
 def test_p_values_of_normal_scores_keep_the_rate(rng):
     rates = [(TailReference.of(rng.normal(size=199)).p_values(rng.normal(size=200)) <= 0.05).mean() for _ in range(200)]
     assert np.mean(rates) == pytest.approx(0.05, abs=0.005)
-
-
-def test_benjamini_hochberg_by_hand():
-    # Sorted .01 .02 .03 .5 against .05·k/4 = .0125 .025 .0375 .05: the third is the last to pass.
-    assert discovery_cutoff(np.array([0.5, 0.03, 0.01, 0.02]), 0.05) == 0.03
-    assert discovery_cutoff(np.array([0.04, 0.5]), 0.05) < 0
-    assert discovery_cutoff(np.empty(0), 0.05) < 0
 
 
 @pytest.mark.parametrize("rate", [0, 1, -0.1, math.nan, "0.1", True, None])

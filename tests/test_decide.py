@@ -1,8 +1,9 @@
 """Rules, cutoffs and flags, by hand; and p-values without flags."""
 
+import numpy as np
 import pytest
 
-from difa.decide import UNUSUAL, Cutoff, Rule, flag
+from difa.decide import UNUSUAL, Cutoff, Rule, Tally, flag
 from difa.document import Result, WordScore, columns_of
 from difa.errors import ConfigError
 
@@ -88,3 +89,17 @@ def test_a_result_is_shown_in_one_line():
     assert shown.endswith("…', score=2.5, p_value=0.012, is_anomaly=True, flagged=['wpd\\nx'])")
     assert "\n" not in shown
     assert len(shown) < 200
+
+
+@pytest.mark.parametrize(
+    ("p_values", "cutoff"),
+    [
+        ([0.5, 0.03, 0.01, 0.02], 0.03),  # against .05·k/4 = .0125 .025 .0375 .05 in order: the third is the last to pass
+        ([0.04, 0.5], -1.0),
+        ([], -1.0),
+    ],
+)
+def test_benjamini_hochberg_by_hand(p_values, cutoff):
+    tally = Tally()
+    tally.add(np.array(p_values))
+    assert tally.cutoff(0.05) == cutoff

@@ -106,11 +106,10 @@ def test_flags_scores_and_threshold_agree(model, corpus):
 
 
 def test_false_discovery_rate_over_a_batch(model, corpus):
-    from difa.calibrate import discovery_cutoff
-
     results = model.score([*corpus[300:], ODD, ODD + " asdkjh qweoiu zxmnb"], fdr=0.3)
-    cutoff = discovery_cutoff(np.array([r.p_value for r in results]), 0.3)
-    assert [r.is_anomaly for r in results] == [r.p_value <= cutoff for r in results]
+    ordered = np.sort([r.p_value for r in results])
+    passing = ordered[ordered <= 0.3 * np.arange(1, len(ordered) + 1) / len(ordered)]
+    assert [r.is_anomaly for r in results] == [r.p_value <= passing.max(initial=-1.0) for r in results]
 
 
 def test_normal_documents_keep_the_false_alarm_rate(model, corpus):

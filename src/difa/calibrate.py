@@ -80,13 +80,6 @@ def tail_evidence(raw: FloatArray, references: Sequence[TailReference], epsilon:
     return np.stack(columns, axis=-1)
 
 
-def discovery_cutoff(p_values: FloatArray, rate: float) -> float:
-    """The largest p-value that Benjamini and Hochberg flag at a false-discovery rate; below zero where they flag nothing."""
-    ordered = np.sort(p_values)
-    passing = np.flatnonzero(ordered <= rate * np.arange(1, len(ordered) + 1) / max(1, len(ordered)))
-    return float(ordered[passing[-1]]) if len(passing) else -1.0
-
-
 def check_rate(name: str, rate: object) -> float:
     """A rate as a number strictly between 0 and 1."""
     if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 < rate < 1:

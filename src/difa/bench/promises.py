@@ -20,7 +20,7 @@ from difa.bench.methods import LEARNERS, check_methods, label_of, preset_of, qui
 from difa.bench.metrics import Record, Records, Scores
 from difa.bench.run import Cell, Run, Study
 from difa.bench.tables import LEVELS, Frame, grouped, markdown, ordered, page, plural, sets_of, short
-from difa.calibrate import discovery_cutoff
+from difa.decide import Tally
 from difa.decide.confidence import future_interval
 from difa.document import Document, FloatArray, IntArray
 from difa.monitor.watch import FALSE_ALARM, MonitorState
@@ -177,7 +177,9 @@ def mixture(normal: Scores, anomalous: Scores, labels: Sequence[IntArray], share
 
 def _discoveries(p_values: FloatArray, is_bad: NDArray[np.bool_]) -> tuple[float, float]:
     """Share of the flagged that are normal, and share of the anomalous that are flagged."""
-    flagged = p_values <= discovery_cutoff(p_values, DISCOVERY)
+    tally = Tally()
+    tally.add(p_values)
+    flagged = p_values <= tally.cutoff(DISCOVERY)
     return float((flagged & ~is_bad).sum() / max(1, flagged.sum())), float((flagged & is_bad).sum() / max(1, is_bad.sum()))
 
 
