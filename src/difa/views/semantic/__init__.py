@@ -90,11 +90,11 @@ def _prepare(data: TrainingData) -> None:
 
 
 def _fit(data: TrainingData) -> View:
-    from difa.views.semantic.train import train
+    from difa.views.semantic.train import to_graph, train_network
 
     config = data.config
-    graph = train(data.documents, config.semantic, data.seed, data.progress)
-    return SemanticView(graph, config.semantic, config.encoder.threads)
+    network = train_network(data.documents, config.semantic, data.seed, data.progress)
+    return SemanticView(to_graph(network, config.semantic), config.semantic, config.encoder.threads)
 
 
 VIEW = ViewKind(

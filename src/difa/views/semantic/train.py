@@ -154,11 +154,6 @@ def sinusoids(length: int, width: int) -> Tensor:
     return 0.1 * torch.stack([angles.sin(), angles.cos()], dim=-1).reshape(length, -1)[:, :width]
 
 
-def train(documents: Sequence[Encoded], config: SemanticConfig, seed: int, progress: Progress = lambda share: None) -> bytes:
-    """Train on normal documents and return the network as an ONNX graph."""
-    return to_graph(train_network(documents, config, seed, progress), config)
-
-
 def train_network(
     documents: Sequence[Encoded], config: SemanticConfig, seed: int, progress: Progress = lambda share: None
 ) -> SemanticNetwork:
@@ -245,7 +240,11 @@ def _train_to_plateau(
     for number in range(rounds):
         for step in range(ROUND):
             warm = min(1.0, (number * ROUND + step + 1) / WARM)
-            _step(optimiser, next(losses), warm * config.learning_rate / SLOWER**plateaus)
+            for group in optimiser.param_groups:
+                group["lr"] = warm * config.learning_rate / SLOWER**plateaus
+            optimiser.zero_grad()
+            next(losses).backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
         with torch.no_grad():
             found = float(held_loss())
         LOG.info("round %d: loss on held-out documents %.4f", number + 1, found)
@@ -257,14 +256,6 @@ def _train_to_plateau(
             break
     module.load_state_dict(weights)
     progress(1.0)
-
-
-def _step(optimiser: torch.optim.Optimizer, loss: Tensor, rate: float) -> None:
-    for group in optimiser.param_groups:
-        group["lr"] = rate
-    optimiser.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
-    optimiser.step()
 
 
 def _batches(pieces: Pieces, words: int, rng: Generator) -> Iterator[list[FloatArray]]:
