@@ -216,9 +216,13 @@ class Detector:
             encoded: the same without the words that are ignored, as `encode` gives them.
         """
         encoded = Batch.of(encoded)
-        statistics = describe_words(self.views, encoded) if self.feed_fusion else None
         raw = raw_evidence(self.views, encoded, self.threads if self.has_threads else 1)
-        words = self._word_table(encoded, tail_evidence(raw, self.references, self.config.calibration.epsilon), statistics)
+        evidence = tail_evidence(raw, self.references, self.config.calibration.epsilon)
+        if self.feed_fusion is None:  # folds make no difference where nothing was taught
+            words = WordTable(encoded, evidence, evidence[:, :0], np.zeros(len(encoded), dtype=np.int64))
+        else:
+            statistics, folds = describe_words(self.views, encoded), folds_of(encoded, self.config.feed.folds)
+            words = self.feed_fusion.with_head(WordTable(encoded, evidence, statistics, folds))
         fused = fuse_words(words, self.config, self.paper, self.feed_fusion)
         marks = [self.allow.marks(document.words) for document in encoded] if self.allow else ()
         allowed = np.concatenate(marks) if marks else np.zeros(len(fused), bool)
@@ -228,12 +232,6 @@ class Detector:
         word_scores = np.where(allowed, 0.0, fused)
         scored = Scored(documents, self.evidence_names, tuple(self.traits), words.evidence, word_scores, allowed, traits, scores)
         return self._with_ignored(scored) if self.noise else scored
-
-    def _word_table(self, encoded: Sequence[Encoded], evidence: FloatArray, statistics: FloatArray | None) -> WordTable:
-        """What fusion sees, with the evidence of the feed's head; folds are all the same where nothing was taught."""
-        if self.feed_fusion is None or statistics is None:
-            return WordTable(encoded, evidence, evidence[:, :0], np.zeros(len(encoded), dtype=np.int64))
-        return self.feed_fusion.with_head(WordTable(encoded, evidence, statistics, folds_of(encoded, self.config.feed.folds)))
 
     def _score_documents(
         self, fused: FloatArray, evidence: FloatArray, lengths: Sequence[int], folds: IntArray

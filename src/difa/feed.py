@@ -84,11 +84,12 @@ def choose(
     normal: Iterable[Document], feed: Sequence[Document], verdicts: Sequence[Verdict], config: FeedConfig
 ) -> tuple[NewText, str]:
     """Documents that may teach, and why the feed does not, if it has too few of them; empty if it does or there is none."""
-    taken = {_content(verdict.document): _REVIEWED for verdict in verdicts} | {_content(item): _NORMAL for item in normal}
+    taken = {content_of(verdict.document.words.texts): _REVIEWED for verdict in verdicts}
+    taken |= {content_of(document.words.texts): _NORMAL for document in normal}
     counts = dict.fromkeys((_NORMAL, _COPY, _REVIEWED), 0)
     chosen: list[Document] = []
     for document in feed:
-        content = _content(document)
+        content = content_of(document.words.texts)
         if content in taken:
             counts[taken[content]] += 1
         elif document.words:
@@ -106,10 +107,6 @@ def choose(
     judged = [verdict for verdict in verdicts if verdict.document.words]
     documents = [*chosen, *(verdict.document for verdict in judged)]
     return NewText(documents, judged, len(feed), counts[_COPY], counts[_NORMAL]), why
-
-
-def _content(document: Document) -> str:
-    return content_of(document.words.texts)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,10 @@ def content_of(words: Sequence[str]) -> str:
 
 def group_copies(documents: Sequence[Sequence[str]]) -> IntArray:
     """For each document, given by its words, the first document of its group: (documents,)."""
-    words = [_plain_words(document) for document in documents]
+    words = []
+    for document in documents:  # all numbers are the same; marks count only if there is nothing else
+        plain = ["0" if any(map(str.isdigit, word)) else fold(word) for word in document if any(map(str.isalnum, word))]
+        words.append(plain or list(document))
     first: dict[tuple[str, ...], int] = {}
     of_content = np.array([first.setdefault(tuple(item), at) for at, item in enumerate(words)], dtype=np.int64)
     parent = np.arange(len(documents))
@@ -45,12 +48,6 @@ def made_of_templates(groups: IntArray) -> bool:
     """Whether a corpus has copies by its nature, as new documents will: it has few contents, or many documents of each."""
     contents = len(np.unique(groups))
     return contents < min(_FEW_CONTENTS, len(groups)) or len(groups) > _TYPICAL_COPIES * contents
-
-
-def _plain_words(words: Sequence[str]) -> list[str]:
-    """Words in lower case, all numbers the same; punctuation only if there is nothing else."""
-    plain = ["0" if any(map(str.isdigit, word)) else fold(word) for word in words if any(map(str.isalnum, word))]
-    return plain or list(words)
 
 
 def _join_short(parent: IntArray, words: Sequence[Sequence[str]], short: Sequence[int]) -> None:

@@ -47,7 +47,6 @@ KINDS = {
 
 _RUN = re.compile(r"\S+")
 _LONGEST = 2_000  # characters of a run that is looked at: time is its length times that of the matches, which may end anywhere
-_CACHED = 1 << 15  # runs whose noise is remembered
 
 
 class Noise:
@@ -55,7 +54,7 @@ class Noise:
 
     def __init__(self, config: IgnoreConfig) -> None:
         self._patterns = [compile_pattern(pattern) for pattern in (*map(KINDS.__getitem__, config.kinds), *config.patterns)]
-        self._found = lru_cache(_CACHED)(self._find)
+        self._found = lru_cache(1 << 15)(self._find)
 
     def __bool__(self) -> bool:
         return bool(self._patterns)
@@ -81,7 +80,12 @@ class Noise:
         """The encodings of stripped documents, with the places where ignored words stood."""
         if not self._patterns:
             return list(encoded)
-        return [replace(item, gaps=_gaps(document)) for document, item in zip(documents, encoded, strict=True)]
+        marked = []
+        for document, item in zip(documents, encoded, strict=True):
+            between = (document.text[word.end : after.start] for word, after in pairwise(document.words))
+            gaps = frozenset(at for at, text in enumerate(between, 1) if text and not text.isspace())
+            marked.append(replace(item, gaps=gaps))
+        return marked
 
     def _strip(self, document: Document) -> Document:
         kept = self.kept(document)
@@ -104,12 +108,6 @@ class Noise:
             else:
                 merged.append((start, end))
         return merged
-
-
-def _gaps(document: Document) -> frozenset[int]:
-    """Positions of words that have more than white space between them and the word before."""
-    between = (document.text[word.end : after.start] for word, after in pairwise(document.words))
-    return frozenset(at for at, text in enumerate(between, 1) if text and not text.isspace())
 
 
 @lru_cache(64)

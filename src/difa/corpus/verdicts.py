@@ -50,7 +50,9 @@ def read_verdicts(documents: Iterable[Document]) -> list[Verdict]:
             continue
         text, name = document.text, document.id or f"document {number}"
         verdict = _judge(document, name)
-        if text in verdicts and not _may_replace(verdicts[text], verdict):
+        earlier = verdicts.get(text, verdict)
+        # Where both have a time, the later one is a change of mind.
+        if earlier.odd != verdict.odd and any(_column(each.document, "at") is None for each in (earlier, verdict)):
             odd, normal = (name, names[text]) if verdict.odd else (names[text], name)
             raise InputError(f"expected one verdict per text, got odd in {odd} and normal in {normal}: keep one of them")
         verdicts[text], names[text] = verdict, name
@@ -134,9 +136,3 @@ def _spans(document: Document) -> list[Any]:
 def _is_blank(text: str, span: Any) -> bool:
     is_span = isinstance(span, list) and len(span) == 2 and all(type(end) is int for end in span)
     return is_span and not text[span[0] : span[1]].strip()
-
-
-def _may_replace(earlier: Verdict, later: Verdict) -> bool:
-    """Whether two verdicts on a text agree, or both have a time, so that the later one is a change of mind."""
-    both = (earlier, later)
-    return earlier.odd == later.odd or all(_column(verdict.document, "at") is not None for verdict in both)

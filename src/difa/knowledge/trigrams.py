@@ -22,7 +22,6 @@ from difa.knowledge.wordlist import plain
 FEATURES = ("support from the left", "support from the right", "gain when left out", "unknown to the trigrams")
 _UNKNOWN = -12.0  # stands for the log-probability of a word that the model does not have
 _NOTHING = -1e8  # the model answers with less than this where it knows nothing
-_TABLE = 18  # bits: places of the table of answers
 _NONE, _START, _END = 0, 1, 2  # numbers of no word, and of the edges of a document
 _BITS = 20  # of a word's number: three of them make a key
 
@@ -40,7 +39,7 @@ class Trigrams:
         self._names: list[str | None] = [None, "<s>", "</s>"]
         self._numbers: dict[str | None, int] = {name: number for number, name in enumerate(self._names)}
         self._words = WordCache(lambda words: list(map(self._describe_word, words)), 2)
-        self._table = AnswerTable(_TABLE)
+        self._table = AnswerTable(bits=18)
         self._lock = Lock()
         self._end = self.chance("</s>")
 
@@ -48,11 +47,8 @@ class Trigrams:
         """The word as the model has it, None if it does not."""
         folded = plain(word)
         candidates = ("not",) if folded == "n't" else (folded, folded.rstrip(".,!?"))
-        return next((name for name in candidates if self._has(name)), None)
-
-    def _has(self, name: str) -> bool:
-        clean = name.isascii() and name.isprintable() and name != ""
-        return clean and bool(self._model.prob([name]) > _NOTHING)
+        clean = (name for name in candidates if name and name.isascii() and name.isprintable())
+        return next((name for name in clean if self._model.prob([name]) > _NOTHING), None)
 
     def _describe_word(self, word: str) -> tuple[float, float]:
         """The number of a word's name, and its log-probability alone."""

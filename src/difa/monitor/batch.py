@@ -203,12 +203,9 @@ def contrast(count: float, total: float, other_count: float, other_total: float)
     """How clearly two shares differ: the signed root of the likelihood ratio, about standard normal where they are equal."""
     pooled = (count + other_count) / (total + other_total)
     ratio = sum(
-        _term(share * of, expected * of)
+        share * of * math.log(share / expected)
         for has, of in ((count, total), (other_count, other_total))
         for share, expected in ((has / of, pooled), (1 - has / of, 1 - pooled))
+        if share > 0
     )
     return math.copysign(math.sqrt(max(2 * ratio, 0.0)), count / total - other_count / other_total)
-
-
-def _term(count: float, expected: float) -> float:
-    return count * math.log(count / expected) if count > 0 else 0.0

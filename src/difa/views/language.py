@@ -168,7 +168,8 @@ class LanguageView(View):
         elif count:
             kind, values = (_ONCE, values) if count == 1 else (_SEEN, {"count": count, **values})
         elif frequency:
-            kind, values = _NEW, {"commonness": _commonness(frequency), **values}
+            commonness = "common" if frequency > 1e-5 else "uncommon" if frequency > 3e-7 else "rare"
+            kind, values = _NEW, {"commonness": commonness, **values}
         else:
             kind = _NEVER if frequency is None else _UNKNOWN
         reasons = [Reason(kind, values, self._rarity(word) / total)]
@@ -181,10 +182,6 @@ class LanguageView(View):
         if pieces > 1:
             reasons.append(Reason(_PIECES, {"pieces": pieces}, extra / total))
         return sorted(reasons, key=lambda reason: -reason.weight)
-
-
-def _commonness(frequency: float) -> str:
-    return "common" if frequency > 1e-5 else "uncommon" if frequency > 3e-7 else "rare"
 
 
 VIEW = ViewKind(

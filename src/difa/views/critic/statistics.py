@@ -212,16 +212,13 @@ class Statistics:
         pair = two_words(folded, self._known.language) if self._known else None
         slips = [] if pair else self._possible_slips(folded)
         if len(folded) < _SHORT or (general and word[:1].isupper()) or (self._known and everyday_languages(folded)):
-            slips = [slip for slip in slips if self._is_clear(folded, slip)]
+            # Two letters of a common word exchanged, or one too often or not often enough.
+            slips = [slip for slip in slips if slip_chance(folded, slip) >= CLEAR_SLIP and self._share(slip) >= _CLEARLY_MEANT]
         candidates = {slip: math.log(self._share(slip) * slip_chance(folded, slip)) for slip in slips}
         if halves := self._glued(folded, pair):
             candidates[" ".join(halves)] = sum(math.log(self._share(half)) for half in halves) + _SECOND_WORD
         lowest = max(math.log(here) + (_FARTHER if general else _FAR), _MIN_LOG_SHARE)
         return {text: candidates[text] for text in sorted(candidates) if candidates[text] > lowest}
-
-    def _is_clear(self, folded: str, slip: str) -> bool:
-        """Whether it is a common word with two letters exchanged, or one too often or not often enough."""
-        return slip_chance(folded, slip) >= CLEAR_SLIP and self._share(slip) >= _CLEARLY_MEANT
 
     def _possible_slips(self, folded: str) -> list[str]:
         """Words one slip away, without slips that hardly anybody makes and, for a known word, other forms of it."""
