@@ -21,6 +21,11 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]
+IMPLIED = 90
+"""Rank of what other reasons imply."""
+WORD_COLUMNS = ("evidence", "word_scores", "allowed", "word_p", "word_flags")
+DOCUMENT_COLUMNS = ("document_evidence", "document_scores", "document_p", "document_flags")
+"""The arrays of `Scored`."""
 _SHOWN = 60  # characters of the text in the one line that stands for a result
 _NAMED = 5  # words that a summary names at most
 
@@ -31,9 +36,6 @@ class Word(NamedTuple):
     text: str
     start: int
     end: int
-
-
-_make_word = partial(tuple.__new__, Word)  # without a call of Python for each word
 
 
 class Words(Sequence[Word]):
@@ -77,7 +79,8 @@ class Words(Sequence[Word]):
         return len(self.texts)
 
     def __iter__(self) -> Iterator[Word]:
-        return map(_make_word, zip(self.texts, self.starts, self.ends, strict=True))
+        # `Word` itself would be a call of Python for each word.
+        return map(partial(tuple.__new__, Word), zip(self.texts, self.starts, self.ends, strict=True))
 
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
@@ -416,11 +419,6 @@ class Scored:
         return sorted({*self.suggestions, *self.faults, *np.flatnonzero(self.allowed).tolist()})
 
 
-WORD_COLUMNS = ("evidence", "word_scores", "allowed", "word_p", "word_flags")
-DOCUMENT_COLUMNS = ("document_evidence", "document_scores", "document_p", "document_flags")
-"""The arrays of `Scored`."""
-
-
 def columns_of(results: Iterable[Result]) -> list[Scored]:
     """The columns of results in their order, those beside each other together that are views of the same."""
     places = [result.place for result in results]
@@ -439,10 +437,6 @@ class ReasonKind:
     """What a sentence says of the word; empty where this kind is not worth a sentence."""
     rank: int = 80
     """Sentences begin with the lowest rank. From 90 on (`IMPLIED`) a kind is said only where there is nothing else to say."""
-
-
-IMPLIED = 90
-"""Rank of what other reasons imply."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -37,7 +37,6 @@ from difa.words import as_document, as_documents
 if TYPE_CHECKING:
     from difa.fitting.cross_fit import Report
 
-DEFAULT_MAX_WORDS = 200_000
 _SAMPLING, _UPDATING, _FEEDING = 1, 3, 4
 """Beside the seed, for samples of normal documents, updates and feeds: none must follow the draws of anything else."""
 
@@ -77,7 +76,7 @@ class DiFA:
     cache: str | Path | None = None
     threads: int | None = None
     stages: dict[str, Any] | None = None
-    max_words: int = DEFAULT_MAX_WORDS
+    max_words: int = 200_000
 
     # Fitting
 

@@ -22,6 +22,9 @@ VIEW_NAMES = ("language", "phrase", "tone", "critic", "form", "faults", "neighbo
 """All views there are: each is the module of that name in `difa.views`."""
 FULL_VIEWS = ("language", "phrase", "tone", "critic", "form", "faults", "neighbour")
 FAST_VIEWS = ("language", "phrase", "tone", "critic", "form", "faults")
+PRIOR_WEIGHTS = {"critic": 1.0, "tone": 1.0, "language": 0.7, "phrase": 0.7, "form": 0.5, "faults": 0.25, "neighbour": 0.25}
+"""Chosen on the average of eight labelled sets, so that no set loses more than .01 (docs/choices.md): what is merely new in its
+form or meaning alarms form and neighbour view more often than the others."""
 
 NOISE_KINDS = ("url", "email", "number", "path", "hash", "handle", "code")
 """What can be ignored by name: each has its pattern in `difa.corpus.ignore`."""
@@ -220,11 +223,6 @@ class PerturbConfig(Stage):
     """Share of words changed at most in a diffuse one."""
     kinds: Annotated[tuple[str, ...], Names((*ERROR_KINDS, *PAPER_KINDS))] = ERROR_KINDS
     """In equal parts: the errors of real text, or the paper's string mutation, representation replacement, and both."""
-
-
-PRIOR_WEIGHTS = {"critic": 1.0, "tone": 1.0, "language": 0.7, "phrase": 0.7, "form": 0.5, "faults": 0.25, "neighbour": 0.25}
-"""Chosen on the average of eight labelled sets, so that no set loses more than .01 (docs/choices.md): what is merely new in its
-form or meaning alarms form and neighbour view more often than the others."""
 
 
 @dataclass(frozen=True)

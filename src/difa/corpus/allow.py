@@ -19,7 +19,6 @@ from difa.runtime.parallel import check_cancelled
 from difa.words import check_unicode, split_words
 
 _LONGEST = 1_000  # characters of an entry: they bound the work on a word of a document
-_CHECK_EVERY = 256  # words between two checks whether the work was cancelled
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class AllowList:
         allowed = np.array([word in self._whole for word in folded], dtype=bool)
         steps, ends = self._phrases
         for at in range(len(folded) if steps else 0):
-            if at % _CHECK_EVERY == 0:
+            if at % 256 == 0:
                 check_cancelled()
             state, end = 0, at
             for place in range(at, len(folded)):

@@ -22,7 +22,6 @@ from difa.knowledge.word_cache import Batch
 from difa.runtime.parallel import core_count
 from difa.views import TrainingData, View, fit_view, view_kind
 
-_REPORT_SECONDS = 0.3
 Report = Callable[[str, float], None]  # called with the name of the stage under way and the share of it that is done
 
 
@@ -90,7 +89,7 @@ def _fit_in_parallel(parts: Sequence[TrainingData], whole: TrainingData, report:
     shares = [0.0] * len(sets)
     with ThreadPoolExecutor(min(len(sets), whole.config.encoder.threads or core_count())) as pool:
         futures = [pool.submit(fit_views, data, partial(shares.__setitem__, at)) for at, data in enumerate(sets)]
-        while wait(futures, _REPORT_SECONDS).not_done:  # only this thread reports
+        while wait(futures, timeout=0.3).not_done:  # only this thread reports
             report("learn normal text", sum(shares) / len(shares))
     report("learn normal text", 1.0)
     *of_parts, of_whole = fitted = [future.result() for future in futures]

@@ -14,8 +14,6 @@ _START, _END = "\x02", "\x03"
 _BETWEEN = "\udfff"  # half a surrogate pair, which no valid text has
 _SPARE_LETTERS = 50  # letters that the words may not have shown yet
 _MEMO = 1 << 16  # runs of letters whose surprise is remembered
-
-
 # Web and mail addresses that look like most: no numbers for a host, no port, no password, no rare signs.
 _PLAIN_ADDRESS = re.compile(
     r"(?:https?://|www\.)(?!\d+\.\d)[\w-]+(?:\.[\w-]+)+(?P<path>/[\w./~+%#=-]*)?(?P<query>\?[\w./~+%#=&-]*)?"

@@ -20,7 +20,26 @@ Known = Callable[[str], float]
 
 FLOOR = 1e-9
 """The frequency of a word that no list has."""
+EVERYDAY = 1e-3
+"""Share of running text of the commonest words of a language: "the", "with"."""
+UNLIKELY_SLIP = 0.05
+"""Chance of a slip that hardly anybody makes: a letter before a word is a new word (ctypes)."""
+CLEAR_SLIP = 1.0
+"""Chance of letters that were exchanged, doubled, or written once instead of twice."""
 _LONGEST = 24  # longer words are not compared letter by letter
+_COMMON = 1e-5  # share of running text from which a word is what an unknown one was probably meant to be
+_PART = 2e-6  # share of each part of words that were run together
+_UNKNOWN = 3e-9  # share up to which a word is unknown
+_OFTEN_GLUED = 1e-7  # share up to which a word may be two that are often written as one: "theoriginal"
+_USUAL = 2.0  # nats by which a word is likelier behind another one, if they are usually written one after the other
+_DERIVED = 1e-8  # share of a word whose new forms are no two words: "tracebacks"
+_ENDINGS = ("s", "es", "ed", "er", "ers", "ing", "able")
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_NEAR = frozenset(pair for row in _ROWS for a, b in pairwise(row) for pair in (a + b, b + a))
+_VOWELS = frozenset("aeiouyäöüáéíóúàèìòùâêîôû")
+FUNCTION_WORDS = frozenset(LISTS["function_words"].split())
+"""English words that join others."""
+_PREFIXES, _SUFFIXES = (frozenset(LISTS[name].split()) for name in ("prefixes", "suffixes"))
 
 
 def slips(word: str, letters: str = string.ascii_lowercase) -> Iterator[str]:
@@ -51,9 +70,6 @@ def is_comparable(word: str) -> bool:
     return 3 <= len(word) <= _LONGEST and word.replace("'", "").isalpha()
 
 
-_COMMON = 1e-5  # share of running text from which a word is what an unknown one was probably meant to be
-
-
 @lru_cache(maxsize=1 << 15)
 def likely_slip(word: str, language: str | None) -> str | None:
     """The common word that an unknown one, in plain form, probably was meant to be; None for its mere inflections."""
@@ -68,14 +84,6 @@ def likely_slip(word: str, language: str | None) -> str | None:
 def is_inflected(word: str, others: Iterable[str]) -> bool:
     """Whether a word is one of some others with another ending: new forms of words are no slips."""
     return any(other[:-1] == word or word[:-1] == other or (other[:-1] == word[:-1] and len(word) > 3) for other in others)
-
-
-UNLIKELY_SLIP = 0.05  # chance of a slip that hardly anybody makes: a letter before a word is a new word (ctypes)
-_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-_NEAR = frozenset(pair for row in _ROWS for a, b in pairwise(row) for pair in (a + b, b + a))
-_VOWELS = frozenset("aeiouyäöüáéíóúàèìòùâêîôû")
-CLEAR_SLIP = 1.0
-"""Chance of letters that were exchanged, doubled, or written once instead of twice."""
 
 
 def is_abbreviation(word: str) -> bool:
@@ -128,17 +136,6 @@ def run_together(word: str, known: Known) -> tuple[str, str] | None:
     return best if min(map(known, best)) > 0 else None
 
 
-EVERYDAY = 1e-3
-"""Share of running text of the commonest words of a language: "the", "with"."""
-_PART = 2e-6  # share of each part of words that were run together
-_UNKNOWN = 3e-9  # share up to which a word is unknown
-_OFTEN_GLUED = 1e-7  # share up to which a word may be two that are often written as one: "theoriginal"
-_USUAL = 2.0  # nats by which a word is likelier behind another one, if they are usually written one after the other
-FUNCTION_WORDS = frozenset(LISTS["function_words"].split())
-"""English words that join others."""
-_PREFIXES, _SUFFIXES = (frozenset(LISTS[name].split()) for name in ("prefixes", "suffixes"))
-
-
 @lru_cache(maxsize=1 << 14)
 def two_words(word: str, language: str | None) -> tuple[str, str] | None:
     """The two common words that an unknown word, in plain form, probably is; prefixes and endings make new words."""
@@ -167,16 +164,11 @@ def _is_usual_pair(pair: tuple[str, str], language: str | None) -> bool:
     return bool(first and second) and trigrams().chance(second, first) - trigrams().chance(second) >= _USUAL
 
 
-_DERIVED = 1e-8  # share of a word whose new forms are no two words: "tracebacks"
-_ENDINGS = ("s", "es", "ed", "er", "ers", "ing", "able")
-_SHORTEST_STEM = 5
-
-
 def _is_derived(word: str, known: Known) -> bool:
     """Whether a word is a known one, and no rarer, with an ending."""
     stems = (word.removesuffix(ending) for ending in _ENDINGS if word.endswith(ending))
     least = max(_DERIVED, known(word))
-    return any(len(stem) >= _SHORTEST_STEM and max(known(stem), known(stem + "e")) >= least for stem in stems)
+    return any(len(stem) >= 5 and max(known(stem), known(stem + "e")) >= least for stem in stems)
 
 
 def log_known(word: str, known: Known) -> float:

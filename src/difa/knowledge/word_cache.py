@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from difa.document import BoolArray, Encoded, FloatArray, IntArray, all_words
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # spreads keys that are close together over all of a table
-_PAIRS = 16  # bits: places of a table of pairs
 _MOST = 1 << 17  # words held at most
 _MOST_CHARACTERS = 1 << 21  # characters that they have together at most: a service is sent words of any length
 
@@ -155,13 +154,13 @@ class PairCache:
 
     def __init__(self, compute: Callable[[Sequence[str], Sequence[str]], FloatArray]) -> None:
         self._compute = compute
-        self._table = _Vocabulary(), AnswerTable(1)
+        self._table = _Vocabulary(), AnswerTable(bits=1)
 
     def of(self, batch: Batch, places: IntArray) -> FloatArray:
         """The number of the words at some places with those behind them."""
         vocabulary, table = self._table
         if vocabulary is not batch.vocabulary:
-            vocabulary, table = self._table = batch.vocabulary, AnswerTable(_PAIRS)
+            vocabulary, table = self._table = batch.vocabulary, AnswerTable(bits=16)
 
         def compute(keys: IntArray) -> FloatArray:
             left, right = ([vocabulary.words[number] for number in side.tolist()] for side in (keys >> 32, keys & 0xFFFFFFFF))

@@ -30,10 +30,12 @@ _CLEAR_COVER = 0.85  # share at which no other language needs to be looked at
 _IN_SMALL_LIST = 5000  # words that the small list of every language has
 _LOOK_AT = 3000  # distinct words that decide
 _JOINTS = re.compile(r"[^\w']+|_")  # what joins the parts of a compound
-_MOST_PARTS = 4
 _COMPOUND = 0.1  # how much rarer a compound is than its parts allow
 _MEMO = 1 << 15  # words whose frequency is remembered
 _UNKNOWN = -1
+_NEIGHBOURS = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "fi", "tr", "ru", "ar", "zh", "ja", "ko")
+_EVERYDAY = 3000  # commonest words of a language
+_SHARES = np.array([*(10 ** (-centibels / 100) for centibels in range(1000)), 0.0])  # by the band of a word, and without one
 
 
 class PackedWords:
@@ -97,21 +99,19 @@ class WordList:
     def frequency(self, word: str) -> float:
         """Share of running text, 0 for unknown words; case does not matter, and a compound is as common as its parts allow."""
         folded = plain(word)
-        return self._single(folded) or self._compound(folded)
+        if share := self._single(folded):
+            return share
+        parts = [part for part in _JOINTS.split(folded) if part]
+        if not 2 <= len(parts) <= 4:
+            return 0.0
+        shares = [self._single(part) for part in parts]
+        return _COMPOUND / sum(1 / share for share in shares) if min(shares) > 0 else 0.0
 
     def _single(self, folded: str) -> float:
         known = self.exact(folded)
         if not known and any(map(str.isdigit, folded)):
             known = self.exact("".join("0" if c.isdigit() else c for c in folded))
         return known
-
-    def _compound(self, folded: str) -> float:
-        """Share of "well-known" or "and/or" by that of their parts, 0 if one of them is unknown."""
-        parts = [part for part in _JOINTS.split(folded) if part]
-        if not 2 <= len(parts) <= _MOST_PARTS:
-            return 0.0
-        shares = [self._single(part) for part in parts]
-        return _COMPOUND / sum(1 / share for share in shares) if min(shares) > 0 else 0.0
 
     def _find_exact(self, folded: str) -> float:
         return float(_SHARES[self._bands.find(folded)]) if self._bands else 0.0
@@ -161,18 +161,13 @@ def find_language(words: Iterable[str]) -> str | None:
         return None
     best, best_cover = None, _MIN_COVER
     for language in _languages():
-        cover = _cover(most, language)
+        common = frozenset(chain.from_iterable(_bands(language, "small")))
+        cover = sum(count for word, count in most if word in common) / sum(count for _, count in most)
         if cover >= best_cover:
             best, best_cover = language, cover
         if language == "en" and cover >= _CLEAR_COVER:
             break
     return best
-
-
-def _cover(counts: list[tuple[str, int]], language: str) -> float:
-    """Share of the words that a language has among its common ones."""
-    known = frozenset(chain.from_iterable(_bands(language, "small")))
-    return sum(count for word, count in counts if word in known) / sum(count for _, count in counts)
 
 
 @lru_cache(maxsize=1)
@@ -200,9 +195,6 @@ def _bands(language: str, size: str) -> list[list[str]]:
     return list(bands)
 
 
-_SHARES = np.array([*(10 ** (-centibels / 100) for centibels in range(1000)), 0.0])  # by the band of a word, and without one
-
-
 def _packed_bands(language: str) -> PackedWords:
     """The band of each word. Kept ready to use: unpacking a whole list takes longer than all else that a score loads."""
 
@@ -224,10 +216,6 @@ def check_language(language: object) -> str | None:
     if language is not None and language not in _languages():
         raise ConfigError(f"language: expected one that wordfreq knows or none, got {language!r:.40}")
     return language if isinstance(language, str) else None
-
-
-_NEIGHBOURS = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "fi", "tr", "ru", "ar", "zh", "ja", "ko")
-_EVERYDAY = 3000  # commonest words of a language
 
 
 @lru_cache(maxsize=_MEMO)

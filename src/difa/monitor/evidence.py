@@ -30,7 +30,6 @@ SLOPES = (0.3, 0.6, 0.9)
 BETS = len(POWERS) + len(SLOPES)
 STEPS = 4096
 _STEP = 0.01  # scores are kept in steps, so that a feed of any length takes little room
-_TERMS = 100  # of Kolmogorov's series
 _SEED = 20050  # of places among equals
 
 
@@ -85,7 +84,7 @@ def different(p_values: FloatArray, references: int) -> float:
     square = 2 * max(_distances(p_values, references)) ** 2
     if square < 0.1:  # the series needs many terms, and the chance is 1 to many digits
         return 1.0
-    return min(1.0, 2 * sum(math.copysign(math.exp(-square * j * j), j % 2 - 0.5) for j in range(1, _TERMS)))
+    return min(1.0, 2 * sum(math.copysign(math.exp(-square * j * j), j % 2 - 0.5) for j in range(1, 100)))
 
 
 def _distances(p_values: FloatArray, references: int) -> tuple[float, float]:

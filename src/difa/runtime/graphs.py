@@ -14,6 +14,9 @@ from difa.document import FloatArray, IntArray
 from difa.errors import EncoderError, ModelError
 from difa.runtime.parallel import check_cancelled, core_count, ordered_map
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 # Wire types that a field may have in protobuf's encoding, by what it holds; numbers that repeat stand alone or packed.
 _WIRES = {"number": (0,), "float": (5,), "numbers": (0, 2), "floats": (5, 2), "doubles": (1, 2)}
 _BYTES = (2,)  # all else: text, data, and messages within
@@ -32,10 +35,7 @@ _FIELDS: dict[str, dict[int, str]] = {
 }
 _OPERATOR, _DOMAIN = 4, 7  # fields of a node: its operator, and whose it is
 _EXTERNAL, _LOCATION = 13, 14  # fields of a tensor: where else its data lie, and whether they do
-_ENDLESS = (b"Loop", b"Scan", b"SequenceMap")
 _ONNX_DOMAINS = (b"", b"ai.onnx")  # operators of ONNX Runtime's own have loops under other names
-_ORT_FORMAT = b"ORTM"  # at byte 4: ONNX Runtime would take the file for one of its own format
-_DEEPEST = 64  # graphs within graphs
 _FIXED = {1: 8, 5: 4}  # bytes of a field by its wire type
 
 
@@ -43,11 +43,11 @@ def refuse_unsafe(name: str, graph: bytes) -> None:
     """Raise `ModelError` for a graph that is no plain ONNX, has data elsewhere, or has loops."""
     todo = [("model", memoryview(graph), 0)]
     try:
-        if graph[4:8] == _ORT_FORMAT:
+        if graph[4:8] == b"ORTM":  # ONNX Runtime would take the file for one of its own
             raise ValueError("the format of ONNX Runtime")
         while todo:
             kind, message, depth = todo.pop()
-            if depth > _DEEPEST:
+            if depth > 64:
                 raise ValueError("graphs within graphs without end")
             for field, value in _fields(kind, message):
                 _refuse_field(name, kind, field, value)
@@ -64,7 +64,7 @@ def _refuse_field(name: str, kind: str, field: int, value: int | memoryview) -> 
         raise ModelError(f"{name}: expected a graph that holds its data, got one with external data: not safe to load")
     if kind != "node" or not isinstance(value, memoryview):
         return
-    if field == _OPERATOR and bytes(value) in _ENDLESS:
+    if field == _OPERATOR and bytes(value) in (b"Loop", b"Scan", b"SequenceMap"):
         raise ModelError(f"{name}: expected a graph without loops, got the operator {bytes(value).decode()}")
     if field == _DOMAIN and bytes(value) not in _ONNX_DOMAINS:
         raise ModelError(f"{name}: expected operators of ONNX itself, got the domain {ascii(bytes(value[:40]))[1:]}")
@@ -143,10 +143,6 @@ def export_graph(module: Any, inputs: dict[str, Any], outputs: list[str], longes
     for part in (model, model.graph, *model.graph.node, *model.graph.input, *model.graph.output, *model.graph.value_info):
         del part.metadata_props[:]  # the exporter notes paths of this machine there, line by line of the module's source
     return bytes(model.SerializeToString())
-
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 def session(graph: bytes) -> Any:

@@ -20,15 +20,25 @@ from typing import Any, Protocol, TypeVar
 
 from difa.document import Document
 
-_GROUPS = Path("/sys/fs/cgroup")
-_MEMBERSHIP = Path("/proc/self/cgroup")
+T = TypeVar("T")
+R = TypeVar("R")
+
+MOST_DOCUMENTS, MOST_WORDS = 256, 4096
+"""Documents and words that are scored together: enough to fill batches, and few, since two chunks are in work at a time."""
+WITHOUT_VECTORS = 8
+"""How many times larger chunks may be where words have no vectors: they take little memory, and each step costs less a word."""
+_COLUMN_WORD = 1 << 14  # characters of columns that count as a word: those of a chunk take some 64 MB at most
+_SLOT = 8  # characters that an entry of a list counts for, whatever it holds
+_GROUPS, _MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+_is_wanted: ContextVar[Callable[[], bool]] = ContextVar("is_wanted", default=lambda: True)
 
 
 def core_count() -> int:
     """Cores that this process may use."""
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    limits = [bound, group_quota(_GROUPS, _MEMBERSHIP), _wished(os.environ.get("OMP_NUM_THREADS", ""))]
-    return min(limit for limit in limits if limit is not None)
+    wished = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    limits = [bound, group_quota(_GROUPS, _MEMBERSHIP), int(wished) if wished.isdecimal() else None]
+    return min(limit for limit in limits if limit)
 
 
 def bound_tokenizer(threads: int | None) -> None:
@@ -69,16 +79,8 @@ def group_quota(groups: Path, membership: Path) -> int | None:
     return max(1, min(found)) if found else None
 
 
-def _wished(value: str) -> int | None:
-    first = value.split(",")[0].strip()
-    return int(first) if first.isdecimal() and int(first) > 0 else None
-
-
 class Cancelled(Exception):
     """Nobody waits for the work any more."""
-
-
-_is_wanted: ContextVar[Callable[[], bool]] = ContextVar("is_wanted", default=lambda: True)
 
 
 @contextmanager
@@ -95,10 +97,6 @@ def check_cancelled() -> None:
     """Go on, or raise `Cancelled`."""
     if not _is_wanted.get()():
         raise Cancelled
-
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 def ordered_map(
@@ -133,15 +131,6 @@ def ordered_map(
     finally:
         for _, future in waiting:
             future.cancel()
-
-
-MOST_DOCUMENTS, MOST_WORDS = 256, 4096
-"""Documents and words that are scored together: enough to fill batches, and few, since two chunks are in work at a time."""
-WITHOUT_VECTORS = 8
-"""How many times larger chunks may be where words have no vectors: they take little memory, and each step costs less a word."""
-
-_COLUMN_WORD = 1 << 14  # characters of columns that count as a word: those of a chunk take some 64 MB at most
-_SLOT = 8  # characters that an entry of a list counts for, whatever it holds
 
 
 class HasDocuments(Protocol):

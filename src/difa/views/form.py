@@ -33,6 +33,31 @@ CONTEXT = (
     "similarity to its nearest neighbour",
     "spread of similarity to its neighbours",
 )
+SURFACE = (
+    "length",
+    "share of digits",
+    "share of letters",
+    "share of capitals",
+    "share of punctuation",
+    "share of its longest run of one character",
+    "share of distinct characters",
+    "character entropy",
+    "share of vowels among letters",
+    "longest run of consonants",
+)
+_PLAIN = {
+    "high longest run of consonants": "has many consonants in a row",
+    "low share of vowels among letters": "has few vowels",
+    "high share of vowels among letters": "has many vowels",
+    "high share of its longest run of one character": "repeats its letters",
+    "high share of digits": "has many digits or marks",
+    "low share of letters": "has many digits or marks",
+    "high share of capitals": "is written in capitals",
+    "high share of punctuation": "has many marks",
+    "high length": "is unusually long",
+    "low length": "is unusually short",
+}
+_RANKS = {plain: 50 + rank for rank, plain in enumerate(dict.fromkeys(_PLAIN.values()))}
 _TINY = 1e-9
 _BLOCK = 1024  # words at a time, with vectors in double precision: they stay in the processor's cache
 
@@ -118,33 +143,6 @@ def _cosine(dot: FloatArray, square: FloatArray, other_square: FloatArray) -> Fl
     """Cosines from a dot product and two squared lengths, which rounding may have left a little below zero."""
     norms = np.sqrt(np.maximum(square, 0.0)) * np.sqrt(np.maximum(other_square, 0.0))
     return np.asarray(dot / np.maximum(norms, _TINY))
-
-
-SURFACE = (
-    "length",
-    "share of digits",
-    "share of letters",
-    "share of capitals",
-    "share of punctuation",
-    "share of its longest run of one character",
-    "share of distinct characters",
-    "character entropy",
-    "share of vowels among letters",
-    "longest run of consonants",
-)
-_PLAIN = {
-    "high longest run of consonants": "has many consonants in a row",
-    "low share of vowels among letters": "has few vowels",
-    "high share of vowels among letters": "has many vowels",
-    "high share of its longest run of one character": "repeats its letters",
-    "high share of digits": "has many digits or marks",
-    "low share of letters": "has many digits or marks",
-    "high share of capitals": "is written in capitals",
-    "high share of punctuation": "has many marks",
-    "high length": "is unusually long",
-    "low length": "is unusually short",
-}
-_RANKS = {plain: 50 + rank for rank, plain in enumerate(dict.fromkeys(_PLAIN.values()))}
 
 
 def _kind(name: str) -> ReasonKind:
@@ -292,12 +290,8 @@ def describe_surface(word: str) -> tuple[float, ...]:
         -sum(n / len(lowered) * math.log2(n / len(lowered)) for n in counts.values()),
         vowels / letters if letters else 0.0,
         float(_longest(character.isalpha() and character not in _VOWELS for character in lowered)),
-        float(len(list(groupby(word, _kind_of_character))) - 1),
+        float(len(list(groupby(word, lambda c: (c.isalpha(), c.isupper(), c.isdigit(), c.isspace())))) - 1),
     )
-
-
-def _kind_of_character(character: str) -> tuple[bool, bool, bool, bool]:
-    return character.isalpha(), character.isupper(), character.isdigit(), character.isspace()
 
 
 def _measure(word: str) -> tuple[float, ...]:

@@ -36,6 +36,13 @@ _SLICE = 8192  # pairs compared one by one at once: bounds memory where very man
 _STEPS = 63  # the farthest coordinate of a bank in whole numbers; with more, processors without VNNI would cut sums of products
 _FARTHEST = 127  # coordinates of vectors are cut there, at twice as far
 _DOUBT = 8 * (1 / 6) ** 0.5  # standard deviations of the rounding of two scores, by the length of what was rounded
+_CROWD = 512  # rows compared with all others at a time
+_SHARE = 0.75  # the power of a word's count with which its rows in the bank grow
+_UNLIKE = "is used unlike any word of your normal text"
+_NEAREST = ReasonKind("nearest", "nearest use in normal text: {word!r} at distance {distance:.2g}", _UNLIKE, IMPLIED)
+_NEAREST_RARE = ReasonKind(
+    "nearest is rare", "nearest use in normal text: a rare word at distance {distance:.2g}", _UNLIKE, IMPLIED
+)
 
 
 class NearestSearch:
@@ -76,15 +83,6 @@ class NearestSearch:
         order = np.lexsort((near, squares, rows))
         first = order[np.unique(rows[order], return_index=True)[1]]
         return squares[first], near[first]
-
-
-_CROWD = 512  # rows compared with all others at a time
-_SHARE = 0.75  # the power of a word's count with which its rows in the bank grow
-_UNLIKE = "is used unlike any word of your normal text"
-_NEAREST = ReasonKind("nearest", "nearest use in normal text: {word!r} at distance {distance:.2g}", _UNLIKE, IMPLIED)
-_NEAREST_RARE = ReasonKind(
-    "nearest is rare", "nearest use in normal text: a rare word at distance {distance:.2g}", _UNLIKE, IMPLIED
-)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ _KNOWN = 1e-7  # rarer words of the lexicon are left out
 _NEUTRAL = 12_000  # common words, of which every fifth that the lexicon does not have counts as neutral
 _SHRINKAGE = 1000.0
 _QUANTILES = np.linspace(0, 1, 1001)
-_VERSION = 3
+_ARE_LETTERS = WordCache(lambda words: [len(word) == 1 and word.isalpha() for word in words], dtype=bool)
 _SOUNDS = ReasonKind("sounds", "sounds more {side} than {share:.1%} of normal words", "sounds unusually {side}", 22)
 
 
@@ -107,7 +107,7 @@ def learn_directions(encoder: Encoder) -> FloatArray:
         vectors = np.stack([item.vectors[1] for item in encoder.encode([from_tokens([_PHRASE, word]) for word in rated])])
         return _ridge(vectors.astype(np.float64), np.array(list(rated.values()))).tobytes()
 
-    name = f"tone-{spec.fingerprint[:16]}-layer{spec.layer}-v{_VERSION}"
+    name = f"tone-{spec.fingerprint[:16]}-layer{spec.layer}-v3"
     return kept(name, learn, lambda content: np.frombuffer(content).reshape(spec.dimension + 1, 2))
 
 
@@ -148,9 +148,6 @@ def _spaced(batch: Batch) -> dict[int, float]:
     letters = np.append(0, np.cumsum(_ARE_LETTERS.of(batch)))[batch.starts]
     found = ((at, spaced_insults(batch[at].words)) for at in np.flatnonzero(np.diff(letters) >= SPACED).tolist())
     return {int(batch.starts[at]) + place: complaint for at, insults in found for place, complaint in insults.items()}
-
-
-_ARE_LETTERS = WordCache(lambda words: [len(word) == 1 and word.isalpha() for word in words], dtype=bool)
 
 
 def _weighted_quantiles(values: FloatArray, weights: FloatArray) -> FloatArray:

@@ -34,6 +34,24 @@ _FEW_ROWS = 256  # the same for few weights, by all networks: so small a product
 _FEW_WEIGHTS = 1024
 _TOGETHER = 1024  # rows for which all but the products is done at once: they stay in the processor's cache
 
+_ERROR = "looks like an error"
+_CASES = STATISTICS[-6:-1]  # all but the lower one
+_PLAIN: dict[str, tuple[str, int]] = {
+    "repeats the word before it": ("repeats the word before it", 0),
+    "part of a word torn apart": ("looks like part of a word torn apart", 21),
+    **dict.fromkeys(("odd letters", "oddest letter"), ("is spelt oddly", 30)),
+    **dict.fromkeys(("odd capitals, digits or marks", *_CASES), ("has odd capitals, digits or marks", 31)),
+    **dict.fromkeys(("rare after the word before it", "rare before the word after it"), ("is unusual beside its neighbours", 43)),
+    "length": ("is unusually long", 57),
+}
+"""What a sentence says where a statistic speaks against a word, and its place among others."""
+_KINDS = tuple(ReasonKind(name, f"{_ERROR}: {name}", *_PLAIN.get(name, (_ERROR, IMPLIED + 1))) for name in STATISTICS)
+_SLIP = ReasonKind("slip", "one letter from {word!r}", _ERROR, IMPLIED + 1)
+_RUN_TOGETHER = ReasonKind(
+    "run together", "perhaps {first!r} and {second!r} run together", "looks like two words run together", 20
+)
+_NO_REASON = Reason(ReasonKind("no error", "looks like no error"), {}, 0.0)
+
 
 @dataclass(frozen=True)
 class Networks:
@@ -182,26 +200,6 @@ def _cycle(done: float) -> float:
     return float(0.5 * (1 + np.cos(np.pi * (done - _WARM) / (1 - _WARM))))
 
 
-_NETWORKS = ("plain", "vector")
-_ERROR = "looks like an error"
-_CASES = STATISTICS[-6:-1]  # all but the lower one
-_PLAIN: dict[str, tuple[str, int]] = {
-    "repeats the word before it": ("repeats the word before it", 0),
-    "part of a word torn apart": ("looks like part of a word torn apart", 21),
-    **dict.fromkeys(("odd letters", "oddest letter"), ("is spelt oddly", 30)),
-    **dict.fromkeys(("odd capitals, digits or marks", *_CASES), ("has odd capitals, digits or marks", 31)),
-    **dict.fromkeys(("rare after the word before it", "rare before the word after it"), ("is unusual beside its neighbours", 43)),
-    "length": ("is unusually long", 57),
-}
-"""What a sentence says where a statistic speaks against a word, and its place among others."""
-_KINDS = tuple(ReasonKind(name, f"{_ERROR}: {name}", *_PLAIN.get(name, (_ERROR, IMPLIED + 1))) for name in STATISTICS)
-_SLIP = ReasonKind("slip", "one letter from {word!r}", _ERROR, IMPLIED + 1)
-_RUN_TOGETHER = ReasonKind(
-    "run together", "perhaps {first!r} and {second!r} run together", "looks like two words run together", 20
-)
-_NO_REASON = Reason(ReasonKind("no error", "looks like no error"), {}, 0.0)
-
-
 @dataclass(frozen=True)
 class CriticView(View):
     """Counts of normal text, and the networks that read them, one or more of each kind."""
@@ -249,7 +247,7 @@ class CriticView(View):
     @classmethod
     def restore(cls, saved: SavedView) -> CriticView:
         networks = {}
-        for kind in _NETWORKS:
+        for kind in ("plain", "vector"):
             names = [name for name in saved.tensors if name.startswith(f"{kind}.")]
             if names:
                 networks[kind] = Networks.restore({name.removeprefix(f"{kind}."): saved.tensors[name] for name in names})

@@ -25,6 +25,13 @@ from difa.views.stored_words import pack, unpack
 
 _RAREST = math.log(1000)  # a kind that one document in a thousand has counts like one that none has
 _LEAST = 2  # documents that make a string a term
+_NAMED = 0.05
+"""Share of normal documents up to which a kind is named as a fault."""
+_NAMES = list(KINDS)
+_LEAST_WORDS = [kind.least for kind in KINDS.values()]
+_AT_END, _AT_REPETITION = (np.array([kind.at == at for kind in KINDS.values()]) for at in ("last word", "repetition"))
+_LOWERED = WordCache(lambda words: [hash(word.lower()) for word in words], dtype=np.int64)
+"""The same number for words that differ in capitals alone."""
 _NO_FAULT = ReasonKind("no fault", "no fault that has a name")
 _RANKS = {"no end": 60}  # in a sentence: what else is odd about the last word comes first
 FAULT_REASONS = {
@@ -174,15 +181,6 @@ def _is_term(string: str, terms: Collection[str]) -> bool:
 
 def _string(text: Text | Encoded, fault: Found) -> str:
     return plain(text.words[fault.first])
-
-
-_NAMED = 0.05
-"""Share of normal documents up to which a kind is named as a fault."""
-_NAMES = list(KINDS)
-_LEAST_WORDS = [kind.least for kind in KINDS.values()]
-_AT_END, _AT_REPETITION = (np.array([kind.at == at for kind in KINDS.values()]) for at in ("last word", "repetition"))
-_LOWERED = WordCache(lambda words: [hash(word.lower()) for word in words], dtype=np.int64)
-"""The same number for words that differ in capitals alone."""
 
 
 @lru_cache(maxsize=4)

@@ -21,6 +21,16 @@ from typing import Any, Literal
 from difa.knowledge.spelling import EVERYDAY, is_abbreviation, is_comparable, is_written_apart, likely_slip, two_words
 from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
 
+_COMMON = 2e-6  # share of running text of a word that was torn apart
+_TORN = 1e-7  # share that one part of a torn word has at most
+_SHOUTED_WORDS = 3  # ordinary words in capitals that make a passage; of others there must be one more
+_ORDINARY = 2e-5  # share of running text of ordinary words, which abbreviations seldom have
+_PASSAGE = 8  # words in a row that decide whether a passage is in another language, and of a shorter text at least five
+_FOREIGN_SHARE = 0.5  # of them must be strange, and as many of the strange ones common words of one other language
+_SEEN_HERE = 1e-5  # words rarer than this in the corpus' own language are strange
+_LEAST_FOREIGN = 3  # common words of one other language that make a passage
+_HEXADECIMAL = re.compile("(?:0x)?[0-9a-f-]+|[0-9A-F-]+")  # checksums, revisions, UUIDs
+
 
 @dataclass(frozen=True)
 class Found:
@@ -181,13 +191,7 @@ _OPEN_WORDS = _set("""
     im am für auf als dass weil wenn ist sind war nicht le la les un une des du de et ou mais à pour avec que
     qui dans sur est sont el los las una y o pero con por para en es son , ( [ “ &
 """)
-
-
-def _is_open(word: str) -> bool:
-    """Whether something must follow it."""
-    return word.lower() in _OPEN_WORDS
-
-
+"""Words and marks that something must follow."""
 _JOINT = re.compile("['’-]")
 _MAY_STAND_TWICE = _set("that had is was her you very really no so blah ha bye die der das sie nous vous")
 _ARTICLE_TWICE = re.compile(r"a a [^\W\d_]{2,}")
@@ -203,10 +207,6 @@ def _doubled_word(text: Text, places: Sequence[int]) -> Iterator[Found]:
             continue  # letters by themselves are names of things
         if at not in text.gaps and word not in map(str.lower, text.words[max(0, at - 3) : at - 1]):
             yield Found(at - 1, at + 1)  # three times and more are a refrain
-
-
-_COMMON = 2e-6  # share of running text of a word that was torn apart
-_TORN = 1e-7  # share that one part of a torn word has at most
 
 
 def _two_words(word: str, language: str | None, *, is_everyday: bool) -> str | None:
@@ -244,10 +244,6 @@ def _torn_word(text: Text, places: Sequence[int]) -> Iterator[Found]:
             yield Found(at - 1, at + 1, first + second)
 
 
-_SHOUTED_WORDS = 3
-_ORDINARY = 2e-5  # share of running text of ordinary words, which abbreviations seldom have
-
-
 def _capitals(text: Text, places: Sequence[int]) -> Iterator[Found]:
     """Four words or more in a row in capitals; three, if they are ordinary words and the only ones of a text that are."""
 
@@ -282,12 +278,6 @@ def _look_alike(word: str, language: str | None) -> str | None:
         return None
     scripts = {unicodedata.name(character, "").partition(" ")[0] for character in word if character.isalpha()}
     return "" if len(scripts & {"LATIN", "CYRILLIC", "GREEK"}) > 1 else None
-
-
-_PASSAGE = 8  # words in a row that decide whether a passage is in another language, and of a shorter text at least five
-_FOREIGN_SHARE = 0.5  # of them must be strange, and as many of the strange ones common words of one other language
-_SEEN_HERE = 1e-5  # words rarer than this in the corpus' own language are strange
-_LEAST_FOREIGN = 3  # common words of one other language that make a passage
 
 
 def _other_language(text: Text, foreign_places: Sequence[int]) -> Iterator[Found]:
@@ -335,13 +325,9 @@ def _votes(words: Sequence[str]) -> Counter[str]:
     return Counter(language for word in words for language in everyday_languages(plain(word)))
 
 
-_LONG_RUN = 40
-_HEXADECIMAL = re.compile("(?:0x)?[0-9a-f-]+|[0-9A-F-]+")  # checksums, revisions, UUIDs
-
-
 def _long_run(word: str, language: str | None) -> str | None:
     """A run of many characters without a space that is no web address and no number in hexadecimal digits."""
-    if len(word) < _LONG_RUN or not any(map(str.isalnum, word)) or word.lower().startswith(("http://", "https://", "www.")):
+    if len(word) < 40 or not any(map(str.isalnum, word)) or word.lower().startswith(("http://", "https://", "www.")):
         return None
     return None if _HEXADECIMAL.fullmatch(word) and any(map(str.isdigit, word)) else ""
 
@@ -394,7 +380,7 @@ KINDS: Mapping[str, Kind] = {
     "Markdown": Kind("is left-over Markdown", _pattern(_MARKDOWN), _has("*_]`#"), in_pieces=True),
     "placeholder": Kind("is a placeholder", _pattern(_PLACEHOLDER), _may_be_placeholder, **_REMAINS),
     "filler text": Kind("is filler text", _filler, lambda word, _: word.lower() in _LOREM, 3, 1, **_REMAINS),
-    "cut off": Kind("is where the text breaks off", _last_word, lambda word, _: _is_open(word), at="last word"),
+    "cut off": Kind("is where the text breaks off", _last_word, lambda word, _: word.lower() in _OPEN_WORDS, at="last word"),
     "no end": Kind("is where the text ends without a mark", _last_word, lambda word, _: word.isalnum(), 1, 2, "last word"),
     "doubled word": Kind("stands twice", _doubled_word, _may_be_doubled, at="repetition", in_pieces=True),
     "misspelling": Kind("looks misspelt", _misspelling, lambda word, language: _slip(word, language) is not None, **_SLIP),
