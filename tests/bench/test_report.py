@@ -1,10 +1,13 @@
 """Pages from records: verdicts on the paper's claims, tables for pages, and when each was measured."""
 
+import json
+
 import pytest
 
 from difa.bench.data import SETS
 from difa.bench.report import CLAIMS, OURS, RIVALS, claims_markdown, section_of, write_report
 from difa.bench.run import write_text
+from tests.commands import here
 
 POOLED = {"learned": 0.95, "max": 0.9, "mean": 0.8, "topk": 0.85}
 VIEWS = {"semantic": {"spam": 0.9, "review": 0.9, "grammar": 0.5}, "form": {"spam": 0.8, "review": 0.7, "grammar": 0.9}}
@@ -156,8 +159,6 @@ def test_tables_for_pages_compare_equal_seeds(table):
 
 
 def test_a_page_may_show_several_folders(tmp_path, table):
-    import json
-
     (results := tmp_path / "bench" / "last").mkdir(parents=True)
     write_text(results / "table.json", json.dumps(table))
     (page := tmp_path / "page.md").write_text(
@@ -166,3 +167,14 @@ def test_a_page_may_show_several_folders(tmp_path, table):
     assert write_report(tmp_path / "bench", page) == ["last/claims"]
     assert "| Both views are needed |" in page.read_text()
     assert page.read_text().endswith("<!-- bench:claims -->\nx\n<!-- /bench -->")
+
+
+def test_an_unknown_mark_is_named_and_the_page_stays(tmp_path, table):
+    write_text(tmp_path / "table.json", json.dumps(table))
+    text = "<!-- bench:claims -->\nold\n<!-- /bench -->\n<!-- bench:tabel:clean -->\nx\n<!-- /bench -->"
+    (page := tmp_path / "page.md").write_text(text)
+    run = here("bench", "report", tmp_path, "--into", page)
+    assert run.returncode == 2
+    assert run.stderr.startswith(f"difa: {page}: expected marks of claims, table, ")
+    assert "got bench:tabel: mend the mark" in run.stderr
+    assert page.read_text() == text

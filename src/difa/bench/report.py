@@ -59,6 +59,9 @@ def write_report(results: Path, page: Path) -> list[str]:
         text = page.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{page}: cannot be read: {error.strerror}") from None
+    known = tables.unique(["claims", *PLACES, *STUDIES])
+    if unknown := next((found[3] for found in _MARK.finditer(text) if found[3] not in known), None):
+        raise InputError(f"{page}: expected marks of {', '.join(known)}, got bench:{unknown}: mend the mark or leave it out")
     filled: list[str] = []
 
     @cache
@@ -83,9 +86,9 @@ def section_of(name: str, form: str | None, records: dict[str, list[Record]]) ->
     """What belongs between a pair of marks, or None where the study was not run."""
     if name == "claims":
         return claims_markdown(records) if records["table"] else None
-    place = PLACES.get(name) or Place(STUDIES[name].markdown)
-    mine = place.about([r for r in records["table" if name in PLACES else name] if form in (None, r["form"])])
-    body = place.markdown(mine).strip() if mine else ""
+    markdown, about = PLACES[name] if name in PLACES else (STUDIES[name].markdown, list)
+    mine = about([r for r in records["table" if name in PLACES else name] if form in (None, r["form"])])
+    body = markdown(mine).strip() if mine else ""
     if not body:
         return None
     body = re.sub(r"^## ", "### ", body, flags=re.MULTILINE)  # the page has its own headings
@@ -167,14 +170,6 @@ def beside_published(records: Records) -> str:
     return tables.markdown(table[heads].rename(index=str.capitalize).reset_index())
 
 
-@dataclass(frozen=True)
-class Place:
-    """A table that a page may show, and the records that it is about."""
-
-    markdown: Callable[[Records], str]
-    about: Callable[[Records], Sequence[Record]] = list
-
-
 def _of_difa(records: Records) -> list[Record]:
     return [record for record in records if record["method"] in DIFA]
 
@@ -196,19 +191,19 @@ def _with_peers(records: Records) -> list[Record]:
     return tables.by_split(records)[0] if any(record["method"] in PEERS for record in records) else []
 
 
-PLACES = {
-    "table": Place(lambda records: table_markdown(records, details=False)),
-    "intervals": Place(lambda records: intervals(tables.by_split(records)[0])),
-    "alarms": Place(alarms, _of_difa),
-    "reasons": Place(reasons),
-    "times": Place(times),
-    "parts": Place(parts_markdown, _of_difa),
-    "presets": Place(presets, _of_presets),
-    "methods": Place(averages, _of_methods),
-    "peers": Place(averages, _with_peers),
-    "published": Place(beside_published, lambda records: tables.of_split(tables.by_split(_of_difa(records))[0])),
+PLACES: dict[str, tuple[Callable[[Records], str], Callable[[Records], Sequence[Record]]]] = {
+    "table": (lambda records: table_markdown(records, details=False), list),
+    "intervals": (lambda records: intervals(tables.by_split(records)[0]), list),
+    "alarms": (alarms, _of_difa),
+    "reasons": (reasons, list),
+    "times": (times, list),
+    "parts": (parts_markdown, _of_difa),
+    "presets": (presets, _of_presets),
+    "methods": (averages, _of_methods),
+    "peers": (averages, _with_peers),
+    "published": (beside_published, lambda records: tables.of_split(tables.by_split(_of_difa(records))[0])),
 }
-"""What a page may show at places of its own, all from the records of `difa bench table`."""
+"""Tables that a page may show, and which records of `difa bench table` they are about."""
 
 RIVALS = ("lof", "iforest", "ecod", "deepsvdd", "ae", "lunar", "tokencore")
 """The seven baselines of the paper."""
