@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from difa.formats.sandbox import TooLargeError
 from difa.formats.sources import place_source
 from difa.formats.tables import AmbiguousTextError, Columns
 from difa.formats.write import to_json
-from difa.storage.atomic import is_named, is_stream, sync_folder
+from difa.storage.atomic import is_stream, lock, sync_folder
 from difa.words import split_words
 
 VERDICTS = ("odd", "normal")
@@ -44,7 +44,7 @@ def table_as_json(name: str, place: str, text: str | None, id: str | None, room:
         columns = table.columns if table else ()
     except AmbiguousTextError as error:
         columns = error.columns
-    head = _json({"columns": columns, "text_column": table and table.text, "id_column": table and table.id})
+    head = to_json({"columns": columns, "text_column": table and table.text, "id_column": table and table.id}).decode()
     yield f'{head[:-1]},"documents":['
     comma = ""
     for entry in read_entries(sources):
@@ -57,17 +57,13 @@ def table_as_json(name: str, place: str, text: str | None, id: str | None, room:
             record = {"id": document.id, "text": document.text, **tokens, **others}
         else:
             continue
-        line = _json(record)
+        line = to_json(record).decode()
         room -= len(line)
         if room < 0:
             raise TooLargeError("the file holds more than fits into a page: score it on the command line")
         yield comma + line
         comma = ","
     yield "]}"
-
-
-def _json(record: dict[str, Any]) -> str:
-    return to_json(record).decode()
 
 
 def append_verdicts(path: Path, records: Sequence[Mapping[str, Any]], patience: float = 60.0) -> None:
@@ -121,23 +117,14 @@ def _is_verdict(line: bytes) -> bool:
 def _locked(path: Path, patience: float) -> Iterator[FileIO]:
     """The file, open for appending and locked; the system unlocks it when the process ends."""
     end = time.monotonic() + patience
-    while True:
-        with FileIO(path, "ab+") as file:
-            if _lock(file) and is_named(path, file.fileno()):  # otherwise someone renamed or removed it before it was locked
-                yield file
-                return
-        if time.monotonic() >= end:
-            raise TimeoutError(errno.ETIMEDOUT, "another process keeps the file locked")
-        time.sleep(_PAUSE)
-
-
-def _lock(file: FileIO) -> bool:
-    """Whether the file is locked now, or the system has no such locks."""
-    with suppress(ImportError):
-        import fcntl
-
+    target, flags = Path(os.path.realpath(path)), os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    number = None
+    while number is None:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            number = lock(target, flags, wait=False)
         except BlockingIOError:
-            return False
-    return True
+            if time.monotonic() >= end:
+                raise TimeoutError(errno.ETIMEDOUT, "another process keeps the file locked") from None
+            time.sleep(_PAUSE)
+    with FileIO(number, "ab+") as file:
+        yield file

@@ -193,7 +193,7 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
     if os.name != "posix":  # no such locks on this system
         yield
         return
-    while (number := _lock(path, os.O_RDWR | os.O_CREAT, wait=wait)) is None:
+    while (number := lock(path, os.O_RDWR | os.O_CREAT, wait=wait)) is None:
         pass
     try:
         yield
@@ -202,13 +202,17 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
         os.close(number)
 
 
-def _lock(path: Path, flags: int, *, wait: bool) -> int | None:
-    """The descriptor of a locked file or folder; None if its holder has removed it meanwhile. Raises `OSError` without a lock."""
-    import fcntl
+def lock(path: Path, flags: int, *, wait: bool) -> int | None:
+    """The descriptor of a file or folder, opened with the flags and locked; None if it was renamed or removed meanwhile.
 
-    number = os.open(path, flags | os.O_NOFOLLOW, 0o666)
+    If another process holds it, `wait` for that one, or raise `BlockingIOError`. Some systems have no such locks.
+    """
+    number = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
-        fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(number, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         if is_named(path, number):
             return number
     except OSError:
@@ -281,23 +285,23 @@ def scratch_folder() -> Iterator[Path]:
             yield Path(name)
         return
     _remove_abandoned()
-    lock = None
-    while lock is None:
+    number = None
+    while number is None:
         path = Path(tempfile.mkdtemp(_SUFFIX, _PREFIX))
         with suppress(FileNotFoundError):  # before we locked it, another process removed it as abandoned
-            lock = _lock(path, os.O_DIRECTORY, wait=True)
+            number = lock(path, os.O_DIRECTORY, wait=True)
     try:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
-        os.close(lock)
+        os.close(number)
 
 
 def _remove_abandoned() -> None:
     """Remove temporary folders of this user whose processes have ended."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}{'?' * 8}{_SUFFIX}"):  # as `mkdtemp` makes them
         with suppress(OSError):  # another process holds it, or it is no folder
-            if (lock := _lock(path, os.O_DIRECTORY, wait=False)) is not None:
-                if os.fstat(lock).st_uid == os.geteuid():
+            if (number := lock(path, os.O_DIRECTORY, wait=False)) is not None:
+                if os.fstat(number).st_uid == os.geteuid():
                     shutil.rmtree(path, ignore_errors=True)
-                os.close(lock)
+                os.close(number)
