@@ -14,6 +14,9 @@ Each message says what was expected, what came, and what to do; the command line
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 
 class DifaError(Exception):
     """Base of all errors that a user can act on."""
@@ -48,3 +51,11 @@ class MissingExtraError(DifaError, ImportError):
 
     def __init__(self, module: str, extra: str, purpose: str) -> None:
         super().__init__(f'{purpose} needs the package "{module}", which is not installed: run pip install "difa[{extra}]"')
+
+
+def import_extra(module: str, extra: str, purpose: str) -> Any:
+    """A package that an extra brings, or the error that says how to get it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError(module, extra, purpose) from None

@@ -23,7 +23,7 @@ import numpy as np
 
 from difa.document import Document, IntArray
 from difa.encoders.convert import sha256_of
-from difa.errors import ConfigError, DifaError, InputError, MissingExtraError
+from difa.errors import ConfigError, DifaError, InputError, import_extra
 from difa.formats import read_documents
 
 SETS = ("spam", "review", "grammar")
@@ -61,7 +61,6 @@ class DataSet:
 
     @cached_property
     def digest(self) -> str:
-        """Checksum of words and labels."""
         return digest_of(self.documents)
 
 
@@ -148,7 +147,10 @@ def load_sets(
     Without a folder it looks at `DIFA_DATA`, then `../shared/data`, then the hub: the original form at a commit that is given.
     """
     wanted_forms = [*check_names("form", forms, FORMS, " or ".join(FORMS), InputError), OWN]
-    found = find_folder(folder)
+    named = folder or (Path(os.environ["DIFA_DATA"]) if os.environ.get("DIFA_DATA") else None)
+    if named is not None and not named.is_dir():
+        raise InputError(f"{named}: expected a folder with the data, found none: check the folder's name or DIFA_DATA")
+    found = named or (DEFAULT_FOLDER if (DEFAULT_FOLDER / "tokenad").is_dir() else None)
     known = find_files(found) if found else {(name, form): None for form in FORMS for name in SETS}
     wanted = check_names("set", names, list(dict.fromkeys(name for name, _ in known)), error=InputError)
     sets = []
@@ -157,14 +159,6 @@ def load_sets(
             documents = list(read_documents([str(path)])) if path else fetch(name, form, revision)
             sets.append(DataSet(name, form, _check_labels(documents, path.name if path and form == OWN else name)))
     return sets
-
-
-def find_folder(folder: Path | None) -> Path | None:
-    """The folder that was named, or the one found at the usual place, or None."""
-    named = folder or (Path(os.environ["DIFA_DATA"]) if os.environ.get("DIFA_DATA") else None)
-    if named is not None and not named.is_dir():
-        raise InputError(f"{named}: expected a folder with the data, found none: check the folder's name or DIFA_DATA")
-    return named or (DEFAULT_FOLDER if (DEFAULT_FOLDER / "tokenad").is_dir() else None)
 
 
 def find_files(folder: Path) -> dict[tuple[str, str], Path | None]:
@@ -217,12 +211,9 @@ def fetch(name: str, form: str, revision: str | None = None) -> list[Document]:
 
 def _ask_hub(repository: str, what: str, **arguments: str) -> Any:
     """Call a function of the hub's client for a data set."""
+    client = import_extra("huggingface_hub", "bench", "data from the Hugging Face hub")
     try:
-        import huggingface_hub
-    except ImportError:
-        raise MissingExtraError("huggingface_hub", "bench", "data from the Hugging Face hub") from None
-    try:
-        return getattr(huggingface_hub, what)(repo_id=repository, repo_type="dataset", **arguments)
+        return getattr(client, what)(repo_id=repository, repo_type="dataset", **arguments)
     except Exception as error:  # the hub client raises dozens of kinds, all meaning "could not be had"
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise InputError(

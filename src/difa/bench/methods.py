@@ -29,7 +29,7 @@ from difa.config import NO_ENCODER, Config, EncoderConfig, Preset
 from difa.document import Document, Encoded, FloatArray, split_by
 from difa.encoders import Encoder, EncoderSpec, NoEncoder, Progress, load_encoder
 from difa.encoders.convert import EncoderFiles, find
-from difa.errors import MissingExtraError
+from difa.errors import import_extra
 from difa.estimator import DiFA
 from difa.feed import choose
 from difa.paper import DESCRIPTOR, pool
@@ -132,7 +132,6 @@ class GivenVectors:
         return [self.known[key] if (key := self.key(document)) in self.known else next(fresh) for document in documents]
 
     def vocabulary(self) -> list[str]:
-        """The inner encoder's words."""
         return self.inner.vocabulary()
 
 
@@ -324,11 +323,7 @@ def _score_cvdd(cvdd: Any, test: list[list[str]], vectors: Any, owners: Any) -> 
 
 def peer_library() -> Any:
     """PyTextAD."""
-    try:
-        import pytextad
-    except ImportError:
-        raise MissingExtraError("pytextad", "peers", "the detectors of PyTextAD") from None
-    return pytextad
+    return import_extra("pytextad", "peers", "the detectors of PyTextAD")
 
 
 def peer_detector(name: str, options: Options, seed: int) -> Any:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import orjson
 
 from difa.errors import InputError
-from difa.formats.sandbox import Reader, read_apart
+from difa.formats.sandbox import Reader, lines_apart
 from difa.formats.streams import MOST_BYTES, arrow
 from difa.formats.tables import Columns, Shape, Table, choose_columns, flagged_words
 from difa.formats.write import column_kinds, read_columns
@@ -70,7 +70,7 @@ def read_rows(source: Source, skip: int = 0, end: int | None = None, most: int =
 
 def _read_apart(source: Source, reader: Reader, *arguments: Any) -> Iterator[Any]:
     arrow()
-    return read_apart(source.label, reader, source.absolute_path, source.label, *arguments)
+    return map(json.loads, lines_apart(source.label, reader, source.absolute_path, source.label, *arguments))
 
 
 def _schema_of(footer: dict[str, Any]) -> Any:

@@ -39,11 +39,6 @@ class TooLargeError(InputError):
     """A file takes more memory or room than it may."""
 
 
-def read_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[Any]:
-    """The values in the lines of a reader; raises `InputError`, which begins with the label, if the reader crashes."""
-    return map(json.loads, lines_apart(label, reader, *arguments))
-
-
 def lines_apart(label: str, reader: Reader, *arguments: Any) -> Iterator[bytes]:
     """The lines of a reader, from a child that is kept for the next file; within a child the reader is simply called."""
     if _is_child:

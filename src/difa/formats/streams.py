@@ -23,7 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from difa.errors import InputError, MissingExtraError
+from difa.errors import InputError, import_extra
 from difa.storage.atomic import scratch_file
 
 PACKED = (".gz", ".zst")
@@ -105,11 +105,7 @@ def packed(path: str | Path, raw: BinaryIO) -> Iterator[BinaryIO]:
 
 def arrow(purpose: str = "Parquet") -> Any:
     """The pyarrow package, or the error that says how to get it."""
-    try:
-        import pyarrow
-    except ImportError:
-        raise MissingExtraError("pyarrow", "tables", purpose) from None
-    return pyarrow
+    return import_extra("pyarrow", "tables", purpose)
 
 
 def lines_in(file: io.BufferedReader, span: Span = WHOLE) -> Iterator[bytes]:
@@ -189,8 +185,10 @@ def read_stdin() -> Iterator[bytes | None]:
         except OSError as error:
             lines.put(error)
 
-    try:
-        file = _stdin_with_own_buffer()
+    try:  # a buffer of our own: the end of the process closes that of `sys.stdin`, and would wait for a read that holds it
+        file = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
+    except io.UnsupportedOperation:  # as of a test's stand-in
+        file = io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
     except OSError as error:
         raise unreadable_stdin(error) from None
     # A daemon: a read that never returns must not keep the process alive.
@@ -206,14 +204,6 @@ def read_stdin() -> Iterator[bytes | None]:
         if isinstance(line, OSError):
             raise unreadable_stdin(line)
         yield line
-
-
-def _stdin_with_own_buffer() -> io.BufferedReader:
-    """Standard input: the end of the process closes the buffer of `sys.stdin`, and would wait for a read that holds it."""
-    try:
-        return open(sys.stdin.fileno(), "rb", closefd=False)
-    except io.UnsupportedOperation:  # as of a test's stand-in
-        return io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
 
 
 @lru_cache(maxsize=1)  # it can be read once only

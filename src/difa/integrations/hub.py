@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from difa.errors import MissingExtraError, ModelError
+from difa.errors import ModelError, import_extra
 from difa.storage.atomic import scratch_folder, write_synced
 from difa.storage.model_folder import CONFIG, MOST_BYTES, read_regular, reason_of
 
@@ -33,14 +33,13 @@ tags:
 
 def push(model: DiFA, repository: str, *, private: bool, revision: str | None, token: str | None) -> str:
     """Put a fitted model into a repository of the hub, which is made if there is none; returns the address of the commit."""
-    client = _client()
     with scratch_folder() as scratch:
         folder = scratch / "model"
         model.save(folder)
         card, language = folder / "README.md", model.detector_.language
         header = _HEADER.format(language=f"language: {language}\n" if language else "")
         write_synced(card, (header + card.read_text(encoding="utf-8")).encode())
-        with _hub_errors(repository, "did not take the model", "the connection and your token"):
+        with _hub(repository, "did not take the model", "the connection and your token") as client:
             hub = client.HfApi(token=token)
             hub.create_repo(repository, private=private, exist_ok=True)
             commit = hub.upload_folder(
@@ -56,8 +55,7 @@ def push(model: DiFA, repository: str, *, private: bool, revision: str | None, t
 @contextmanager
 def fetched(repository: str, revision: str | None, token: str | None) -> Iterator[Path]:
     """A temporary folder with copies of a repository's files, downloaded or from the hub's local cache."""
-    client = _client()
-    with _hub_errors(repository, "could not deliver the model", "the revision and the connection"):
+    with _hub(repository, "could not deliver the model", "the revision and the connection") as client:
         snapshot = Path(client.snapshot_download(repository, revision=revision, token=token, allow_patterns=_FILES))
     inside = snapshot.resolve().parents[1]  # the repository's own part of the cache
     with scratch_folder() as folder:
@@ -70,16 +68,10 @@ def fetched(repository: str, revision: str | None, token: str | None) -> Iterato
 
 
 @contextmanager
-def _hub_errors(repository: str, failed: str, remedy: str) -> Iterator[None]:
+def _hub(repository: str, failed: str, remedy: str) -> Iterator[Any]:
+    """The hub's client, whose errors become one line."""
+    client = import_extra("huggingface_hub", "hub", "a model on the Hugging Face hub")
     try:
-        yield
+        yield client
     except Exception as error:  # the hub client raises dozens of kinds, all meaning "could not be done"
         raise ModelError(f"{repository}: the Hugging Face hub {failed} ({reason_of(error)}): check the name, {remedy}") from None
-
-
-def _client() -> Any:
-    try:
-        import huggingface_hub
-    except ImportError:
-        raise MissingExtraError("huggingface_hub", "hub", "a model on the Hugging Face hub") from None
-    return huggingface_hub
