@@ -16,7 +16,7 @@ from difa.document import columns_of
 from difa.engines import output as engine
 from difa.engines.job import Job
 from difa.engines.output import Output
-from difa.engines.plan import for_any_machine, piece_size, plan
+from difa.engines.plan import piece_size, plan
 from difa.engines.stream import read_chunks
 from difa.engines.target import SUCCESS, Note, Target
 from difa.errors import EngineError, InputError
@@ -54,7 +54,7 @@ def read_piece(piece, bad=None):
 
 
 def pieces_of(size, *inputs, columns=None):
-    return plan([*map(for_any_machine, find_sources([str(name) for name in inputs], columns))], size)
+    return plan(find_sources([str(name) for name in inputs], columns), size)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 50, 1000])

@@ -22,7 +22,6 @@ Records = Sequence[Record]
 
 RATE = 0.05
 """False-alarm rate at which DiFA's flags are counted."""
-RECALL = 0.95
 NOTHING = float(np.finfo(np.float32).min)
 """Score of a document without words: below that of every document with some."""
 
@@ -93,7 +92,7 @@ def weighted_figures(labels: IntArray, scores: FloatArray, weights: IntArray) ->
         return [np.nan] * 3
     fallout, recall, _ = roc_curve(labels, scores, sample_weight=weights, drop_intermediate=False)
     precision = average_precision_score(labels, scores, sample_weight=weights)
-    return [float(auc(fallout, recall)), float(precision), float(fallout[np.searchsorted(recall, RECALL - 1e-12)])]
+    return [float(auc(fallout, recall)), float(precision), float(fallout[np.searchsorted(recall, 0.95 - 1e-12)])]
 
 
 def judge_documents(labels: Sequence[IntArray], document_scores: FloatArray, draws: int, seed: int, **of: Any) -> Record:

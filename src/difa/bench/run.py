@@ -147,7 +147,9 @@ class Study:
         path, current = run.folder / self.name, {record["method"]: record["fingerprint"] for record in records}
         older = read_json(path.with_suffix(".json")) or []
         older = [record for record in older if record["fingerprint"] == current.get(record["method"], record["fingerprint"])]
-        kept = list({_identity(record): record for record in [*older, *records]}.values())
+        keys = ("command", "set", "form", "seed", "model_seed", "method", "settings")
+        newest = {json.dumps([record.get(key) for key in keys], sort_keys=True): record for record in [*older, *records]}
+        kept = list(newest.values())
         write_text(path.with_suffix(".json"), json.dumps(kept, indent=1))
         results = [record for study in WITH_FIGURES for record in read_json(run.folder / f"{study}.json") or ()]
         write_text(run.folder / "results.json", json.dumps(results, indent=1))
@@ -161,11 +163,6 @@ class Study:
 def with_settings(cell: Cell, settings: Iterable[Mapping[str, Any]]) -> list[Cell]:
     """The cell with each of some settings, as JSON holds them."""
     return [replace(cell, settings=each) for each in json.loads(json.dumps(list(settings)))]
-
-
-def _identity(record: Record) -> str:
-    keys = ("command", "set", "form", "seed", "model_seed", "method", "settings")
-    return json.dumps([record.get(key) for key in keys], sort_keys=True)
 
 
 @contextmanager

@@ -77,7 +77,10 @@ def main() -> None:
     # What is loaded at the start stays: looking for garbage among it takes a tenth of that time.
     gc.freeze()
     gc.set_threshold(50_000)
-    _replace_closed_streams()
+    # Where a standard stream is closed, its use must be an error that says so; only stderr may lose what it is told.
+    sys.stdin = sys.stdin or open(os.devnull, "w")  # noqa: SIM115
+    sys.stdout = sys.stdout or open(os.devnull)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     warnings.showwarning = lambda message, *rest, **more: say(f"difa: warning: {message}")
     try:
         try:
@@ -120,13 +123,6 @@ def _can_resume(arguments: list[str]) -> bool:
     names = {argument.partition("=")[0] for argument in arguments}
     to_file = "--out" in names and not {"-", "--out=-"} & set(arguments)
     return arguments[:1] == ["score"] and to_file and "--top" not in names
-
-
-def _replace_closed_streams() -> None:
-    """Where a standard stream is closed, open one whose use is an error that says so; only stderr may lose what it is told."""
-    sys.stdin = sys.stdin or open(os.devnull, "w")  # noqa: SIM115
-    sys.stdout = sys.stdout or open(os.devnull)  # noqa: SIM115
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
 
 def _close_stdout() -> None:

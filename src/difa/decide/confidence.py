@@ -16,7 +16,6 @@ import numpy as np
 from difa.document import FloatArray
 
 CONFIDENCE = 0.95  # of every bound and interval
-_BISECTIONS = 60  # of the unit interval, to find a quantile
 
 
 def rate_bound(references: int, rate: float) -> float:
@@ -69,7 +68,7 @@ def future_interval(rank: int, seen: int, future: int, confidence: float = CONFI
 def beta_quantile(level: float, a: int, b: int) -> float:
     """The value below which Beta(a, b) lies with a chance of `level`, for whole a and b of at least 1."""
     low, high = 0.0, 1.0
-    for _ in range(_BISECTIONS):
+    for _ in range(60):  # as often as a number can be halved
         middle = (low + high) / 2
         low, high = (middle, high) if at_least(a, a + b - 1, middle) < level else (low, middle)
     return high

@@ -16,8 +16,6 @@ from difa.decide.confidence import CONFIDENCE, future_interval
 from difa.document import FloatArray
 from difa.errors import ConfigError, InputError
 
-_DIGITS = 15  # of a rate, at most
-
 
 @dataclass(frozen=True)
 class ReviewRate:
@@ -83,7 +81,7 @@ def rate_for_budget(p_values: FloatArray, budget: int, documents: int, reference
 
 def shortest_between(low: float, high: float) -> float:
     """The number with the fewest digits that is at least `low` and below `high`."""
-    for digits in range(1, _DIGITS + 1):
+    for digits in range(1, 16):  # more than a number holds
         step = 10.0**-digits
         candidate = round(math.ceil(low / step - 1e-9) * step, digits)
         if low <= candidate < high:

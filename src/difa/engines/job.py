@@ -145,23 +145,18 @@ def refuse_other(title: object, asked: dict[str, Any], stored: dict[str, Any]) -
     """Say what is different from the run that is to go on, if anything is."""
     for name in asked:
         if asked[name] != stored.get(name):
-            old, new = _difference(stored.get(name), asked[name])
+            old, new = stored.get(name), asked[name]
+            if isinstance(old, list) and isinstance(new, list):  # say the first that differs, or else how many there are
+                counts = f"{len(old)} files", f"{len(new)} files"
+                old, new = next((pair for pair in zip(old, new, strict=False) if pair[0] != pair[1]), counts)
             raise InputError(
-                f"{title}: expected the same {name} as in the interrupted run, {old}, got {new}: give the same to "
-                "resume, or force=True to start anew"
+                f"{title}: expected the same {name} as in the interrupted run, {_describe(old)}, got {_describe(new)}: give the "
+                "same to resume, or force=True to start anew"
             )
 
 
 def _checksum(model: Path) -> str:
     return sha256((model / "config.json").read_bytes()).hexdigest()
-
-
-def _difference(old: Any, new: Any) -> tuple[str, str]:
-    """The first thing that differs, in words."""
-    if isinstance(old, list) and isinstance(new, list):
-        counts = f"{len(old)} files", f"{len(new)} files"
-        old, new = next((pair for pair in zip(old, new, strict=False) if pair[0] != pair[1]), counts)
-    return _describe(old), _describe(new)
 
 
 def _describe(source: Any) -> str:

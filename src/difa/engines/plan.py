@@ -18,7 +18,7 @@ from difa.errors import EngineError
 from difa.formats.delimited import cut_rows
 from difa.formats.sources import LINES, Source
 from difa.formats.streams import WHOLE, Span, is_address, is_packed
-from difa.formats.tables import TABLES, Table
+from difa.formats.tables import TEXT_TABLES, Table
 
 PARQUET = ".parquet"
 
@@ -43,11 +43,6 @@ class Piece:
                 raise EngineError(f"{source.label}: a worker cannot read it: every machine must reach the inputs")
 
 
-def for_any_machine(source: Source) -> Source:
-    """The file by a path that leads to it from every folder."""
-    return replace(source, place=source.absolute_path)
-
-
 def piece_size(sources: Sequence[Source], workers: int) -> int:
     """Bytes of a piece: small enough for all workers to have enough of them."""
     total = sum(map(_text_size, sources))
@@ -64,7 +59,8 @@ def plan(sources: Sequence[Source], size: int | None, each: Callable[..., Iterab
     """
     if size is None:
         return [Piece(0, sources)]
-    tables = [source for source in sources if _is_text_table(source)]
+    # Rows of text tables can only be found by reading all of them.
+    tables = [source for source in sources if source.suffix in TEXT_TABLES and not is_packed(source.name)]
     rows = dict(zip(tables, each(partial(_cut_table, size), tables), strict=True))
     spans = [replace(source, span=span) for source in sources for span in rows.get(source) or _cuts(source, size)]
     groups: list[list[Source]] = []
@@ -106,11 +102,6 @@ def _number_lines(sources: Sequence[Source], each: Callable[..., Iterable[Any]])
         first = first if source.span.start else 1
         yield replace(source, span=replace(source.span, first=first))
         first += next(counts)
-
-
-def _is_text_table(source: Source) -> bool:
-    """Whether it is cut at rows that can only be found by reading all of it."""
-    return source.suffix in TABLES and source.suffix != PARQUET and not is_packed(source.name)
 
 
 def _cut_table(size: int, source: Source) -> list[Span]:

@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
@@ -26,7 +26,7 @@ from difa.engines.cascade import Cascade, Judge
 from difa.engines.job import Counts, Job, Silent, Watch, asked_of, check_job, has_second_pass
 from difa.engines.output import Output
 from difa.engines.pieces import Notice, score_piece
-from difa.engines.plan import Piece, for_any_machine, piece_size, plan
+from difa.engines.plan import Piece, piece_size, plan
 from difa.engines.target import Target
 from difa.errors import ConfigError, DifaError, EngineError, InputError, MissingExtraError
 from difa.estimator import DiFA
@@ -40,9 +40,6 @@ from difa.storage.atomic import scratch_folder
 
 _ATTEMPTS = 5  # at one piece: one that kills every worker must not go round for ever
 _STORE = 200 << 20  # bytes of the object store on one machine: beside the model it holds next to nothing
-
-ModelFiles = dict[str, bytes]
-"""The files of a model's folder, by name."""
 
 
 @dataclass
@@ -105,7 +102,8 @@ def score_files(
         task = Task(job, rule, target.anywhere, threads or 1, cache)
         with _cluster(address, workers, task.threads, sum(map(len, chain(*map(dict.values, files))))) as (ray, count):
             size = output.begin(piece_bytes or piece_size(sources, count))
-            pieces = plan([*map(for_any_machine, sources)], size, partial(_side_by_side, ray))
+            anywhere = [replace(source, place=source.absolute_path) for source in sources]
+            pieces = plan(anywhere, size, partial(_side_by_side, ray))
             watch.begin(sum(source.size for source in sources))
             with _workers(ray, files, task, min(count, len(pieces))) as loading:
                 started = time.monotonic()
@@ -151,11 +149,8 @@ class Scorer:
 
     def _ready(self) -> Judge:
         """What scores, read once: a worker that was started again has yet to read it."""
-        if self._judge is None:
-            self._judge = self._read()
-        return self._judge
-
-    def _read(self) -> Judge:
+        if self._judge is not None:
+            return self._judge
         import ray
 
         task = self._task
@@ -164,25 +159,23 @@ class Scorer:
         files, screen = ray.get(self._files)
         model = _load(files, task).allow(task.job.allow)
         cascade = Cascade(model, _load(screen, task), task.job.screen_rate) if screen else None
-        return Judge(model, task.rule, cascade)
+        self._judge = Judge(model, task.rule, cascade)
+        return self._judge
 
     def score(self, piece: Piece) -> list[Notice]:
         """Score one piece; what a user can mend is an error of ours rather than a trace from another machine."""
         try:
             piece.check_reachable()
-            return self._score(piece)
+            return list(score_piece(self._ready(), self._task.target, self._task.job.skip_bad, piece))
         except DifaError as error:
             raise EngineError(str(error)) from None
 
-    def _score(self, piece: Piece) -> list[Notice]:
-        return list(score_piece(self._ready(), self._task.target, self._task.job.skip_bad, piece))
 
-
-def _read_files(folder: Path | None) -> ModelFiles:
+def _read_files(folder: Path | None) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.is_file()} if folder else {}
 
 
-def _load(files: ModelFiles, task: Task) -> DiFA:
+def _load(files: dict[str, bytes], task: Task) -> DiFA:
     """A model from the files of its folder, which is needed only while they are read and checked."""
     with scratch_folder() as folder:
         for name, content in files.items():
@@ -239,7 +232,7 @@ def _cluster(address: str | None, workers: int | None, threads: int, model_bytes
 
 
 @contextmanager
-def _workers(ray: Any, files: Sequence[ModelFiles], task: Task, count: int) -> Iterator[dict[Any, Any]]:
+def _workers(ray: Any, files: Sequence[dict[str, bytes]], task: Task, count: int) -> Iterator[dict[Any, Any]]:
     """Workers, by what tells that each has loaded the model: the first has; some may never find a core."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
     options = {"num_cpus": task.threads, "runtime_env": {"env_vars": dict.fromkeys(names, str(task.threads))}}

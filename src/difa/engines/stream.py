@@ -16,8 +16,6 @@ from difa.document import Document
 from difa.formats import Entry, Position, bad_line
 from difa.runtime.parallel import cut_chunks, weight
 
-_AHEAD = 2  # chunks that wait to be encoded
-
 T = TypeVar("T")
 
 
@@ -62,8 +60,8 @@ class ReadAhead(Generic[T]):
     To be used in a `with` block, which ends the thread's work.
     """
 
-    def __init__(self, items: Iterable[T], ahead: int = _AHEAD) -> None:
-        self._room = threading.Semaphore(ahead)
+    def __init__(self, items: Iterable[T]) -> None:
+        self._room = threading.Semaphore(2)  # items that may wait
         self._made: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
         self._held: Future[T] | None = None
         self._stopped = threading.Event()

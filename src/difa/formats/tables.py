@@ -28,7 +28,8 @@ class AmbiguousTextError(InputError):
         self.columns = tuple(columns)
 
 
-TABLES = (".csv", ".tsv", ".parquet")
+TEXT_TABLES = (".csv", ".tsv")
+TABLES = (*TEXT_TABLES, ".parquet")
 WORDS = "tokens"  # the column, or key, of words
 SUMMARISED = ("score", "p_value", "is_anomaly", "flagged_words", "suggestions", "summary")
 """What a row of a text table says of its document."""

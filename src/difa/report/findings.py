@@ -193,14 +193,14 @@ def as_sarif(findings: Sequence[Finding]) -> str:
     driver = {
         "name": "difa",
         "version": __version__,
-        "rules": [{"id": _rule(kind), "shortDescription": {"text": text}} for kind, text in rules.items()],
+        "rules": [{"id": kind.replace(" ", "-"), "shortDescription": {"text": text}} for kind, text in rules.items()],
     }
     results = []
     for found in findings:
         path = Path(found.path)
         place = {"uri": path.as_uri() if path.is_absolute() else quote(path.as_posix())}
         region = {"startLine": found.line, "startColumn": found.column, "endLine": found.end_line, "endColumn": found.end_column}
-        rule = {"ruleId": _rule(found.kind), "ruleIndex": numbers[found.kind], "level": "warning"}
+        rule = {"ruleId": found.kind.replace(" ", "-"), "ruleIndex": numbers[found.kind], "level": "warning"}
         location = {"physicalLocation": {"artifactLocation": place, "region": region}}
         results.append({**rule, "message": {"text": found.message}, "locations": [location]})
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
@@ -210,7 +210,3 @@ def as_sarif(findings: Sequence[Finding]) -> str:
 
 FORMATS = {"text": as_text, "json": as_json, "github": as_github, "sarif": as_sarif}
 """By the name that users give."""
-
-
-def _rule(kind: str) -> str:
-    return kind.replace(" ", "-")

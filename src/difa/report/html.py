@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
@@ -54,14 +53,16 @@ def shaded_text(result: Result) -> Markup:
 def result_html(result: Result, reasons: Sequence[Reasons] | None = None) -> str:
     """A result as a fragment that stands by itself; with reasons also a sentence for each unusual word, and its numbers."""
     shown = [] if reasons is None else unusual_words(result, _VIEWS_SHOWN)
-    return _render("fragment.html", result=result, reasons=reasons, shown=shown, sentence=document_sentence(result, reasons))
+    given = {"result": result, "reasons": reasons, "shown": shown, "sentence": document_sentence(result, reasons)}
+    return _PAGES.get_template("fragment.html").render(given)
 
 
 def report_html(summary: Summary, title: str, sources: Sequence[str] = (), learned: Sequence[str] = ()) -> str:
     """The whole page; `learned` is what the text taught a model that was fitted with it, one sentence each."""
     named = ", ".join(sources[:3]) + (f" and {len(sources) - 3} more" if len(sources) > 3 else "")
     lead = " · ".join(filter(None, (named, datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))))
-    return _render("report.html", summary=summary, title=title, lead=lead, learned=learned) + "\n"
+    given = {"summary": summary, "title": title, "lead": lead, "learned": learned}
+    return _PAGES.get_template("report.html").render(given) + "\n"
 
 
 def safe(text: object) -> str:
@@ -103,10 +104,6 @@ def _percent(share: float) -> str:
 
 def _read(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
-
-
-def _render(template: str, **given: Any) -> str:
-    return _PAGES.get_template(template).render(given)
 
 
 WORD_STYLE = _read("words.css")

@@ -56,7 +56,9 @@ def document_sentence(result: Result, reasons: Sequence[Reasons] | None = None) 
         said = f"{first} Also flagged: {', '.join(others)}." if others else first
         return said if result.is_anomaly else f"{said} {_WORD_ALONE}"
     if result.is_anomaly:
-        return f"No single word stands out, but the text as a whole is unlike your normal texts{_trait(result)}."
+        name, value = max(result.evidence.items(), key=lambda item: item[1], default=("", 0.0))
+        phrase = speak_of(name.partition(":")[0]).document if value >= _RARE else ""
+        return f"No single word stands out, but the text as a whole is unlike your normal texts{phrase and f': {phrase}'}."
     if unusual := unusual_words(result, 1):
         return f"Nothing is flagged. {word_sentence(result.words[unusual[0]], reasons[unusual[0]] if reasons else None)}"
     return "Nothing stands out: this reads like your normal texts."
@@ -139,12 +141,6 @@ def _phrases(view: str, reasons: Sequence[Reason], word: WordScore) -> dict[str,
     found = {_plain(reason, word): reason.kind.rank for reason in reasons if reason.weight >= _SHARE and reason.plain}
     general = speak_of(view)
     return found or {general.word: general.rank}
-
-
-def _trait(result: Result) -> str:
-    name, value = max(result.evidence.items(), key=lambda item: item[1], default=("", 0.0))
-    phrase = speak_of(name.partition(":")[0]).document
-    return f": {phrase}" if phrase and value >= _RARE else ""
 
 
 def strength_of(word: WordScore) -> int:

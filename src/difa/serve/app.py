@@ -62,7 +62,6 @@ _REFUSALS: dict[int, str] = {
 }
 _POST = (404, 408, 413, 415, 422, 429, 503, 504)
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-_FILE = {"requestBody": {"required": True, "content": _BYTES}}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -118,9 +117,10 @@ def _add_v1(app: FastAPI, service: Service, settings: Settings) -> None:
     add = partial(app.router.add_api_route, dependencies=_KEYS if has_key else [])
     post = partial(add, methods=["POST"], responses=_refusals(*_POST, *asks))
     post_json = partial(post, route_class_override=JsonRoute)
+    upload = {"requestBody": {"required": True, "content": _BYTES}}
     readable = "Read the documents of a file: text, JSON lines, CSV, TSV, Parquet, packed or not"
     post_json("/v1/score", service.score, summary="Score documents and their words", response_model=ScoreResponse)
-    post("/v1/tables", service.table, summary=readable, response_model=TableResponse, openapi_extra=_FILE)
+    post("/v1/tables", service.table, summary=readable, response_model=TableResponse, openapi_extra=upload)
     post_json("/v1/verdicts", service.verdict, summary="Keep what a person says of a text and its words")
     get = partial(add, responses=_refusals(*asks))
     get("/v1/models", service.describe, summary="The models and the limits", response_model=ModelsResponse)

@@ -30,7 +30,9 @@ def make_examples(model: DiFA) -> list[str]:
         return []
     best = texts[int(model.decision_function(map(_written, texts)).argmin())]
     longest = max(best, key=len)
-    return [_written([_mistyped(word) if word == longest else word for word in best]), _written(best)]
+    at = next((at for at in range(len(longest) // 2, len(longest) - 1) if longest[at] != longest[at + 1]), 0)
+    mistyped = longest[:at] + longest[at + 1] + longest[at] + longest[at + 2 :]  # two letters in the middle change places
+    return [_written([mistyped if word == longest else word for word in best]), _written(best)]
 
 
 def _texts(counts: CorpusCounts) -> list[list[str]]:
@@ -60,9 +62,3 @@ def _texts(counts: CorpusCounts) -> list[list[str]]:
 def _written(words: list[str]) -> str:
     text = "".join(word if word in _MARKS else f" {word}" for word in words).strip()
     return text[:1].upper() + text[1:]
-
-
-def _mistyped(word: str) -> str:
-    """Two letters in the middle change places."""
-    at = next((at for at in range(len(word) // 2, len(word) - 1) if word[at] != word[at + 1]), 0)
-    return word[:at] + word[at + 1] + word[at] + word[at + 2 :]

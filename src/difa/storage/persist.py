@@ -55,8 +55,6 @@ from difa.words import check_unicode, from_text
 
 _CARD_RATES = (0.01, 0.05, 0.1)  # false-alarm rates whose bounds the card gives
 _PARAMETERS = ("preset", "fpr", "fdr", "stages", "max_words")
-_COUNTS = ("documents", "words", "left_out", "copies", "seen_documents", "seen_words")
-_SIZES = ("layer", "dimension", "max_length")
 _MOST_WIDE = 1 << 16  # numbers of a vector, and subwords that an encoder reads at once
 _PROBE = "Thank you, teh 2 wordsofa xkcdqwrt text."
 
@@ -87,12 +85,13 @@ class Stored:
         updates = _object(entries, "updates", ("times", "documents", "words"), ("last",)) if "updates" in entries else {}
         summary = FeedSummary.from_dict(_object(entries, "feed")) if "feed" in entries else None
         check_unicode(" ".join(word for finding in (summary.findings if summary else ()) for word in finding.words))
+        sizes, texts = ("layer", "dimension", "max_length"), ("name", "sha256", "fingerprint")
         return cls(
             config=check_views(Config.from_dict(_object(entries, "stages"))),
             language=check_language(entries["language"]),
-            encoder=EncoderSpec(**_object(entries, "encoder", _SIZES, ("name", "sha256", "fingerprint"), _MOST_WIDE)),
+            encoder=EncoderSpec(**_object(entries, "encoder", sizes, texts, _MOST_WIDE)),
             seed=check_seed(entries["seed"]),
-            training=_object(entries, "training", _COUNTS),
+            training=_object(entries, "training", ("documents", "words", "left_out", "copies", "seen_documents", "seen_words")),
             knowledge=_object(entries, "knowledge", texts=_object(entries, "knowledge")),
             parameters=_parameters(entries),
             allow=AllowList.of(allowed),
@@ -290,6 +289,11 @@ def _config(detector: Detector, parameters: dict[str, Any], files: dict[str, byt
 def _card(detector: Detector, parameters: dict[str, Any]) -> str:
     spec, reference = detector.encoder.spec, detector.document_reference
     ignored = str(detector.config.ignore).replace("|", "\\|")
+    language, place = (f"`{detector.language}`", " in it") if detector.language else ("not found: only the corpus counts", "")
+    silent = [view for view in detector.config.views.names if view_kind(view).english_only and detector.language != ENGLISH]
+    learnt = {part for view in detector.config.views.names for part in view_kind(view).learnt_from}
+    parts = [PACKAGES[part] for part in sorted({*_knowledge(detector), *learnt})]
+    thanks = [f"- {part.credit} ({part.licence})" for part in parts]  # which the licences ask for
     lines = [
         "# A DiFA model",
         "",
@@ -306,7 +310,7 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         *([f"| learned from | {detector.feed_summary.extent} |"] if detector.feed_summary else []),
         *([f"| updated | {detector.updates} |"] if detector.updates.times else []),
         *([f"| ignored | {ignored} |"] if detector.noise else []),
-        f"| language | {_language(detector)} |",
+        f"| language | {language}{f'; silent{place}: ' if silent else ''}{', '.join(silent)} |",
         f"| seed | {detector.seed} |",
         f"| smallest document p-value | {reference.least_p:.2g} |",
         *(f"| normal documents flagged at {100 * rate:g} % | {say_bound(len(reference.values), rate)} |" for rate in _CARD_RATES),
@@ -320,7 +324,7 @@ def _card(detector: Detector, parameters: dict[str, Any]) -> str:
         'DiFA.load("this-folder").score(["some text"])',
         "```",
         "",
-        *_credits(detector),
+        *(["## Knowledge of the language", "", *thanks, ""] if thanks else []),
     ]
     return "\n".join(lines)
 
@@ -329,19 +333,6 @@ def _knowledge(detector: Detector) -> list[str]:
     """The parts of the knowledge of the language that scoring needs."""
     views = detector.config.views.names
     return sorted({part for view in views for part in view_kind(view).knowledge})
-
-
-def _language(detector: Detector) -> str:
-    silent = [view for view in detector.config.views.names if view_kind(view).english_only and detector.language != ENGLISH]
-    language, place = (f"`{detector.language}`", " in it") if detector.language else ("not found: only the corpus counts", "")
-    return f"{language}; silent{place}: {', '.join(silent)}" if silent else language
-
-
-def _credits(detector: Detector) -> list[str]:
-    """The credit that the licences of the knowledge ask for."""
-    learnt = {part for view in detector.config.views.names for part in view_kind(view).learnt_from}
-    parts = [PACKAGES[part] for part in sorted({*_knowledge(detector), *learnt})]
-    return ["## Knowledge of the language", "", *(f"- {part.credit} ({part.licence})" for part in parts), ""] if parts else []
 
 
 def _extent(detector: Detector) -> str:
