@@ -23,7 +23,6 @@ class Baseline(Protocol):
 
     def fit(self, documents: Sequence[Encoded]) -> None:
         """Learn what is normal."""
-        ...
 
     def word_scores(self, documents: Sequence[Encoded]) -> list[FloatArray]:
         """One finite score per word, (T,) per document; the same alone or in any batch."""

@@ -27,7 +27,6 @@ class OnWords:
         self.is_fitted = True
 
     def word_scores(self, documents: Sequence[Encoded]) -> list[FloatArray]:
-        """The score of each word, (T,) per document."""
         if not self.is_fitted:
             raise NotFittedError(f"expected a fitted {type(self).__name__}: call fit(documents) first")
         return [np.array([self.score(word, document) for word in document.words], dtype=np.float64) for document in documents]

@@ -36,12 +36,10 @@ class OnVectors:
         self.detector, self.is_fitted = detector, False
 
     def fit(self, documents: Sequence[Encoded]) -> None:
-        """Fit on the vectors of all words of all documents."""
         self.detector.fit(stack(documents))
         self.is_fitted = True
 
     def word_scores(self, documents: Sequence[Encoded]) -> list[FloatArray]:
-        """The detector's scores, (T,) per document."""
         if not self.is_fitted:
             raise NotFittedError(f"expected a fitted {type(self.detector).__name__}: call fit(documents) first")
         vectors = stack(documents)

@@ -26,13 +26,10 @@ from difa.encoders.convert import sha256_of
 from difa.errors import ConfigError, DifaError, InputError, import_extra
 from difa.formats import read_documents
 
-SETS = ("spam", "review", "grammar")
-"""The public sets, in both forms."""
-DEV_SETS = ("essays", "toxic", "reports", "opinions", "nonsense")
-"""Sets for development, in the clean form alone."""
+SETS = ("spam", "review", "grammar")  # the public ones, in both forms
+DEV_SETS = ("essays", "toxic", "reports", "opinions", "nonsense")  # for development, in the clean form alone
 FORMS = ("original", "clean")
-OWN = "own"
-"""The form of a set that is not one of the benchmark's."""
+OWN = "own"  # the form of a set that is not one of the benchmark's
 DEFAULT_FOLDER = Path("../shared/data")
 
 CLEAN_REPOSITORY, CLEAN_REVISION = "Charles-Cao/pytextad", "331ef3b8f4a2c4a60bedf293ccf17f7e717c7643"

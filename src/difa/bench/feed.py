@@ -23,10 +23,8 @@ from difa.bench.run import Cell, Run, Study
 from difa.bench.tables import LEVELS, Frame, grouped, markdown, methods_of, page, plural, seeds_of, short
 from difa.document import Document, FloatArray
 
-SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
-"""Shares of anomalous documents in a feed."""
-REVIEWED = (0, 10, 20, 50)
-"""Numbers of reviewed documents."""
+SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)  # of anomalous documents in a feed
+REVIEWED = (0, 10, 20, 50)  # numbers of reviewed documents
 VARIANTS = {
     "share": {"without": "without a feed", "feed": "with this feed"},
     "later": {
@@ -42,8 +40,7 @@ VARIANTS = {
     },
 }
 """What each question compares, and how tables and pictures call it."""
-_VARIED = {"share": "share", "verdicts": "reviewed"}
-"""The setting that a question varies."""
+_VARIED = {"share": "share", "verdicts": "reviewed"}  # the setting that a question varies
 _FLAGGED = {"anomalous": "anomalous documents", "normal": "normal documents", "normal_words": "their words"}
 _LEGEND = (
     "Words and documents: AUROC / average precision. Flags are those at a false-alarm rate of 0.05. All figures are averages "

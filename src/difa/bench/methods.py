@@ -36,10 +36,8 @@ from difa.paper import DESCRIPTOR, pool
 
 T = TypeVar("T")
 
-LEARNERS = ("difa-full", "difa-fast")
-"""Presets that learn from a feed."""
-FED = tuple(f"{name}-feed" for name in LEARNERS)
-"""The same presets with the unlabelled test text as feed."""
+LEARNERS = ("difa-full", "difa-fast")  # presets that learn from a feed
+FED = tuple(f"{name}-feed" for name in LEARNERS)  # the same with the unlabelled test text as feed
 DIFA = (*(f"difa-{preset}" for preset in get_args(Preset)), *FED)
 ALL_METHODS = (*METHODS, *DIFA)
 PEERS = {f"pytextad-{name.lower()}": f"{name} (PyTextAD)" for name in ("TokenCore", "SIK", "CVDD", "DATE", "FATE")}
@@ -86,7 +84,6 @@ class Options:
 
     @property
     def source(self) -> EncoderFiles:
-        """Where the encoder comes from."""
         return find(EncoderConfig(name=self.encoder, layer=self.layer))
 
     def difa(self, preset: str, seed: int, stages: Mapping[str, Any] | None = None) -> DiFA:
@@ -126,7 +123,6 @@ class GivenVectors:
         return self.inner.spec
 
     def encode(self, documents: Sequence[Document], progress: Progress | None = None) -> list[Encoded]:
-        """Vectors, given ones where there are any."""
         others = [document for document in documents if self.key(document) not in self.known]
         fresh = iter(self.inner.encode(others, progress) if others else ())
         return [self.known[key] if (key := self.key(document)) in self.known else next(fresh) for document in documents]

@@ -20,10 +20,8 @@ Record = dict[str, Any]
 """A finished cell: what it is of (`command`, `set`, `form`, `seed`, `method`, `settings`) and what came out."""
 Records = Sequence[Record]
 
-RATE = 0.05
-"""False-alarm rate at which DiFA's flags are counted."""
-NOTHING = float(np.finfo(np.float32).min)
-"""Score of a document without words: below that of every document with some."""
+RATE = 0.05  # false-alarm rate at which DiFA's flags are counted
+NOTHING = float(np.finfo(np.float32).min)  # score of a document without words: below that of every document with some
 
 
 @dataclass(frozen=True)

@@ -205,17 +205,12 @@ PLACES: dict[str, tuple[Callable[[Records], str], Callable[[Records], Sequence[R
 }
 """Tables that a page may show, and which records of `difa bench table` they are about."""
 
-RIVALS = ("lof", "iforest", "ecod", "deepsvdd", "ae", "lunar", "tokencore")
-"""The seven baselines of the paper."""
-SHOWN_BESIDE = ["tokencore", "iforest"]
-"""The methods that the paper's robustness studies show beside its own."""
-MOST_LOST = 0.05
-"""Document AUROC that moderate contamination, 30 % of the words, may cost."""
-HIGH = 0.9
-"""Document AUROC that is called high in the study of sparsity."""
+RIVALS = ("lof", "iforest", "ecod", "deepsvdd", "ae", "lunar", "tokencore")  # the seven baselines of the paper
+SHOWN_BESIDE = ["tokencore", "iforest"]  # in the paper's robustness studies, beside its own method
+MOST_LOST = 0.05  # document AUROC that moderate contamination, 30 % of the words, may cost
+HIGH = 0.9  # document AUROC that is called high in the study of sparsity
 
-Verdict = tuple[bool, str]
-"""Whether a claim holds, and the figures."""
+Verdict = tuple[bool, str]  # whether a claim holds, and the figures
 
 
 @dataclass(frozen=True)
@@ -236,8 +231,7 @@ class Claim:
             return None
 
 
-CLAIMS: list[Claim] = []
-"""All claims, in the order of the paper."""
+CLAIMS: list[Claim] = []  # in the order of the paper
 
 
 def claim(study: str, said: str, rule: str) -> Callable[[Callable[[tables.Frame], Verdict]], None]:

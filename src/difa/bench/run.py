@@ -73,7 +73,6 @@ class Cell:
 
     @property
     def halves(self) -> Split:
-        """Documents to fit on and to test on."""
         return _split(self.dataset, self.seed)
 
     @property

@@ -23,10 +23,8 @@ from difa.bench.run import Cell, Run, Study, with_settings
 DEFAULT, GRID = "library default", "grid"
 VALIDATION_NOTE = "best on validation data"
 GRID_NOTE = "best by test AUROC, as the TokenCore authors"
-_CHOICES = [DEFAULT, VALIDATION_NOTE, GRID_NOTE]
-"""How the settings of a row were chosen."""
-_RULES = ["", "learned", "own", "max", "mean"]
-"""Pooling rules, in the order of the tables."""
+_CHOICES = [DEFAULT, VALIDATION_NOTE, GRID_NOTE]  # how the settings of a row were chosen
+_RULES = ["", "learned", "own", "max", "mean"]  # pooling rules, in the order of the tables
 LEGEND = (
     "AUROC / average precision / false-alarm rate at 95 % recall. Higher, higher, lower is better. Documents: the highest word "
     "score for baselines, which is the default of PyTextAD, by TokenCore's author (the paper does not say how it pooled them), "
@@ -105,7 +103,6 @@ def table_markdown(records: Records, *, details: bool = True) -> str:
 
 
 def _section(records: Records, form: str, title: str) -> list[str]:
-    """Word and document tables of one form."""
     blocks = [f"## {form.capitalize()} form, {title}"]
     measured = [record for record in records if record["figures"]]
     beside = form == "original" and any(record["seed"] == tables.PUBLISHED_SEED for record in records)

@@ -23,8 +23,7 @@ ENTRIES = "AUROC / average precision / false-alarm rate at 95 % recall."
 _COLUMNS = ["set", "form", "seed", "model_seed", "method", "settings", "level", "part", "pooling", *METRICS]
 """What a frame without figures has, too."""
 
-Frame = Any
-"""A data frame of pandas, which is an extra."""
+Frame = Any  # a data frame of pandas, which is an extra
 
 
 def figures_frame(records: Records, *settings: str) -> Frame:

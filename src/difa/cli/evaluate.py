@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
@@ -191,7 +191,7 @@ def _show(reports: list[BatchReport], empty: list[str], watcher: Monitor, json: 
         typer.echo(verdict(watcher))
         return
     state = watcher.state
-    record: dict[str, Any] = {
+    record = {
         "alarm": state.is_alarm,
         "alarm_since": state.alarm_since,
         "false_alarm": watcher.false_alarm,

@@ -113,7 +113,6 @@ class ReadOptions:
         say_skipped(skipped)
 
     def load(self, model: Path) -> DiFA:
-        """The model in a folder."""
         from difa.estimator import DiFA
 
         return DiFA.load(model, cache=self.cache, threads=self.threads)

@@ -151,7 +151,6 @@ def _score_here(fitted: DiFA, job: Job, sources: list[Source], quiet: bool) -> C
 
 
 def _tell(fitted: DiFA, job: Job, counts: Counts, out: str | None, quiet: bool) -> None:
-    """Say how it went."""
     from difa.engines.second_pass import why_nothing
 
     say_skipped(counts.skipped)

@@ -19,8 +19,7 @@ from difa.document import FloatArray, Result, Scored, columns_of
 from difa.errors import ConfigError
 from difa.views.faults.kinds import NO_SLIPS
 
-UNUSUAL = 0.05
-"""P-value up to which a word is looked at for what it may have been meant to be."""
+UNUSUAL = 0.05  # p-value up to which a word is looked at for what it may have been meant to be
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,6 @@ class Tally:
         self._counts = Counter[float]()
 
     def add(self, p_values: FloatArray) -> None:
-        """Count some more."""
         values, counts = np.unique(p_values, return_counts=True)
         self._counts.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 

@@ -73,7 +73,6 @@ class Counts:
         return counts
 
     def add(self, other: Counts) -> None:
-        """Count more."""
         for entry in fields(Counts):
             setattr(self, entry.name, getattr(self, entry.name) + getattr(other, entry.name))
 

@@ -79,7 +79,6 @@ class ReadAhead(Generic[T]):
         return self
 
     def __next__(self) -> T:
-        """The next item, waited for."""
         self._held = self._held or self._made.get()
         item = self._held.result()  # an error stays: there is nothing behind it
         self._held = None

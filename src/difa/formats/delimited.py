@@ -121,7 +121,6 @@ def _rows(lines: _TableLines, table: Table, first: int) -> Iterator[tuple[int, l
 
 
 def _complaint(row: list[str], table: Table) -> str | None:
-    """What is wrong with a row, if anything."""
     if len(row) == len(table.columns):
         return _not_unicode(row)
     expected = f"expected {len(table.columns)} cells as in the header, got {len(row)}"

@@ -27,11 +27,9 @@ from difa.formats.streams import check_line
 from difa.words import mark_words
 
 NORMAL = ("0", "normal")
-VERDICT = "verdict"
-"""The control of our labelling configuration with which a whole document is judged."""
+VERDICT = "verdict"  # the control of our labelling configuration with which a whole document is judged
 ANOMALOUS = "anomalous"
-ID_KEY = "difa_id"
-"""Where a task that we exported keeps the document's own id."""
+ID_KEY = "difa_id"  # where a task that we exported keeps the document's own id
 LABEL = "anomaly"
 CONFIGURATION = f"""<View>
   <Labels name="label" toName="text">

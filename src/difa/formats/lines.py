@@ -20,8 +20,7 @@ from difa.words import from_text, from_tokens, mark_words
 MOST_CHARACTERS = 2_000_000
 MOST_WORDS = 200_000
 """Bounds of a document, which is scored as a whole: that takes some 5 MB of memory for every thousand words."""
-MARKS = ("tokens", "labels", "spans")
-"""Keys that may split a text into words or label them."""
+MARKS = ("tokens", "labels", "spans")  # keys that may split a text into words or label them
 _RESULT_KEYS = frozenset(("summary", *(entry.name for entry in fields(Result))))
 """Keys of our results; all others are columns of the user's."""
 _NAMED = 5  # keys in a message

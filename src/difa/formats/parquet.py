@@ -28,8 +28,7 @@ from difa.formats.write import column_kinds, read_columns
 if TYPE_CHECKING:
     from difa.formats.sources import Source
 
-META = b"difa"
-"""The key under which files of ours describe their columns."""
+META = b"difa"  # the key under which files of ours describe their columns
 _ROWS = 64  # decoded at a time
 _SAMPLE = 50
 _SAMPLED = 10_000  # characters of a cell in the sample
@@ -38,8 +37,7 @@ _TEXT = ("string", "large_string", "string_view")
 _PLAIN = ("string", "large_string", "integer", "floating", "boolean")
 _CAST = ("date", "timestamp", "time", "decimal")  # strings in JSON, from which Arrow makes them again
 
-Cells = dict[str, Any] | str
-"""A row's cells as JSON has them, or a complaint about it."""
+Cells = dict[str, Any] | str  # a row's cells as JSON has them, or a complaint about it
 
 
 def read_schema(source: Source, asked: Columns) -> Table:

@@ -22,8 +22,7 @@ from difa.formats.tables import SUMMARISED
 from difa.formats.write import from_json_line
 
 READABLE = (".jsonl", ".parquet")
-GENERATOR = "<meta name='generator' content='DiFA'>"
-"""The mark of our HTML."""
+GENERATOR = "<meta name='generator' content='DiFA'>"  # the mark of our HTML
 _MOST = 4 * MOST_BYTES  # of a line: the result of the longest document, and its columns
 _HEAD = 1 << 16
 

@@ -20,8 +20,7 @@ from typing import Any
 
 from difa.errors import DifaError, InputError
 
-MOST_MEMORY = 4 << 30
-"""Bytes for the child of the command line, which reads all files one after another."""
+MOST_MEMORY = 4 << 30  # bytes for the child of the command line, which reads all files one after another
 _ITEM, _REFUSED, _TOO_LARGE, _END = b"=", b"!", b"+", b"."
 _IN_CHILD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 """Otherwise the stacks of threads and the reserves of pools would count as memory."""

@@ -30,8 +30,7 @@ from difa.formats.tables import SUMMARISED, Shape, flagged_words, suggestions
 from difa.storage.atomic import fresh_file, scratch_folder
 
 FORMATS = ("jsonl", "csv", "tsv", "parquet")
-COLUMNS = "columns"
-"""The format of files that are not final."""
+COLUMNS = "columns"  # the format of files that are not final
 FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 """How a formula begins; some spreadsheets take the full-width signs for them."""
 _ENDINGS = f"{', '.join(f'.{name}' for name in FORMATS)} (all but Parquet also with {' or '.join(PACKED)})"
@@ -164,7 +163,6 @@ def from_json_line(line: str | bytes) -> Result:
 
 
 def _table_rows(scored: Scored, shape: Shape, separator: str) -> bytes:
-    """The rows of documents in a text table."""
     numbers = scored.document_scores.tolist(), scored.document_p.tolist(), scored.document_flags.tolist()
     rows = []
     for at, row in enumerate(zip(*numbers, strict=True)):

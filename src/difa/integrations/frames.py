@@ -25,8 +25,7 @@ MISSING = ("empty", "error")
 _CHUNK = 1024  # rows whose full results are held at a time
 _SAMPLE = 50
 
-Added = Mapping[str, list[Any]]
-"""The cells of our columns, which come in the order of `SUMMARISED`."""
+Added = Mapping[str, list[Any]]  # the cells of our columns, which come in the order of `SUMMARISED`
 
 
 @dataclass(frozen=True)
@@ -107,19 +106,17 @@ def _text_column(table: Frame, text: Any) -> Any:
     listed = ", ".join(map(repr, table.names)) or "none"
     if text is not None and text not in list(table.names):
         raise InputError(f"text: expected one of the columns {listed}, got {text!r}")
-    column = _guess_text(table) if text is None else text
+    column = text
+    if text is None:
+        cells = {name: [cell for cell in table.cells(name)[:_SAMPLE] if not is_missing(cell)] for name in table.names}
+        strings = {name: [cell for cell in held if isinstance(cell, str)] for name, held in cells.items()}
+        lists = [name for name, held in cells.items() if not strings[name] and are_words(held)]
+        column = guess_text({name: held for name, held in strings.items() if held} or strings, lists)
     if column is None:
         raise InputError(f'expected one obvious text column, got the columns {listed}: name it by text="…"')
     if list(table.names).count(column) > 1:
         raise InputError(f"expected one column {column!r}, got several of that name: rename one")
     return column
-
-
-def _guess_text(table: Frame) -> Any:
-    cells = {name: [cell for cell in table.cells(name)[:_SAMPLE] if not is_missing(cell)] for name in table.names}
-    strings = {name: [cell for cell in held if isinstance(cell, str)] for name, held in cells.items()}
-    lists = [name for name, held in cells.items() if not strings[name] and are_words(held)]
-    return guess_text({name: held for name, held in strings.items() if held} or strings, lists)
 
 
 def _documents(cells: Sequence[Any], column: Any, missing: str) -> list[Document]:

@@ -29,8 +29,7 @@ from difa.formats.prose import Paragraph, Prose, read_prose
 from difa.report.sentences import Reasons, visible, word_sentence
 from difa.views.faults.kinds import KINDS
 
-UNUSUAL_WORD = "unusual word"
-"""The kind of a word that belongs to no fault with a name."""
+UNUSUAL_WORD = "unusual word"  # the kind of a word that belongs to no fault with a name
 _ADDED = "git --literal-pathspecs diff --unified=0 --inter-hunk-context=0 --no-color --no-ext-diff --no-textconv"
 _KNOWN = "git --literal-pathspecs ls-files"
 _GIT_SECONDS = 60
@@ -208,5 +207,4 @@ def as_sarif(findings: Sequence[Finding]) -> str:
     return json.dumps(log, ensure_ascii=False, indent=2)
 
 
-FORMATS = {"text": as_text, "json": as_json, "github": as_github, "sarif": as_sarif}
-"""By the name that users give."""
+FORMATS = {"text": as_text, "json": as_json, "github": as_github, "sarif": as_sarif}  # by the name that users give

@@ -106,8 +106,7 @@ def _read(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
-WORD_STYLE = _read("words.css")
-"""What shaded words need."""
+WORD_STYLE = _read("words.css")  # what shaded words need
 _PAGES = Environment(
     loader=FunctionLoader(lambda name: "".join(map(str.strip, _read(name).splitlines()))),
     autoescape=True,

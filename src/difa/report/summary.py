@@ -45,7 +45,6 @@ class Group:
     flagged: int = 0
 
     def add(self, documents: int, flagged: int) -> None:
-        """Count more documents."""
         self.documents, self.flagged = self.documents + documents, self.flagged + flagged
 
     @property

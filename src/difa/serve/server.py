@@ -32,8 +32,7 @@ from difa.serve.files import check_verdict_file
 from difa.serve.models import load_models
 from difa.serve.settings import Settings
 
-MOST_HEADERS = 64 * 1024
-"""Bytes of a request's first line and headers."""
+MOST_HEADERS = 64 * 1024  # bytes of a request's first line and headers
 MOST_DISCARDED = 64 * 1024 * 1024
 """Bytes that are read and thrown away after an early answer: three times the largest file that the service takes."""
 _NO_HTTP = "expected an HTTP request, got something else: check what is sent"

@@ -51,7 +51,6 @@ class Service:
 
     @property
     def is_ready(self) -> bool:
-        """Whether requests are taken."""
         return not self.is_draining and all(model.is_ready for model in self.models.values())
 
     def refusal(self, path: str = "/v1/score") -> Refusal | None:

@@ -25,8 +25,7 @@ FORMAT = 8
 CONFIG = "config.json"
 CHECKSUM = "checksum"
 _ENTRIES = ("files", "stages", "encoder", "parameters", "training", "seed", "language", "knowledge")
-MOST_BYTES = 2 << 30
-"""Bytes of one file: what an ONNX graph can have at most."""
+MOST_BYTES = 2 << 30  # bytes of one file: what an ONNX graph can have at most
 _MOST_CONFIG = 16 << 20
 _MOST_FILES = 32
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
