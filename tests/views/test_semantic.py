@@ -1,5 +1,6 @@
 from itertools import repeat
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -95,16 +96,23 @@ def course_of(monkeypatch, course, rounds=20):
     """The learning rate of each round if the loss on held-out documents takes a given course, and whose weights are kept."""
     rates, given, module = [], iter(course), torch.nn.Linear(1, 1)
 
-    def step(optimiser, loss, rate):
-        rates.append(rate)
-        with torch.no_grad():
-            module.bias.fill_(-(-len(rates) // ROUND))
+    class Optimiser:
+        def __init__(self, parameters, **settings):
+            self.param_groups = [{}]
 
-    monkeypatch.setattr(training, "_step", step)
+        def zero_grad(self):
+            pass
+
+        def step(self):
+            rates.append(self.param_groups[0]["lr"])
+            with torch.no_grad():
+                module.bias.fill_(-(-len(rates) // ROUND))
+
+    monkeypatch.setattr(torch.optim, "AdamW", Optimiser)
     monkeypatch.setattr(training, "WARM", 1)
     config = SemanticConfig(learning_rate=0.16, plateau=0.1)
-    reported = []
-    training._train_to_plateau(module, repeat(None), lambda: torch.tensor(next(given)), config, rounds, reported.append)
+    reported, losses = [], repeat(SimpleNamespace(backward=lambda: None))
+    training._train_to_plateau(module, losses, lambda: torch.tensor(next(given)), config, rounds, reported.append)
     assert all(len(set(rates[at : at + ROUND])) == 1 for at in range(0, len(rates), ROUND))
     assert reported[-1] == 1
     assert reported == sorted(reported)
