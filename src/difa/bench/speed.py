@@ -116,7 +116,9 @@ def _compute(cell: Cell) -> Record:
         }
         if settings["many"]:
             _write(folder / "many.jsonl", vary(documents, settings["many"], cell.seed, _SHORT))
-            record["many"] = {"documents": settings["many"], **measure(_score(folder, "many", options))}
+            memory = {"full": _score(folder, "many", options)}
+            memory["fast"] = _score(folder, "many", replace(options, threads=1), "fast")  # all in the process that is looked at
+            record["many"] = {preset: measure(command) for preset, command in memory.items()}
     return record
 
 
@@ -285,7 +287,6 @@ def ratios(record: Record) -> list[tuple[str, tuple[float, str]]]:
     s = record["seconds"]
     # In a pipeline stages run beside the encoder: what counts is the time by which all of it exceeds the encoder's alone.
     after = 1 - s["encoder"] / s["end to end"]
-    faster = (record["fast_words"] / s["fast"]) / (record["words"] / s["end to end"])
     found = {
         "time beyond that of the encoder alone, share of scoring from file to file": (after, "≤ 0.30"),
         "`DiFA.score` and JSON to encoder alone, time": (s["score"] / s["encoder"], "≤ 1.7"),
@@ -294,18 +295,22 @@ def ratios(record: Record) -> list[tuple[str, tuple[float, str]]]:
         "`difa --help` to importing numpy and typer": (s["help"] / s["numpy and typer"], "≤ 2"),
         "`import difa` to importing numpy and typer": (s["import difa"] / s["numpy and typer"], "≤ 1.5"),
         "four times the documents, time of the command": (s["four times"] / s["command"], "≤ 4.3"),
-        "preset fast to full, words a second from file to file": (faster, "≥ 40"),
         "preset fast to plain counting, speed": (s["counting"] / s["fast"], "≥ 0.25"),
         "preset fast to full, first score from a cold start": (s["fast one line"] / s["one line"], "≤ 0.5"),
         "preset fast, peak in GiB of one process": (record["peak_mib"]["fast command"] / _MIB, "≤ 0.39"),
     }
     if "peer" in s:
-        in_process, command = (f"{how} to PyTextAD (TokenCore, without start-up), speed" for how in ("in process", "command"))
-        found = {in_process: (s["peer"] / s["end to end"], "≥ 6"), command: (s["peer"] / s["command"], "≥ 3")} | found
-    if many := record.get("many"):
-        count = f"{many['documents']:,} short documents"
-        found[f"{count}, memory at the end to a quarter"] = (many["end"] / max(many["quarter"], 1e-9), "≤ 1.10")
-        found[f"{count}, peak in GiB"] = (many["peak"] / _MIB, "< 1")
+        times_as_many = record["fast_words"] / record["words"]
+        beside = {
+            "in process": (s["peer"] / s["end to end"], "≥ 6"),
+            "command": (s["peer"] / s["command"], "≥ 3"),
+            "preset fast, in process": (times_as_many * s["peer"] / s["fast"], "≥ 160"),
+        }
+        found = {f"{how} to PyTextAD (TokenCore, without start-up), speed": figure for how, figure in beside.items()} | found
+    for preset, held in record.get("many", {}).items():
+        what = f"{record['settings']['many']:,} short documents, preset {preset}"
+        found[f"{what}, memory at the end to a quarter of the way"] = (held["end"] / max(held["quarter"], 1e-9), "≤ 1.10")
+        found[f"{what}, peak in GiB"] = (held["peak"] / _MIB, "< 1")
     return list(found.items())
 
 
