@@ -159,7 +159,10 @@ def train(
     """
     rng = np.random.default_rng(seed)
     mean = inputs[:normal].mean(axis=0, dtype=np.float64)
-    standard = standardise(inputs.astype(np.float32), mean.astype(np.float32), scale.astype(np.float32))
+    standard = inputs.astype(np.float32)  # from here on in place: these are the largest arrays of a fit
+    standard -= mean.astype(np.float32)
+    standard /= scale.astype(np.float32)
+    np.clip(standard, -_FARTHEST, _FARTHEST, out=standard)
     targets, width = labels.astype(np.float32), standard.shape[1]
 
     def draw(fan_in: int, *shape: int) -> FloatArray:
@@ -226,8 +229,10 @@ class CriticView(View):
         vectors = all_vectors(documents)
         if vectors.shape[1]:
             vector_scale = np.full(vectors.shape[1], max(float(vectors[:words].std()), 1e-6))
+            inputs = np.concatenate([plain, vectors], axis=1, dtype=np.float32)
+            del vectors
             networks["vector"] = teach(
-                np.concatenate([plain, vectors], axis=1, dtype=np.float32),
+                inputs,
                 scale=np.concatenate([plain_scale, vector_scale]),
                 hidden=config.vector_hidden,
                 epochs=config.vector_epochs,
