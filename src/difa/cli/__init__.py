@@ -7,17 +7,68 @@ import os
 import re
 import sys
 import warnings
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from difa import __version__
-from difa.cli import bench, evaluate, find, fit, report, score, serve
 from difa.cli.console import say
 from difa.errors import DifaError
 
+_MODULES = {
+    "find": "find",
+    "fit": "fit",
+    "score": "score",
+    "explain": "find",
+    "check": "find",
+    "report": "report",
+    "evaluate": "evaluate",
+    "serve": "serve",
+    "mcp": "serve",
+    "monitor": "evaluate",
+    "threshold": "evaluate",
+    "set": "fit",
+    "allow": "fit",
+    "update": "fit",
+    "export": "report",
+    "bench": "bench",
+}
+"""The commands as `--help` lists them, and the module of each."""
+
+
+class _Commands(Mapping[str, Any]):
+    """Commands by name, each loaded when it is asked for: all of them take as long as NumPy."""
+
+    def __getitem__(self, name: str) -> Any:
+        names = vars(import_module(f"difa.cli.{_MODULES[name]}"))
+        made = names.get(name) or names[f"{name}_"]  # `set` is Python's
+        if isinstance(made, typer.Typer):
+            return typer.main.get_group(made)
+        alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        alone.command(name, epilog=vars(made)["epilog"])(made)
+        return typer.main.get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+class _Group(TyperGroup):
+    """A group of such commands."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = _Commands()  # type: ignore[assignment]  # nothing is put into it
+
+
 app = typer.Typer(
     name="difa",
+    cls=_Group,
     help="Find the words, and the documents, that do not belong. Learns from your normal documents, needs no labels.",
     epilog="Start with:\n\ndifa find normal.txt new.txt\n\ndifa fit normal.txt --out model\n\ndifa score model new.txt",
     no_args_is_help=True,
@@ -40,29 +91,6 @@ def options(
     ] = False,
 ) -> None:
     """Options before the command."""
-
-
-_COMMANDS = (
-    find.find,
-    fit.fit,
-    score.score,
-    find.explain,
-    find.check,
-    report.report,
-    evaluate.evaluate,
-    serve.serve,
-    serve.mcp,
-    evaluate.monitor,
-    evaluate.threshold,
-    fit.set_,
-    fit.allow,
-    fit.update,
-)
-for function in _COMMANDS:
-    app.command(function.__name__.rstrip("_"), epilog=vars(function)["epilog"])(function)
-report.export.command(epilog=vars(report.label_studio)["epilog"])(report.label_studio)
-app.add_typer(report.export)
-app.add_typer(bench.app)
 
 
 _INTERRUPTED, _PIPE_CLOSED = 128 + 2, 128 + 13  # what a shell says of a command that SIGINT or SIGPIPE ended; 1 means an alarm

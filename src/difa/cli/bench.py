@@ -22,7 +22,7 @@ difa bench table --seeds 0,1,2,3,4 --forms clean --methods tokencore,difa-full
 difa bench report bench --into docs/benchmark-tables.md
 """
 
-app = typer.Typer(
+bench = typer.Typer(
     name="bench",
     help="Compare methods on labelled sets: tables, ablations, figures.",
     epilog=EXAMPLES,
@@ -98,7 +98,7 @@ def measures(*examples: str, **defaults: str) -> Callable[[Callable[..., None]],
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         lines = (f"difa bench {function.__name__} {example}".rstrip() for example in examples)
         made = command(*lines, **defaults)(function)
-        return app.command(epilog=vars(made)["epilog"])(made)
+        return bench.command(epilog=vars(made)["epilog"])(made)
 
     return decorate
 
@@ -228,7 +228,7 @@ def examples(
     given.measure(context, "analyses", preset, count, printed=False)
 
 
-@app.command()
+@bench.command()
 def report(
     results: Annotated[Path, typer.Argument(help="A results folder, as the other commands write it.")],
     into: Annotated[Path, typer.Option(help="Markdown page with the marks to fill in.")],

@@ -81,20 +81,19 @@ class _Bars:
     Rich, which takes long to load, is not needed without them.
     """
 
-    def __init__(self, *columns: str, quiet: bool, **options: Any) -> None:
-        """Columns of Rich go by the names of their classes, all others are texts."""
+    def __init__(self, *columns: str, quiet: bool, in_logs: bool = False, **options: Any) -> None:
+        """Columns of Rich go by the names of their classes, all others are texts; `in_logs` shows finished bars there, too."""
         self._progress: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
         self._started = self._last = time.monotonic()
-        self.silent = quiet
-        if not quiet:
+        has_bars = not quiet and sys.stderr.isatty()
+        self.silent = quiet or has_bars
+        if has_bars or (in_logs and not quiet):
             from rich import progress
             from rich.console import Console
 
-            console = Console(stderr=True)
             made = [progress.TextColumn(column) if "Column" not in column else getattr(progress, column)() for column in columns]
-            self._progress = progress.Progress(*made, console=console, **{"disable": not console.is_terminal, **options})
-            self.silent = console.is_terminal
+            self._progress = progress.Progress(*made, console=Console(stderr=True), **options)
 
     def show(self, name: str, note: str = "", **state: Any) -> None:
         """Where the bar of that name stands, and in a log what `note` says."""
@@ -120,7 +119,7 @@ class _Bars:
 def stages(quiet: bool) -> Iterator[Callable[[str, float], None]]:
     """A bar per stage, for work that reports (stage, share done); also where there is no terminal, once it has ended."""
     columns = ("{task.description:<22}", "BarColumn", "{task.percentage:>3.0f}%", "TimeElapsedColumn")
-    with _Bars(*columns, quiet=quiet, disable=False) as bars:
+    with _Bars(*columns, quiet=quiet, in_logs=True) as bars:
         yield lambda stage, share: bars.show(stage, f"{stage} {100 * share:.0f} %", completed=share, total=1.0)
 
 

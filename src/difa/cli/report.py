@@ -94,3 +94,6 @@ def label_studio(
         with fresh_text(config) as file:
             file.write(CONFIGURATION)
     say(f"{count} tasks written to {out}" + (f", configuration to {config}" if config else ""), quiet)
+
+
+export.command(epilog=vars(label_studio)["epilog"])(label_studio)
