@@ -9,7 +9,7 @@ from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import ConfigError
 from difa.formats.labelstudio import CONFIGURATION, write_tasks
 from difa.formats.results import check_output, read_results
-from difa.monitor.watch import MonitorState, write_state
+from difa.monitor.evidence import MonitorState, write_state
 from difa.report.html import report_html
 from difa.report.summary import summarise
 

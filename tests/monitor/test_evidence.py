@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from difa.monitor.evidence import POWERS, SLOPES, bet, different, more_unusual, rank
-from difa.monitor.watch import MonitorState
+from difa.monitor.evidence import POWERS, SLOPES, MonitorState, bet, different, more_unusual, rank
 
 START = MonitorState("model", 0.1)
 

@@ -20,7 +20,8 @@ from difa.monitor.batch import (
     in_plain_words,
     percent,
 )
-from difa.monitor.watch import batch_lines, odds, prometheus, read_state, verdict, write_state
+from difa.monitor.evidence import read_state, write_state
+from difa.monitor.watch import batch_lines, odds, prometheus, verdict
 
 
 @pytest.fixture
@@ -187,5 +188,5 @@ def test_prometheus_text_can_be_read_back(fast, corpus):
 def test_tallies_keep_counts_not_texts(fast, corpus):
     batch = count_batch(fast.score(corpus[:20]))
     assert batch.documents == len(batch.scores) == 20
-    assert min(batch.p_values) > 0
+    assert min(batch.scores) > 0
     assert batch.digest == count_batch(fast.score(corpus[:20])).digest != count_batch(fast.score(corpus[1:21])).digest

@@ -23,7 +23,7 @@ from difa.bench.tables import LEVELS, Frame, grouped, markdown, ordered, page, p
 from difa.decide import Tally
 from difa.decide.confidence import future_interval
 from difa.document import Document, FloatArray, IntArray
-from difa.monitor.watch import FALSE_ALARM, MonitorState
+from difa.monitor.evidence import FALSE_ALARM, MonitorState
 from difa.words import from_tokens
 
 PARTS = ("whole", "small", "copies", "templates", "spoilt", "feed")

@@ -136,8 +136,8 @@ def monitor(
     from difa.calibrate import check_rate
     from difa.formats.results import check_output
     from difa.monitor import Monitor
+    from difa.monitor.evidence import read_state, write_state
     from difa.monitor.watch import prometheus as figures
-    from difa.monitor.watch import read_state, write_state
 
     check_rate("--alarm", alarm)
     sources = given.sources(inputs)
@@ -194,7 +194,7 @@ def _show(reports: list[BatchReport], empty: list[str], watcher: Monitor, json: 
     record = {
         "alarm": state.is_alarm,
         "alarm_since": state.alarm_since,
-        "false_alarm": watcher.false_alarm,
+        "false_alarm": state.false_alarm,
         "alarm_log10_evidence": watcher.threshold,
         "documents": state.documents,
         "batches": [report.to_dict() for report in reports],

@@ -69,7 +69,6 @@ class BatchCounts:
 
     flagged: int = 0
     words: int = 0
-    p_values: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     traits: defaultdict[str, Excess] = field(default_factory=lambda: defaultdict(Excess))
     views: defaultdict[str, Excess] = field(default_factory=lambda: defaultdict(Excess))
@@ -93,7 +92,6 @@ class BatchCounts:
         """Count one result, with its flags."""
         scored, at = result.place
         words, rows = scored.documents[at].words.texts, slice(*scored.starts[at : at + 2])
-        self.p_values.append(result.p_value)
         self.scores.append(result.score)
         self.flagged += result.is_anomaly
         self.words += len(words)

@@ -1,19 +1,14 @@
 """A model, and batches of a feed one after the other -> a report on each, and whether there is an alarm.
 
 The share flagged is compared with the promise, the batch with normal text, and the running evidence grows; only the latter
-raises an alarm, since it alone may be looked at every day. The evidence is kept in a small JSON file, so that a nightly run goes
-on where the last one ended. Reports are shown as lines to read and as Prometheus' text format.
+raises an alarm, since it alone may be looked at every day. Reports are shown as lines to read and as Prometheus' text format.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import sha256
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,21 +16,15 @@ import numpy as np
 from difa.calibrate import check_rate
 from difa.decide import Rule, flag_columns
 from difa.decide.confidence import rate_bound, share_interval
-from difa.detector import Detector
-from difa.document import FloatArray, Result
+from difa.document import Result
 from difa.errors import InputError
 from difa.estimator import DiFA
 from difa.monitor.batch import BatchCounts, Difference, find_differences, percent
-from difa.monitor.evidence import BETS, STEPS, bet, different, draw_places, log_evidence, more_unusual, rank, steps_of
+from difa.monitor.evidence import FALSE_ALARM, MonitorState, different, more_unusual
 from difa.report.sentences import visible
 from difa.runtime.parallel import chunk_documents
-from difa.storage.atomic import fresh_text
 from difa.words import as_documents
 
-FALSE_ALARM = 0.05
-"""Chance that there is ever a false alarm, while the feed is as the normal documents were."""
-FORMAT = 1
-_REMEMBERED = 1000  # batches that are recognised if they come again
 _UNLIKELY = 0.01  # chance below which a batch is said to be unlike normal text
 
 
@@ -73,57 +62,6 @@ class BatchReport:
         return fields | {"share": self.share, "interval": list(self.interval), "differences": differences}
 
 
-@dataclass(frozen=True)
-class MonitorState:
-    """What is kept between runs: counts, evidence and checksums, never a text."""
-
-    model: str
-    """Checksum of what gives the p-values."""
-    false_alarm: float
-    """The promise that the evidence was gathered under."""
-    feed: Mapping[int, int] = field(default_factory=dict)
-    """How many documents of the feed have a score of each step."""
-    flagged: int = 0
-    alarm_since: str | None = None
-    """The batch with which the alarm began that still stands."""
-    seen: tuple[str, ...] = ()
-    """Checksums of the last batches: one that comes again is not counted twice."""
-    batches: int = 0
-    log_capital: tuple[float, ...] = (-math.inf,) * BETS
-    """Logarithm of the capital in each bet."""
-
-    @property
-    def documents(self) -> int:
-        return sum(self.feed.values())
-
-    @property
-    def log_evidence(self) -> float:
-        """The log odds against "as before"."""
-        return log_evidence(self.log_capital, self.batches)
-
-    @property
-    def is_alarm(self) -> bool:
-        """Whether the alarm stands."""
-        return self.alarm_since is not None
-
-    def after(self, name: str, scores: FloatArray, reference: FloatArray) -> MonitorState:
-        """The state after one more batch; `reference` holds the scores of normal documents."""
-        p_values = rank(scores, draw_places(len(scores), self.documents), reference, self.feed)
-        feed, batches = Counter(self.feed) + Counter(steps_of(scores).tolist()), self.batches + 1
-        state = replace(self, feed=feed, batches=batches, log_capital=bet(self.log_capital, batches, p_values))
-        # The evidence gets this high by chance with that probability at most, ever.
-        stands = state.log_evidence >= -math.log(self.false_alarm)
-        return replace(state, alarm_since=(self.alarm_since or name) if stands else None)
-
-
-def model_key(detector: Detector) -> str:
-    """Checksum of the references that p-values are ranked among; it does not depend on the rate in force."""
-    content = sha256()
-    for reference in (detector.document_reference, detector.word_reference):
-        content.update(reference.values.astype("<f8").tobytes())
-    return content.hexdigest()[:16]
-
-
 class Monitor:
     """Looks at the batches of one feed in their order.
 
@@ -131,21 +69,21 @@ class Monitor:
         model: a fitted model.
         fpr: rate at which documents are flagged; the model's own by default.
         false_alarm: chance that there is ever an alarm while the feed is as the normal documents were.
-        state: where an earlier run ended; a new start by default.
+        state: where an earlier run ended, with its own such chance; a new start by default.
     """
 
     def __init__(
         self, model: DiFA, *, fpr: float | None = None, false_alarm: float = FALSE_ALARM, state: MonitorState | None = None
     ) -> None:
         check_rate("false_alarm", false_alarm)
-        self.model, self.false_alarm = model, false_alarm
+        self.model = model
         self.rule = Rule.in_force(fpr, None, own=(model.fpr, None))
-        self.state = state or MonitorState(model_key(model.detector_), false_alarm)
+        self.state = state or MonitorState.fresh(model.detector_, false_alarm)
 
     @property
     def threshold(self) -> float:
         """log10 of the evidence at which there is an alarm."""
-        return -math.log10(self.false_alarm)
+        return -math.log10(self.state.false_alarm)
 
     def score(self, documents: Iterable[Any]) -> Iterator[Result]:
         """Flagged results of documents, in their order and in bounded memory."""
@@ -165,12 +103,12 @@ class Monitor:
         """Judge a batch that was scored, and count it into the running evidence."""
         if not batch.documents:
             raise InputError(f"{name}: expected documents, got none")
-        detector, state = self.model.detector_, self.state
-        repeated = batch.digest in state.seen
+        reference, state = self.model.detector_.document_reference, self.state
+        scores, references = np.array(batch.scores), len(reference.values)
+        p_values, repeated = reference.p_values(scores), batch.digest in state.seen
         if not repeated:
-            counted = state.after(name, np.array(batch.scores), detector.document_reference.values)
+            counted = state.after(name, scores, reference.values)
             self.state = replace(counted, flagged=state.flagged + batch.flagged, seen=(*state.seen, batch.digest))
-        p_values, references = np.array(batch.p_values), len(detector.document_reference.values)
         return BatchReport(
             name=name,
             documents=batch.documents,
@@ -183,59 +121,8 @@ class Monitor:
             log10_evidence=self.state.log_evidence / math.log(10),
             alarm=self.state.is_alarm,
             repeated=repeated,
-            differences=tuple(find_differences(batch, detector)),
+            differences=tuple(find_differences(batch, self.model.detector_)),
         )
-
-
-def read_state(path: Path, detector: Detector, false_alarm: float) -> MonitorState:
-    """The state of an earlier run, or a new one where there is no file."""
-    fresh = MonitorState(model_key(detector), false_alarm)
-    try:
-        found = _parse(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return fresh
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{path}: expected the state of a monitor, got something else: remove it or name another file") from None
-    if found.model != fresh.model:
-        raise InputError(
-            f"{path}: expected the state of this model, got that of another one: remove it or name another file for this model"
-        )
-    if found.false_alarm != false_alarm:
-        raise InputError(
-            f"{path}: expected a state kept for a false-alarm chance of {false_alarm:g}, got one for {found.false_alarm:g}: "
-            "give that chance, or another file"
-        )
-    return found
-
-
-def write_state(path: Path, state: MonitorState) -> None:
-    """Replace the file, whole or not at all."""
-    logs = [None if math.isinf(log) else log for log in state.log_capital]
-    kept = {"documents": state.documents, "seen": state.seen[-_REMEMBERED:], "log_capital": logs}
-    with fresh_text(path) as file:
-        json.dump({"difa_monitor": FORMAT} | vars(state) | kept, file, indent=1)
-
-
-def _parse(record: dict[str, Any]) -> MonitorState:
-    version, documents = record.pop("difa_monitor"), record.pop("documents")
-    record["feed"] = {int(step): count for step, count in record["feed"].items()}
-    record["seen"] = tuple(map(str, record["seen"]))
-    record["log_capital"] = tuple(-math.inf if log is None else log for log in record["log_capital"])
-    state = MonitorState(**record)
-    if not (
-        version == FORMAT
-        and len(state.log_capital) == BETS
-        and all(isinstance(log, float) and log < math.inf for log in state.log_capital)
-        and all(isinstance(count, int) and count >= 0 for count in (state.batches, state.flagged, *state.feed.values()))
-        and all(0 <= step < STEPS for step in state.feed)
-        and state.documents == documents
-        and isinstance(state.model, str)
-        and isinstance(state.alarm_since, str | None)
-    ):
-        raise ValueError("expected a state of this version, got something else")
-    return state
 
 
 def batch_lines(report: BatchReport, threshold: float) -> list[str]:
@@ -258,7 +145,7 @@ def batch_lines(report: BatchReport, threshold: float) -> list[str]:
 
 def verdict(monitor: Monitor) -> str:
     """The last line: whether there is an alarm, and how often that is wrong."""
-    risk = f"chance of a false alarm, ever: {percent(monitor.false_alarm)}"
+    risk = f"chance of a false alarm, ever: {percent(monitor.state.false_alarm)}"
     since = monitor.state.alarm_since
     return f"no alarm ({risk})" if since is None else f"ALARM since {visible(since)}: the feed is no longer as before ({risk})"
 
