@@ -176,7 +176,7 @@ def test_prometheus_text_can_be_read_back(fast, corpus):
     parser = pytest.importorskip("prometheus_client.parser")
     monitor = Monitor(fast)
     report = monitor.look("today", strange(60))
-    text = prometheus([report], monitor, 'a "model"\\')
+    text = prometheus(report, monitor, 'a "model"\\', 0)
     samples = {sample.name: sample for family in parser.text_string_to_metric_families(text) for sample in family.samples}
     assert samples["difa_monitor_alarm"].value == 1
     assert samples["difa_monitor_alarm"].labels == {"model": 'a "model"\\'}

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from difa.errors import ConfigError
-from difa.serve.files import append_verdicts, check_verdict_file
+from difa.serve.files import append_verdict, check_verdict_file
 from tests import HANG
 
 FIRST = {"text": "Grüße,\n\u2028 👍", "verdict": "odd", "spans": [[0, 5]], "model": "m", "at": "2026-11-17T22:00:00Z"}
@@ -27,8 +27,9 @@ def lines(path):
 
 
 def test_records_come_back_one_a_line(path):
-    append_verdicts(path, [FIRST])
-    append_verdicts(path, [SECOND, FIRST])
+    append_verdict(path, FIRST, HANG)
+    append_verdict(path, SECOND, HANG)
+    append_verdict(path, FIRST, HANG)
     *whole, end = lines(path)
     assert [json.loads(line) for line in whole] == [FIRST, SECOND, FIRST]
     assert end == b""
@@ -37,11 +38,11 @@ def test_records_come_back_one_a_line(path):
 WRITER = """
 import sys
 from pathlib import Path
-from difa.serve.files import append_verdicts
+from difa.serve.files import append_verdict
 name, path, count = sys.argv[1:]
 sys.stdin.read(1)
 for number in range(int(count)):
-    append_verdicts(Path(path), [{"text": f"{name} {number} " + "x" * 5000, "verdict": "odd"}], patience=600)
+    append_verdict(Path(path), {"text": f"{name} {number} " + "x" * 5000, "verdict": "odd"}, 600)
 """
 
 
@@ -53,7 +54,7 @@ def test_two_processes_with_threads_lose_and_tear_nothing(path):
 
     def write(name):
         for number in range(count):
-            append_verdicts(path, [{"text": f"{name} {number} " + "x" * 5000, "verdict": "odd"}], patience=HANG)
+            append_verdict(path, {"text": f"{name} {number} " + "x" * 5000, "verdict": "odd"}, HANG)
 
     with ThreadPoolExecutor(2) as pool:
         for process in processes:
@@ -71,26 +72,27 @@ def test_two_processes_with_threads_lose_and_tear_nothing(path):
 
 @pytest.mark.parametrize("cut", [1, 9, 20, -1])
 def test_a_torn_last_line_stays_by_itself(path, cut):
-    append_verdicts(path, [SECOND, FIRST])
+    append_verdict(path, SECOND, HANG)
+    append_verdict(path, FIRST, HANG)
     second, first, _ = lines(path)
     path.write_bytes(second + b"\n" + first[:cut])  # -1 may also end within a character
-    append_verdicts(path, [SECOND])
+    append_verdict(path, SECOND, HANG)
     assert lines(path) == [second, first[:cut], second, b""]
 
 
 def test_a_last_line_that_only_lacks_its_end_is_no_loss(path):
-    append_verdicts(path, [FIRST])
+    append_verdict(path, FIRST, HANG)
     path.write_bytes(path.read_bytes()[:-1])
-    append_verdicts(path, [SECOND])
+    append_verdict(path, SECOND, HANG)
     assert [json.loads(line) for line in lines(path)[:-1]] == [FIRST, SECOND]
 
 
 def test_a_write_that_stops_halfway_leaves_nothing(path, monkeypatch):
-    append_verdicts(path, [FIRST])
+    append_verdict(path, FIRST, HANG)
     before, write = path.read_bytes(), os.write
     monkeypatch.setattr(os, "write", lambda number, content: write(number, content[: len(content) // 2]))
     with pytest.raises(OSError, match="No space left"):
-        append_verdicts(path, [SECOND])
+        append_verdict(path, SECOND, HANG)
     assert path.read_bytes() == before
 
 
@@ -98,8 +100,8 @@ def test_a_file_that_stays_locked_is_given_up(path):
     with path.open("ab") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(TimeoutError, match="keeps the file locked"):
-            append_verdicts(path, [FIRST], patience=0.05)
-    append_verdicts(path, [FIRST], patience=HANG)
+            append_verdict(path, FIRST, 0.05)
+    append_verdict(path, FIRST, HANG)
     assert len(lines(path)) == 2
 
 
@@ -112,7 +114,7 @@ def test_a_file_that_is_taken_away_while_we_wait_is_made_anew(path, monkeypatch)
             path.rename(moved)
 
     monkeypatch.setattr(fcntl, "flock", locked_late)
-    append_verdicts(path, [FIRST])
+    append_verdict(path, FIRST, HANG)
     assert moved.read_bytes() == b""
     assert json.loads(path.read_bytes()) == FIRST
 

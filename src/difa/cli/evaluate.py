@@ -152,7 +152,7 @@ def monitor(
     reports = [watcher.judge(name, batch) for name, batch in batches.items()]
     if prometheus is not None:
         with fresh_text(prometheus) as file:
-            file.write(figures(reports, watcher, str(model), len(empty)))
+            file.write(figures(reports[-1], watcher, str(model), len(empty)))
     if state is not None:
         write_state(state, watcher.state)
     _show(reports, empty, watcher, json)

@@ -7,7 +7,7 @@ raises an alarm, since it alone may be looked at every day. Reports are shown as
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -155,12 +155,12 @@ def odds(log10: float) -> str:
     return f"{10**log10:.2g} to 1" if log10 < 4 else f"10^{log10:.0f} to 1"
 
 
-def prometheus(reports: Sequence[BatchReport], monitor: Monitor, model: str, empty: int = 0) -> str:
+def prometheus(last: BatchReport, monitor: Monitor, model: str, empty: int) -> str:
     """Figures of the last batch and of the running evidence, for a collector of text files.
 
-    `reports` are those of this run, `model` its model's name, and `empty` how many of its batches had no document.
+    `model` is the model's name, and `empty` how many batches of this run had no document.
     """
-    last, state = reports[-1], monitor.state
+    state = monitor.state
     figures: list[tuple[str, str, str, float]] = [
         ("documents_total", "counter", "Documents looked at.", state.documents),
         ("flagged_total", "counter", "Documents flagged.", state.flagged),

@@ -172,7 +172,7 @@ async def off_loop(size: int, function: Callable[..., T], *arguments: Any) -> T:
     """Call a function, in another thread if there is much to do, so that other requests need not wait for it."""
     if size < SMALL:
         return function(*arguments)
-    return await asyncio.get_running_loop().run_in_executor(_HELPERS, partial(function, *arguments))
+    return await asyncio.get_running_loop().run_in_executor(_HELPERS, function, *arguments)
 
 
 def parse(content: bytes) -> Any:

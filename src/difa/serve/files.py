@@ -11,7 +11,7 @@ import errno
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
@@ -27,7 +27,7 @@ from difa.storage.atomic import is_stream, lock, sync_folder
 from difa.words import split_words
 
 VERDICTS = ("odd", "normal")
-_OPENING = b'{"text":"'  # of every line that `append_verdicts` writes: a torn one begins like it
+_OPENING = b'{"text":"'  # of every line that `append_verdict` writes: a torn one begins like it
 _LONGEST = 64 * 1024 * 1024  # bytes of a first line that are looked at
 _PAUSE = 0.005  # seconds between two looks at a lock
 
@@ -66,17 +66,17 @@ def table_as_json(name: str, place: str, text: str | None, id: str | None, room:
     yield "]}"
 
 
-def append_verdicts(path: Path, records: Sequence[Mapping[str, Any]], patience: float = 60.0) -> None:
-    """Append records with `text` as their first key, all of them or none; raises `OSError` where that is not possible.
+def append_verdict(path: Path, record: dict[str, Any], patience: float) -> None:
+    """Append a record with `text` as its first key, whole or not at all; raises `OSError` where that is not possible.
 
     Waits up to `patience` seconds for others that write to the file, then raises `TimeoutError`.
     """
-    lines = b"".join(to_json(dict(record), line=True) for record in records)
+    line = to_json(record, line=True)
     with _locked(path, patience) as file:
         size = os.fstat(file.fileno()).st_size
         file.seek(max(0, size - 1))
         is_torn = size > 0 and file.read(1) != b"\n"
-        content = b"\n" + lines if is_torn else lines
+        content = b"\n" + line if is_torn else line
         if os.write(file.fileno(), content) < len(content):  # a full disk takes a part of it
             file.truncate(size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -28,7 +28,7 @@ from difa.formats.tables import Columns
 from difa.formats.write import to_json
 from difa.report.sentences import document_sentence, telling, unusual_words, word_sentence
 from difa.serve.body import Allowance, JsonRequest, Refusal, off_loop, read_table, while_connected
-from difa.serve.files import append_verdicts
+from difa.serve.files import append_verdict
 from difa.serve.models import Counters, Queued, ServedModel, cost_of
 from difa.serve.schemas import SCORE_EXAMPLES, TIME, VERDICT_EXAMPLES, Failed, ScoreRequest, Verdict, is_unicode
 from difa.serve.settings import Settings
@@ -222,7 +222,7 @@ async def _keep(path: Path, verdict: Verdict, timeout: float) -> None:
     record["at"] = verdict.at or datetime.now(UTC).strftime(TIME)
     try:
         async with asyncio.timeout(timeout):
-            await asyncio.get_running_loop().run_in_executor(_WRITER, append_verdicts, path, [record], timeout)
+            await asyncio.get_running_loop().run_in_executor(_WRITER, append_verdict, path, record, timeout)
     except TimeoutError:
         line = f"expected to write the verdict within {timeout:g} s, but others hold the file: try again later"
         raise Refusal(504, line, after=1) from None
