@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from tests import HANG
 from tests.serve.conftest import running
-from tests.serve.page import NEEDS_BROWSER, STRANGE, check, open_file, set_rate
+from tests.serve.page import NEEDS_BROWSER, PATIENCE, STRANGE, check, open_file, set_rate
 
 pytestmark = NEEDS_BROWSER
 
@@ -62,6 +62,20 @@ def test_a_table_keeps_its_rows(opened, quick_model):
     lines = [json.loads(line) for line in saved(opened, "#save-jsonl").splitlines()]
     assert lines[0]["columns"] == {"ticket": "T-1", "stars": "5", "score": "=1+1"}
     assert list(lines[0])[:4] == ["id", "text", "columns", "score"]
+
+
+def test_a_fault_is_named_before_other_unusual_words(browser, fast_model):
+    texts = ["Where is my ordre pleese?", "The wpdlkrt garden bench is teh best."]
+    expected = [result.summary for result in fast_model.score(texts, fpr=0.2)]
+    assert any(summary.startswith("misspelling: ") for summary in expected), "or nothing is compared"
+    with running({"m": fast_model}) as client:
+        page = browser.new_page(accept_downloads=True)
+        page.set_default_timeout(PATIENCE)
+        page.goto(client.url)
+        open_file(page, "texts.txt", "".join(f"{text}\n" for text in texts))
+        set_rate(page, 0.2)
+        assert [row["summary"] for row in rows(saved(page, "#save-csv"))] == expected
+        page.close()
 
 
 NUMBERS = ["-5", "+5", "-5.5", "+.5", "-5.", "-1e9", "5"]

@@ -140,6 +140,7 @@ def test_another_model_by_name(client, quick_model):
         ({"texts": "a"}, "texts: expected list, got a string"),
         ({"text": "a", "allow": ["b", " "]}, "allow: expected words as strings, got an empty one"),
         ({"text": "a", "allow": [1]}, "allow.0: expected string, got a number"),
+        ({"text": "a", "allow": ["b"] * 10_001}, "allow: expected at most 10000 items, got 10001"),
         ({"text": "a", "secret": 1}, "got another one: remove it"),
     ],
 )

@@ -5,6 +5,7 @@ The documents of a list are not checked here but one by one in `service`, so tha
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -34,6 +35,7 @@ _ONE_INPUT_AND_ONE_RATE: JsonDict = {
 }
 
 _SPAN = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 2, "maxItems": 2}
+_OPENING = re.compile(r"(Input should be|\w+ should have) (a valid )?")  # of the messages of pydantic
 _WANTED = {"": "a JSON object", "name": "the name of the file"}
 
 Rate = Annotated[float | None, Field(default=None, gt=0, lt=1)]
@@ -304,6 +306,9 @@ def line_of(error: RequestValidationError) -> str:
     elif not place:
         return str(first["msg"]).removeprefix("Value error, ")
     else:
-        wanted = str(first["msg"]).removeprefix("Input should be ").removeprefix("a valid ")
-        message = f"{wanted}, got {kind_of(first['input'])}"
+        wanted, _, found = _OPENING.sub("", str(first["msg"])).partition(" after validation, not ")
+        given = first["input"]
+        if not found and isinstance(given, str) and "character" in wanted:
+            found = str(len(given))
+        message = f"{wanted}, got {found or kind_of(given)}"
     return f"{place}: expected {message}" if place else f"expected {message}"

@@ -206,13 +206,17 @@ function csvCell(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-// What a document is flagged for, as the service says it, at the rate in force.
+// What a document is flagged for, as `Scored.summary` says it, at the rate in force: a fault before what merely is unusual.
 function summary(result, rate) {
   if (!isFlagged(result, rate)) return "";
-  const words = flaggedWords(result, rate).sort((a, b) => a.p_value - b.p_value);
-  const named = [...new Set(words.map((word) => word.text))].slice(0, NAMED);
-  if (!named.length) return "no single word stands out: the text as a whole is unlike the normal ones";
-  return `unusual word${named.length > 1 ? "s" : ""}: ${named.join(", ")}`;
+  const byKind = new Map();
+  const words = flaggedWords(result, rate).sort((a, b) => !a.fault - !b.fault || a.p_value - b.p_value);
+  for (const { text, fault } of words) byKind.set(fault ?? "", (byKind.get(fault ?? "") ?? new Set()).add(text));
+  const parts = [...byKind].map(([kind, named]) => {
+    const label = kind || `unusual word${named.size > 1 ? "s" : ""}`;
+    return `${label}: ${[...named].slice(0, NAMED).join(kind ? " " : ", ")}`;
+  });
+  return parts.join("; ") || "no single word stands out: the text as a whole is unlike the normal ones";
 }
 
 function ownCells(result, rate) {
