@@ -109,19 +109,34 @@ def arrow(purpose: str = "Parquet") -> Any:
 
 
 def lines_in(file: io.BufferedReader, span: Span = WHOLE) -> Iterator[bytes]:
-    """Lines that begin in a span of a newly opened file; the last may end beyond the span.
+    """Lines of a newly opened file, or of a span of it as `cut_lines` gives them.
 
-    Where carriage returns alone end lines, the span at the beginning has all of them: only newlines are counted beforehand.
+    Where carriage returns alone end lines, the span at the beginning has all of them: only newlines are found beforehand.
     """
     head = file.peek(1)
     if b"\r" in head[: _HEAD - 1] and b"\n" not in head[:_HEAD]:
         text = BorrowedText(file, "latin-1")  # it has a character for every byte, and newlines for carriage returns
         return bounded_lines(lambda size: text.readline(size).encode("latin-1"), MOST_BYTES) if span.start == 0 else iter(())
-    at = span.start
-    if at > 0:
-        file.seek(at - 1)
-        at += _skip_line(file.readline) - 1  # the rest of a line that began before
-    return bounded_lines(file.readline, MOST_BYTES, at, span.end)
+    if span.start:
+        file.seek(span.start)
+    return bounded_lines(file.readline, MOST_BYTES, span.start, span.end)
+
+
+def cut_lines(file: io.BufferedReader, size: int) -> list[Span]:
+    """Spans of a file of lines, each of at least `size` bytes but the last, cut behind newlines."""
+    spans: list[Span] = []
+    start = at = 0
+    first, newlines = 1, 0
+    while block := file.read(min(_BLOCK, start + size - at)):
+        newlines += block.count(b"\n")
+        at += len(block)
+        if at == start + size and not block.endswith(b"\n"):
+            at += _skip_line(file.readline)
+            newlines += 1
+        if at >= start + size:
+            spans.append(Span(start, at, first))
+            start, first, newlines = at, first + newlines, 0
+    return [*spans, Span(start, at, first)] if at > start or not spans else spans
 
 
 def bounded_lines(readline: ReadLine, most: int, at: int = 0, end: int | None = None) -> Iterator[bytes]:
