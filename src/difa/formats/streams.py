@@ -11,11 +11,9 @@ import atexit
 import codecs
 import gzip
 import io
-import queue
 import shutil
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from difa.errors import InputError, import_extra
+from difa.runtime.parallel import Ahead
 from difa.storage.atomic import scratch_file
 
 PACKED = (".gz", ".zst")
@@ -190,35 +189,20 @@ def wide_encoding(content: bytes) -> str | None:
 
 def read_stdin() -> Iterator[bytes | None]:
     """Lines as they arrive, and None whenever none came for a moment."""
-    lines: queue.Queue[bytes | OSError | None] = queue.Queue(maxsize=16)
-
-    def pump() -> None:
-        try:
-            for line in lines_in(file):
-                lines.put(line)
-            lines.put(None)
-        except OSError as error:
-            lines.put(error)
-
     try:  # a buffer of our own: the end of the process closes that of `sys.stdin`, and would wait for a read that holds it
         file = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
     except io.UnsupportedOperation:  # as of a test's stand-in
         file = io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
     except OSError as error:
         raise unreadable_stdin(error) from None
-    # A daemon: a read that never returns must not keep the process alive.
-    threading.Thread(target=pump, daemon=True).start()
-    while True:
-        try:
-            line = lines.get(timeout=PAUSE)
-        except queue.Empty:
-            yield None
-            continue
-        if line is None:
-            return
-        if isinstance(line, OSError):
-            raise unreadable_stdin(line)
-        yield line
+    with Ahead(lambda line: line, lines_in(file), 16) as lines:
+        while True:
+            try:
+                yield next(lines) if lines.comes_within(PAUSE) else None
+            except StopIteration:
+                return
+            except OSError as error:
+                raise unreadable_stdin(error) from None
 
 
 @lru_cache(maxsize=1)  # it can be read once only
