@@ -12,7 +12,6 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
@@ -168,8 +167,9 @@ class Ahead(Generic[R]):
 
     def __init__(self, work: Callable[[T], R], items: Iterable[T], most: int) -> None:
         self._room = threading.Semaphore(most)  # what may be made before it is wanted
-        self._made: queue.SimpleQueue[Future[R]] = queue.SimpleQueue()
-        self._held: Future[R] | None = None
+        self._made: queue.SimpleQueue[list[R]] = queue.SimpleQueue()  # one at a time; none behind the last
+        self._held: list[R] | None = None
+        self._end: BaseException = StopIteration()  # or an error
         self._working, self._is_left = threading.Lock(), False
         # In a copy of our context: who gives up the work gives up this, too.
         arguments = self._make_all, work, iter(items)
@@ -181,9 +181,7 @@ class Ahead(Generic[R]):
     def __exit__(self, *error: object) -> None:
         self._is_left = True
         self._room.release()
-        end: Future[R] = Future()
-        end.set_exception(StopIteration())
-        self._made.put(end)  # for another thread that still waits for more
+        self._made.put([])  # for another thread that still waits for more
         with self._working:
             pass
 
@@ -191,11 +189,13 @@ class Ahead(Generic[R]):
         return self
 
     def __next__(self) -> R:
-        self._held = self._held or self._made.get()
-        result = self._held.result()  # an error stays: there is nothing behind it
-        self._held = None
+        if self._held is None:
+            self._held = self._made.get()
+        if not self._held:
+            raise self._end  # which stays: there is nothing behind it
+        made, self._held = self._held, None
         self._room.release()
-        return result
+        return made.pop()
 
     def comes_within(self, seconds: float) -> bool:
         """Whether something is there, or comes in that time; an error and the end count as something."""
@@ -205,22 +205,17 @@ class Ahead(Generic[R]):
         return self._held is not None
 
     def _make_all(self, work: Callable[[T], R], items: Iterator[T]) -> None:
-        while self._room.acquire() and not self._is_left and self._make(work, items):
-            pass
-
-    def _make(self, work: Callable[[T], R], items: Iterator[T]) -> bool:
-        """Make one more, which then belongs to the caller alone: it can be large. False if it is the last."""
-        made: Future[R] = Future()
         try:
-            item = next(items)
-            with self._working:
-                if self._is_left:
-                    return False
-                made.set_result(work(item))
+            while self._room.acquire() and not self._is_left:
+                self._made.put(self._make(work, next(items)))
         except BaseException as error:  # the end as well
-            made.set_exception(error)
-        self._made.put(made)
-        return made.exception() is None
+            self._end = error
+            self._made.put([])
+
+    def _make(self, work: Callable[[T], R], item: T) -> list[R]:
+        """What then belongs to the caller alone, since it can be large; nothing once nobody wants it."""
+        with self._working:
+            return [] if self._is_left else [work(item)]
 
 
 def prefetch(work: Callable[[T], R], items: Iterable[T], most: int) -> AbstractContextManager[Iterator[R]]:
