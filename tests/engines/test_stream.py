@@ -18,10 +18,11 @@ from difa.engines.local import Job, Silent, score_inputs
 from difa.engines.stream import read_chunks
 from difa.errors import ConfigError, InputError
 from difa.formats import Entry, Position
-from difa.formats.write import from_json_line, to_json_line
+from difa.formats.write import from_json_line
 from difa.runtime.parallel import MOST_DOCUMENTS, MOST_WORDS
 from tests import HANG
 from tests.commands import command, difa, here
+from tests.lines import to_json_line
 
 
 def entries(lengths):
