@@ -220,13 +220,10 @@ def _kind(value: Any) -> str:
     return "str" if isinstance(value, int) and abs(value) >> 63 else type(value).__name__
 
 
-def read_columns(path: Path, skip: int = 0) -> Iterator[Scored]:
-    """All blocks of a file, in order, without the first `skip` documents."""
+def read_columns(path: Path) -> Iterator[Scored]:
+    """All blocks of a file, in order."""
     with path.open("rb") as file:
-        for scored in unpack_columns(file):
-            if skip < len(scored):
-                yield scored.take(range(skip, len(scored)))
-            skip = max(0, skip - len(scored))
+        yield from unpack_columns(file)
 
 
 def unpack_columns(file: IO[bytes]) -> Iterator[Scored]:
