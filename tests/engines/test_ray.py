@@ -266,9 +266,11 @@ def test_one_file_is_what_the_local_engine_writes(cluster, folder, texts, tmp_pa
 MANY_PIECES = """
 import sys
 from pathlib import Path
+from difa.engines import plan
 from difa.engines.ray import Job, score_files
+plan._LARGEST = plan._SMALLEST = 100
 model, source, out, address = sys.argv[1:]
-print(score_files(Job(Path(model), [source], fpr=0.2), out, address=address, workers=2, piece_bytes=100).parts)
+print(score_files(Job(Path(model), [source], fpr=0.2), out, address=address, workers=2).parts)
 """
 
 
