@@ -1,6 +1,9 @@
 """Work on the next item while the one before is in use: order, errors, and no more than one ahead."""
 
+import gc
 import threading
+import time
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -97,6 +100,25 @@ def test_the_end_waits_for_work_under_way_but_not_for_an_item():
     with prefetch(str, iter(never.wait, None), 1):
         pass
     never.set()
+
+
+def test_nothing_is_held_once_all_is_made():
+    class Model:
+        pass
+
+    gc.collect()
+    gc.disable()
+    try:
+        model = Model()
+        kept = weakref.ref(model)
+        assert list(prefetched(lambda n, model=model: n, [1, 2])) == [1, 2]
+        del model
+        deadline = time.monotonic() + HANG
+        while kept() is not None and time.monotonic() < deadline:
+            time.sleep(0.01)  # until the thread has ended
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 def test_whoever_waits_for_more_is_told_of_the_end():

@@ -169,7 +169,7 @@ class Ahead(Generic[R]):
         self._room = threading.Semaphore(most)  # what may be made before it is wanted
         self._made: queue.SimpleQueue[list[R]] = queue.SimpleQueue()  # one at a time; none behind the last
         self._held: list[R] | None = None
-        self._end: BaseException = StopIteration()  # or an error
+        self._error: BaseException | None = None
         self._working, self._is_left = threading.Lock(), False
         # In a copy of our context: who gives up the work gives up this, too.
         arguments = self._make_all, work, iter(items)
@@ -192,7 +192,7 @@ class Ahead(Generic[R]):
         if self._held is None:
             self._held = self._made.get()
         if not self._held:
-            raise self._end  # which stays: there is nothing behind it
+            raise self._error or StopIteration  # an error stays: there is nothing behind it
         made, self._held = self._held, None
         self._room.release()
         return made.pop()
@@ -208,9 +208,11 @@ class Ahead(Generic[R]):
         try:
             while self._room.acquire() and not self._is_left:
                 self._made.put(self._make(work, next(items)))
-        except BaseException as error:  # the end as well
-            self._end = error
-            self._made.put([])
+        except StopIteration:
+            pass
+        except BaseException as error:
+            self._error = error
+        self._made.put([])
 
     def _make(self, work: Callable[[T], R], item: T) -> list[R]:
         """What then belongs to the caller alone, since it can be large; nothing once nobody wants it."""
