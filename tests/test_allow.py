@@ -13,10 +13,11 @@ from difa.corpus.allow import AllowList
 from difa.document import columns_of
 from difa.engines.cascade import Cascade
 from difa.errors import InputError, ModelError
-from difa.formats.write import from_json_line, json_lines, to_json_line
+from difa.formats.write import from_json_line, json_lines
 from difa.storage.model_folder import read_config, write_config
 from difa.storage.persist import set_allowed
 from difa.words import from_tokens
+from tests.lines import to_json_line
 
 ODD = "Is the wpdlkrt garden bench in stock?"
 

@@ -10,8 +10,9 @@ from difa import DiFA
 from difa.cli import app
 from difa.engines.cascade import MODEL, SCREEN, Cascade
 from difa.errors import ConfigError
-from difa.formats.write import from_json_line, to_json_line
+from difa.formats.write import from_json_line
 from tests.conftest import QUICK
+from tests.lines import to_json_line
 
 pytestmark = pytest.mark.slow  # two models, one of them with an encoder
 

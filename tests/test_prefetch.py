@@ -1,6 +1,9 @@
 """Work on the next item while the one before is in use: order, errors, and no more than one ahead."""
 
+import gc
 import threading
+import time
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -19,9 +22,9 @@ from difa.words import from_text, from_tokens
 from tests import HANG
 
 
-def prefetched(work, items, side_by_side=True):
-    items = iter(items)
-    return prefetch(work, items, (lambda: next(items, None)) if side_by_side else None)
+def prefetched(work, items, most=1):
+    with prefetch(work, items, most) as made:
+        yield from made
 
 
 def test_chunks_are_bounded_and_in_order():
@@ -36,56 +39,100 @@ def test_a_chunk_ends_where_it_is_told_to():
     assert list(cut_chunks(range(1, 8), lambda n: 1, lambda n: n % 3 == 0)) == [[1, 2, 3], [4, 5, 6], [7]]
 
 
-@pytest.mark.parametrize("side_by_side", [False, True])
-def test_the_same_in_order_either_way(side_by_side):
-    assert list(prefetched(str, range(1, 6), side_by_side)) == [(n, str(n)) for n in range(1, 6)]
-    assert list(prefetched(str, [], side_by_side)) == []
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_the_same_in_order_either_way(most):
+    assert list(prefetched(str, range(1, 6), most)) == ["1", "2", "3", "4", "5"]
+    assert list(prefetched(str, [], most)) == []
 
 
 def test_the_next_is_made_while_the_caller_has_one_and_no_more():
     begun = [threading.Event() for _ in range(4)]
-    pairs = prefetched(lambda n: begun[n - 1].set(), [1, 2, 3, 4])
-    next(pairs)
+    made = prefetched(lambda n: begun[n - 1].set(), [1, 2, 3, 4])
+    next(made)
     assert begun[1].wait(HANG)
     assert not begun[2].wait(0.2)
-    next(pairs)
+    next(made)
     assert begun[2].wait(HANG)
     assert not begun[3].wait(0.2)
-    pairs.close()
+    made.close()
+    assert not begun[3].wait(0.2)
 
 
-@pytest.mark.parametrize("side_by_side", [False, True])
-def test_an_error_comes_behind_what_was_before_it(side_by_side):
-    pairs = prefetched(lambda n: 6 // (3 - n), [1, 2, 3, 4], side_by_side)
-    assert [next(pairs), next(pairs)] == [(1, 3), (2, 6)]
-    with pytest.raises(ZeroDivisionError):
-        next(pairs)
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_an_error_comes_behind_what_was_before_it_and_stays(most):
+    with prefetch(lambda n: 6 // (3 - n), [1, 2, 3, 4], most) as made:
+        assert [next(made), next(made)] == [3, 6]
+        for _ in range(2 if most else 1):
+            with pytest.raises(ZeroDivisionError):
+                next(made)
 
 
 def test_one_core_means_the_callers_thread():
-    assert [where for _, where in prefetched(lambda n: threading.current_thread(), [1, 2], False)] == [
-        threading.current_thread()
-    ] * 2
+    assert list(prefetched(lambda n: threading.current_thread(), [1, 2], 0)) == [threading.current_thread()] * 2
 
 
 def test_what_is_there_goes_out_before_more_is_waited_for():
-    waited = []
+    may_go_on = threading.Event()
 
     def items():
         yield 1
-        waited.append("for 2")
+        assert may_go_on.wait(HANG)
         yield 2
 
-    pairs = prefetch(str, items(), lambda: None)
-    assert next(pairs) == (1, "1")
-    assert waited == []
-    assert next(pairs) == (2, "2")
+    made = prefetched(str, items())
+    assert next(made) == "1"
+    may_go_on.set()
+    assert next(made) == "2"
 
 
-@pytest.mark.parametrize("side_by_side", [False, True])
-def test_who_gives_up_the_work_gives_up_what_is_done_ahead(side_by_side):
+def test_the_end_waits_for_work_under_way_but_not_for_an_item():
+    begun, may_end, done = threading.Event(), threading.Event(), []
+
+    def work(n):
+        begun.set()
+        may_end.wait(0.2)
+        done.append(n)
+
+    with prefetch(work, [1, 2], 1):
+        assert begun.wait(HANG)
+    assert done == [1]
+    never = threading.Event()
+    with prefetch(str, iter(never.wait, None), 1):
+        pass
+    never.set()
+
+
+def test_nothing_is_held_once_all_is_made():
+    class Model:
+        pass
+
+    gc.collect()
+    gc.disable()
+    try:
+        model = Model()
+        kept = weakref.ref(model)
+        assert list(prefetched(lambda n, model=model: n, [1, 2])) == [1, 2]
+        del model
+        deadline = time.monotonic() + HANG
+        while kept() is not None and time.monotonic() < deadline:
+            time.sleep(0.01)  # until the thread has ended
+        assert kept() is None
+    finally:
+        gc.enable()
+
+
+def test_whoever_waits_for_more_is_told_of_the_end():
+    never = threading.Event()
+    with prefetch(str, iter(never.wait, None), 1) as first, prefetch(str, first, 1) as second:
+        waiting = second._made
+    assert waiting.get(timeout=HANG) == []
+    never.set()
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_who_gives_up_the_work_gives_up_what_is_done_ahead(most):
     with cancellable(lambda: False), pytest.raises(Cancelled):
-        list(prefetched(lambda n: check_cancelled(), [1, 2], side_by_side))
+        list(prefetched(lambda n: check_cancelled(), [1, 2], most))
 
 
 @pytest.mark.parametrize("large", ["a" * (20 << 10), ["a" * (10 << 10), {"b": ["c" * (10 << 10)]}], [None] * (5 << 9)])

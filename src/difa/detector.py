@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -190,19 +189,20 @@ class Detector:
     def score(self, documents: Sequence[Document]) -> list[Scored]:
         """Words -> vectors -> raw evidence -> tail evidence -> word scores -> document scores, chunk by chunk."""
         chunks = list(chunk_documents(documents, self.chunk_times))
-        rest = iter(chunks)
-        ready = (lambda: next(rest, None)) if len(chunks) > 1 else None
-        return [scored for _, scored in self.score_chunks(rest, ready)]
+        return [scored for _, scored in self.score_chunks(chunks, side_by_side=len(chunks) > 1)]
 
-    def score_chunks(self, chunks: Iterator[C], ready: Callable[[], C | None] | None) -> Generator[tuple[C, Scored]]:
+    def score_chunks(self, chunks: Iterable[C], *, side_by_side: bool = True) -> Generator[tuple[C, Scored]]:
         """Each chunk of a stream and what is said of its documents, in order and in bounded memory.
 
         Args:
-            chunks: waits for the next chunk.
-            ready: gives the next chunk if there is one already: it is encoded while the one before is scored.
+            chunks: what is to be scored.
+            side_by_side: whether a chunk may be encoded while the one before is scored.
         """
-        work = prefetch(lambda chunk: self.encode(chunk.documents), chunks, ready if self.has_threads else None)
-        with closing(work) as encoded:
+
+        def encode(chunk: C) -> tuple[C, list[Encoded]]:
+            return chunk, self.encode(chunk.documents)
+
+        with prefetch(encode, chunks, 1 if side_by_side and self.has_threads else 0) as encoded:
             for chunk, vectors in encoded:
                 scored = self.score_chunk(chunk.documents, vectors)
                 del vectors  # a long document's are large, and not needed for its results

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -184,15 +184,13 @@ class DiFA:
         fitted = self._fitted(allow)
         return [rank(fitted, scored) for scored in fitted.score(list(as_documents(texts)))]
 
-    def score_chunks(self, chunks: Iterator[C], ready: Callable[[], C | None] | None = None) -> Generator[tuple[C, Scored]]:
+    def score_chunks(self, chunks: Iterable[C]) -> Generator[tuple[C, Scored]]:
         """Score a stream: each chunk of documents with its columns, without flags, in order and in bounded memory.
 
-        Args:
-            chunks: waits for the next chunk.
-            ready: gives the next chunk if there is one already: it is encoded while the one before is scored.
+        With several threads, a chunk is encoded while the one before is scored.
         """
         fitted = self._fitted()
-        with closing(fitted.score_chunks(chunks, ready)) as scored:
+        with closing(fitted.score_chunks(chunks)) as scored:
             for chunk, columns in scored:
                 yield chunk, rank(fitted, columns)
 

@@ -266,15 +266,19 @@ def test_one_file_is_what_the_local_engine_writes(cluster, folder, texts, tmp_pa
 MANY_PIECES = """
 import sys
 from pathlib import Path
+from difa.engines import plan
 from difa.engines.ray import Job, score_files
+plan._LARGEST = plan._SMALLEST = 100
 model, source, out, address = sys.argv[1:]
-print(score_files(Job(Path(model), [source], fpr=0.2), out, address=address, workers=2, piece_bytes=100).parts)
+print(score_files(Job(Path(model), [source], fpr=0.2), out, address=address, workers=2).parts)
 """
 
 
-def test_lines_are_counted_by_the_cluster_where_there_are_many(cluster, folder, corpus, tmp_path):
-    source = tmp_path / "a.txt"
-    source.write_text("\n\n".join(corpus[:100]), encoding="utf-8")
+def test_files_are_cut_by_the_cluster_where_there_are_many(cluster, folder, corpus, tmp_path):
+    source = tmp_path / "in"
+    source.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (source / name).write_text("\n\n".join(corpus[:100]), encoding="utf-8")
     run = difa(folder, source, tmp_path / "out", cluster[0], code=MANY_PIECES)
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) > 64

@@ -70,7 +70,8 @@ def test_any_cut_gives_the_same_documents_and_bad_lines(tmp_path, size, name, co
     pieces = pieces_of(size, source)
     assert [d for piece in pieces for d in read_piece(piece, bad_in_pieces)] == documents
     assert bad_in_pieces == bad
-    assert len(pieces) == max(1, -(-len(content.encode()) // size))
+    assert (len(pieces) > 1) == (b"\n" in content.encode()[size - 1 : -1])
+    assert all(span.end - span.start >= size for piece in pieces[:-1] for span in [piece.sources[0].span])
 
 
 def test_bad_lines_are_named_as_by_the_local_engine(tmp_path):

@@ -5,7 +5,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -16,13 +15,14 @@ from difa.calibrate import TailReference
 from difa.decide import Tally
 from difa.document import Document, Word
 from difa.engines.local import Job, Silent, score_inputs
-from difa.engines.stream import ReadAhead, read_chunks
+from difa.engines.stream import read_chunks
 from difa.errors import ConfigError, InputError
 from difa.formats import Entry, Position
-from difa.formats.write import from_json_line, to_json_line
+from difa.formats.write import from_json_line
 from difa.runtime.parallel import MOST_DOCUMENTS, MOST_WORDS
 from tests import HANG
 from tests.commands import command, difa, here
+from tests.lines import to_json_line
 
 
 def entries(lengths):
@@ -41,25 +41,11 @@ def test_chunks_are_bounded_in_documents_and_in_words():
 
 
 def test_a_bad_line_comes_after_what_was_before_it():
-    stream = [*entries([1, 1]), Entry(Position(0, 3), 3, bad="x:3: no")]
-    with ReadAhead(read_chunks(stream, skip_bad=False)) as chunks:
-        assert len(next(chunks).documents) == 2
-        with pytest.raises(InputError, match="x:3: no"):
-            next(chunks)
-
-
-def test_an_error_waits_for_whoever_waits_for_it():
     stream = [*entries([MOST_WORDS, 1]), Entry(Position(0, 3), 3, bad="x:3: no")]
-    with ReadAhead(read_chunks(stream, skip_bad=False)) as chunks:
-        assert len(next(chunks).documents) == 1
-        while (second := chunks.ready()) is None:
-            time.sleep(0.01)
-        assert len(second.documents) == 1
-        time.sleep(0.1)
-        assert chunks.ready() is None
-        for _ in range(2):
-            with pytest.raises(InputError, match="x:3: no"):
-                next(chunks)
+    chunks = read_chunks(stream, skip_bad=False)
+    assert [len(next(chunks).documents) for _ in range(2)] == [1, 1]
+    with pytest.raises(InputError, match="x:3: no"):
+        next(chunks)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

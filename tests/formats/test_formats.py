@@ -11,7 +11,7 @@ from pyarrow import parquet
 from difa.document import Result, WordScore
 from difa.errors import InputError
 from difa.formats import read_documents
-from difa.formats.write import to_json_line
+from tests.lines import to_json_line
 
 
 def write(path, *lines):

@@ -6,9 +6,9 @@ import xml.etree.ElementTree as Tree
 from difa.document import Result
 from difa.formats import read_documents
 from difa.formats.labelstudio import CONFIGURATION, LABEL, task_of, write_tasks
-from difa.formats.write import to_json_line
 from difa.words import split_words
 from tests.commands import difa
+from tests.lines import to_json_line
 
 TEXT = "👍🏽 Pleese  refund\nmy 👨‍👩‍👧 ordre, now"
 

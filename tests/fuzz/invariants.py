@@ -16,10 +16,11 @@ from difa.errors import DifaError
 from difa.formats import read_documents
 from difa.formats.results import read_results
 from difa.formats.tables import Shape
-from difa.formats.write import from_json_line, to_json_line, write_results
+from difa.formats.write import from_json_line, write_results
 from difa.report.html import report_html, result_html
 from difa.report.summary import summarise
 from difa.words import from_text, split_words
+from tests.lines import to_json_line
 
 ALLOWED_TAGS = {"mark", "div", "p", "span", "b", "i", "small", "strong", "style", "table", "tr", "td", "th", "tbody", "thead"}
 MOST_MESSAGE = 2_000

@@ -7,11 +7,11 @@ import pytest
 
 from difa.document import Result, WordScore
 from difa.errors import InputError
-from difa.formats.write import to_json_line
 from difa.report.html import report_html
 from difa.report.sentences import excerpt
 from difa.report.summary import Group, summarise
 from tests.commands import here
+from tests.lines import to_json_line
 from tests.report.test_html import NASTY, Tags
 
 

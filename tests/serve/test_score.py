@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from difa.corpus.allow import AllowList
-from difa.formats.write import to_json_line
 from difa.serve.models import Queued, ServedModel
 from difa.serve.settings import Settings
 from difa.words import from_text
+from tests.lines import to_json_line
 
 
 def said_of(result):

@@ -129,7 +129,7 @@ class ReadOptions:
         chunks = chunk_documents(documents)
         with stream(self.quiet) as watch:
             watch.begin(len(documents))
-            for _, ranked in model.score_chunks(chunks, lambda: next(chunks, None)):
+            for _, ranked in model.score_chunks(chunks):
                 parts.append(ranked)
                 watch.advance(len(ranked), len(ranked))
         return [result for part in flag_columns(parts, rule) for result in part.results()]

@@ -7,7 +7,7 @@ than the second model would raise alone. Above, p-values of two models would be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -78,14 +78,12 @@ class Judge:
     rule: Rule
     cascade: Cascade | None = None
 
-    def score(
-        self, chunks: Iterator[C], ready: Callable[[], C | None] | None = None
-    ) -> Generator[tuple[C, list[Scored]], None, None]:
-        """Each chunk with the columns of its documents; the arguments are those of `DiFA.score_chunks`."""
+    def score(self, chunks: Iterator[C]) -> Generator[tuple[C, list[Scored]]]:
+        """Each chunk with the columns of its documents."""
         if self.cascade is not None:
             for chunk in chunks:
                 yield chunk, columns_of(self.cascade.score(chunk.documents, fpr=self.rule.rate))
             return
-        with closing(self.model.score_chunks(chunks, ready)) as scored:
+        with closing(self.model.score_chunks(chunks)) as scored:
             for chunk, ranked in scored:
                 yield chunk, [ranked] if self.rule.name == "fdr" else flag_columns([ranked], self.rule)

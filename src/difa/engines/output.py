@@ -119,9 +119,8 @@ class Output:
         parts = list(arriving)
         self.check_parts(parts)
         if target.written == COLUMNS:
-            is_cut = target.kind == "parts" and self._job.top is None and self._job.shard_size is None
-            by_piece = groupby(parts, lambda name: name.partition("-")[0])
-            return self._write_files([list(group) for _, group in by_piece] if is_cut else [parts], rule)
+            by_piece = [list(names) for _, names in groupby(parts, lambda name: name.partition("-")[0])]
+            return self._write_files(by_piece if target.kind == "parts" else [parts], rule)
         if target.kind == "parts":
             return len(parts)
         if len(parts) == 1:

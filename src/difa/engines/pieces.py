@@ -24,12 +24,12 @@ from difa.document import Scored
 from difa.engines.cascade import Judge
 from difa.engines.job import Counts
 from difa.engines.plan import Piece
-from difa.engines.stream import ReadAhead, ReadChunk, read_chunks
+from difa.engines.stream import ReadChunk, read_chunks
 from difa.engines.target import Note, Target
 from difa.errors import EngineError
 from difa.formats import Position, read_entries
 from difa.formats.sources import Source
-from difa.runtime.parallel import core_count
+from difa.runtime.parallel import core_count, prefetch
 
 _LEAST_BYTES = 1 << 18  # inputs for which a second process is worth its start
 _OBJECTS = 100_000  # made between two searches for cycles in a worker: each looks at all documents of a chunk
@@ -59,10 +59,8 @@ def score_sources(
     """Chunks of the sources from a position on, each with the columns of its documents."""
     detector = judge.model.detector_
     chunks = read_chunks(read_entries(sources, start), skip_bad=skip_bad, times=detector.chunk_times)
-    if not detector.has_threads:
-        yield from judge.score(chunks)
-        return
-    with ReadAhead(chunks) as ahead, closing(judge.score(ahead, ahead.ready)) as scored:
+    most = 2 if detector.has_threads else 0
+    with prefetch(lambda chunk: chunk, chunks, most) as read, closing(judge.score(read)) as scored:
         yield from scored
 
 

@@ -1,8 +1,8 @@
 """Inputs -> pieces of work, each of which any process or machine can read by itself.
 
-Files of lines are cut at bytes, and a line belongs to the piece in which it begins; Parquet files are cut at rows, text tables
-between rows; what is packed, and an export, stays whole. Small files share a piece. Newlines are counted, and rows found, once
-beforehand, so that each piece knows the number of its first line and ids are `file:line` wherever a piece is read.
+Large files are cut: Parquet by the number of its rows, text tables between rows and files of lines behind newlines, which are
+found by reading them once beforehand. So each piece knows the number of its first line, and ids are `file:line` wherever a piece
+is read. What is packed, and an export, stays whole. Small files share a piece.
 """
 
 from __future__ import annotations
@@ -11,21 +11,18 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, pairwise
 from typing import Any
 
 from difa.errors import EngineError
 from difa.formats.delimited import cut_rows
 from difa.formats.sources import LINES, Source
-from difa.formats.streams import WHOLE, Span, is_address, is_packed
-from difa.formats.tables import TEXT_TABLES, Table
+from difa.formats.streams import WHOLE, Span, cut_lines, is_address, is_packed
+from difa.formats.tables import TABLES
 
 PARQUET = ".parquet"
 
-_BLOCK = 1 << 20  # bytes read at a time
 _LARGEST = 4 << 20  # bytes of a piece: a few minutes of work, which is what a dead worker costs
 _SMALLEST = 16 << 10
-_SPANS = 64  # spans whose lines are counted at a time
 _PIECES_PER_WORKER = 16  # so that workers end at about the same time
 
 
@@ -59,18 +56,17 @@ def plan(sources: Sequence[Source], size: int | None, each: Callable[..., Iterab
     """
     if size is None:
         return [Piece(0, sources)]
-    # Rows of text tables can only be found by reading all of them.
-    tables = [source for source in sources if source.suffix in TEXT_TABLES and not is_packed(source.name)]
-    rows = dict(zip(tables, each(partial(_cut_table, size), tables), strict=True))
-    spans = [replace(source, span=span) for source in sources for span in rows.get(source) or _cuts(source, size)]
+    large = [source for source in sources if _is_cut(source, size)]
+    spans = dict(zip(large, each(partial(_cut, size), large), strict=True))
     groups: list[list[Source]] = []
     held = 0
-    for source in _number_lines(spans, each):
-        if not groups or source.span != WHOLE or held + source.size > size:
-            groups.append([])
-            held = 0
-        groups[-1].append(source)
-        held += source.size if source.span == WHOLE else size
+    for source in sources:
+        for span in spans.get(source, [WHOLE]):
+            if not groups or source in spans or held + source.size > size:
+                groups.append([])
+                held = 0
+            groups[-1].append(replace(source, span=span))
+            held += size if source in spans else source.size
     return [Piece(index, group) for index, group in enumerate(groups or [[]])]
 
 
@@ -79,49 +75,16 @@ def _text_size(source: Source) -> int:
     return source.table.size if source.table is not None and source.suffix == PARQUET else source.size
 
 
-def _cuts(source: Source, size: int) -> list[Span]:
-    """Spans of a file, which all but fill it."""
-    length = source.table.rows if source.table is not None else source.size
-    count = max(1, -(-_text_size(source) // size))
-    if is_packed(source.name) or source.suffix not in (*LINES, PARQUET) or count == 1:
-        return [WHOLE]
-    step = max(1, -(-length // count))
-    return [Span(start, end, start + 1) for start, end in pairwise([*range(0, length, step), length])] or [WHOLE]
+def _is_cut(source: Source, size: int) -> bool:
+    """Whether a file is so large that it is cut, and of a kind that can be."""
+    return _text_size(source) > size and source.suffix in (*LINES, *TABLES) and not is_packed(source.name)
 
 
-def _number_lines(sources: Sequence[Source], each: Callable[..., Iterable[Any]]) -> Iterable[Source]:
-    """Spans of lines with the number of their first line; the others as they are."""
-    cut = [source for source in sources if source.suffix in LINES and source.span != WHOLE]
-    groups = [cut[start : start + _SPANS] for start in range(0, len(cut), _SPANS)]
-    counts = iter(chain.from_iterable(each(_count_lines, groups)))
-    first = 1
-    for source in sources:
-        if source.suffix not in LINES or source.span == WHOLE:
-            yield source
-            continue
-        first = first if source.span.start else 1
-        yield replace(source, span=replace(source.span, first=first))
-        first += next(counts)
-
-
-def _cut_table(size: int, source: Source) -> list[Span]:
-    if source.size <= size:
-        return [WHOLE]
+def _cut(size: int, source: Source) -> list[Span]:
+    """Spans of a file, which follow each other."""
+    if source.table is not None and source.suffix == PARQUET:
+        rows = source.table.rows
+        step = max(1, rows * size // _text_size(source))
+        return [Span(start, min(start + step, rows), start + 1) for start in range(0, rows, step)]
     with source.open_bytes() as (file, _):
-        return cut_rows(file, source.table or Table((), ""), size)
-
-
-def _count_lines(sources: Sequence[Source]) -> list[int]:
-    """Lines that begin in each span: one at the start of the file, and one behind every newline."""
-    found = []
-    for source in sources:
-        start, end = source.span.start, source.span.end or 0
-        with source.open_bytes() as (file, _):
-            at = max(start - 1, 0)  # the newline before `start` begins a line in the span, one at its end does not
-            file.seek(at)
-            lines = int(start == 0 < end)
-            while at < end - 1 and (block := file.read(min(_BLOCK, end - 1 - at))):
-                lines += block.count(b"\n")
-                at += len(block)
-        found.append(lines)
-    return found
+        return cut_lines(file, size) if source.table is None else cut_rows(file, source.table, size)

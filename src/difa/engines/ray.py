@@ -75,7 +75,6 @@ def score_files(
     threads: int | None = None,
     address: str | None = None,
     cache: Path | None = None,
-    piece_bytes: int | None = None,
 ) -> RayCounts:
     """Score all documents of the inputs into `out`, which appears when it is complete.
 
@@ -89,7 +88,6 @@ def score_files(
         threads: threads, and cores, of one worker; 1 by default.
         address: a running cluster; without it Ray starts on this machine.
         cache: folder for word vectors, on each machine.
-        piece_bytes: bytes of input per piece; by default from the input's size.
     """
     _check_choices(workers, threads)
     rule = check_job(job, model or DiFA.load(job.model, threads=1))  # mistakes show before a cluster is asked
@@ -101,9 +99,8 @@ def score_files(
         files = [_read_files(folder) for folder in (job.model, job.screen)]
         task = Task(job, rule, target.anywhere, threads or 1, cache)
         with _cluster(address, workers, task.threads, sum(map(len, chain(*map(dict.values, files))))) as (ray, count):
-            size = output.begin(piece_bytes or piece_size(sources, count))
             anywhere = [replace(source, place=source.absolute_path) for source in sources]
-            pieces = plan(anywhere, size, partial(_side_by_side, ray))
+            pieces = plan(anywhere, output.begin(piece_size(sources, count)), partial(_side_by_side, ray))
             watch.begin(sum(source.size for source in sources))
             with _workers(ray, files, task, min(count, len(pieces))) as loading:
                 started = time.monotonic()

@@ -11,11 +11,9 @@ import atexit
 import codecs
 import gzip
 import io
-import queue
 import shutil
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from difa.errors import InputError, import_extra
+from difa.runtime.parallel import Ahead
 from difa.storage.atomic import scratch_file
 
 PACKED = (".gz", ".zst")
@@ -109,19 +108,34 @@ def arrow(purpose: str = "Parquet") -> Any:
 
 
 def lines_in(file: io.BufferedReader, span: Span = WHOLE) -> Iterator[bytes]:
-    """Lines that begin in a span of a newly opened file; the last may end beyond the span.
+    """Lines of a newly opened file, or of a span of it as `cut_lines` gives them.
 
-    Where carriage returns alone end lines, the span at the beginning has all of them: only newlines are counted beforehand.
+    Where carriage returns alone end lines, the span at the beginning has all of them: only newlines are found beforehand.
     """
     head = file.peek(1)
     if b"\r" in head[: _HEAD - 1] and b"\n" not in head[:_HEAD]:
         text = BorrowedText(file, "latin-1")  # it has a character for every byte, and newlines for carriage returns
         return bounded_lines(lambda size: text.readline(size).encode("latin-1"), MOST_BYTES) if span.start == 0 else iter(())
-    at = span.start
-    if at > 0:
-        file.seek(at - 1)
-        at += _skip_line(file.readline) - 1  # the rest of a line that began before
-    return bounded_lines(file.readline, MOST_BYTES, at, span.end)
+    if span.start:
+        file.seek(span.start)
+    return bounded_lines(file.readline, MOST_BYTES, span.start, span.end)
+
+
+def cut_lines(file: io.BufferedReader, size: int) -> list[Span]:
+    """Spans of a file of lines, each of at least `size` bytes but the last, cut behind newlines."""
+    spans: list[Span] = []
+    start = at = 0
+    first, newlines = 1, 0
+    while block := file.read(min(_BLOCK, start + size - at)):
+        newlines += block.count(b"\n")
+        at += len(block)
+        if at == start + size and not block.endswith(b"\n"):
+            at += _skip_line(file.readline)
+            newlines += 1
+        if at >= start + size:
+            spans.append(Span(start, at, first))
+            start, first, newlines = at, first + newlines, 0
+    return [*spans, Span(start, at, first)] if at > start or not spans else spans
 
 
 def bounded_lines(readline: ReadLine, most: int, at: int = 0, end: int | None = None) -> Iterator[bytes]:
@@ -175,35 +189,20 @@ def wide_encoding(content: bytes) -> str | None:
 
 def read_stdin() -> Iterator[bytes | None]:
     """Lines as they arrive, and None whenever none came for a moment."""
-    lines: queue.Queue[bytes | OSError | None] = queue.Queue(maxsize=16)
-
-    def pump() -> None:
-        try:
-            for line in lines_in(file):
-                lines.put(line)
-            lines.put(None)
-        except OSError as error:
-            lines.put(error)
-
     try:  # a buffer of our own: the end of the process closes that of `sys.stdin`, and would wait for a read that holds it
         file = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
     except io.UnsupportedOperation:  # as of a test's stand-in
         file = io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
     except OSError as error:
         raise unreadable_stdin(error) from None
-    # A daemon: a read that never returns must not keep the process alive.
-    threading.Thread(target=pump, daemon=True).start()
-    while True:
-        try:
-            line = lines.get(timeout=PAUSE)
-        except queue.Empty:
-            yield None
-            continue
-        if line is None:
-            return
-        if isinstance(line, OSError):
-            raise unreadable_stdin(line)
-        yield line
+    with Ahead(lambda line: line, lines_in(file), 16) as lines:
+        while True:
+            try:
+                yield next(lines) if lines.comes_within(PAUSE) else None
+            except StopIteration:
+                return
+            except OSError as error:
+                raise unreadable_stdin(error) from None
 
 
 @lru_cache(maxsize=1)  # it can be read once only

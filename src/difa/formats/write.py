@@ -130,14 +130,10 @@ def write_results(out: Path, format: str, shape: Shape, parts: Iterable[Scored])
 
 def json_lines(scored: Scored) -> bytes:
     """One line of JSON for each document."""
-    _check_finite(scored)
+    for numbers in (scored.document_scores, scored.document_evidence, scored.word_scores, scored.evidence):
+        if not np.isfinite(numbers).all():
+            raise ValueError("expected finite scores and evidence, got others: JSON has no number for them")
     return b"".join([to_json(record, line=True) for record in scored.records()])
-
-
-def to_json_line(result: Result) -> str:
-    """The line of one result."""
-    _check_finite(result.place[0])
-    return to_json(result.to_dict(), line=True).decode()
 
 
 def to_json(record: dict[str, Any], *, line: bool = False) -> bytes:
@@ -147,12 +143,6 @@ def to_json(record: dict[str, Any], *, line: bool = False) -> bytes:
     except TypeError:  # a column holds a number of more than 64 bits, or nests very deep
         text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=dict)
         return text.encode() + b"\n" * line
-
-
-def _check_finite(scored: Scored) -> None:
-    for numbers in (scored.document_scores, scored.document_evidence, scored.word_scores, scored.evidence):
-        if not np.isfinite(numbers).all():
-            raise ValueError("expected finite scores and evidence, got others: JSON has no number for them")
 
 
 def from_json_line(line: str | bytes) -> Result:
@@ -230,13 +220,10 @@ def _kind(value: Any) -> str:
     return "str" if isinstance(value, int) and abs(value) >> 63 else type(value).__name__
 
 
-def read_columns(path: Path, skip: int = 0) -> Iterator[Scored]:
-    """All blocks of a file, in order, without the first `skip` documents."""
+def read_columns(path: Path) -> Iterator[Scored]:
+    """All blocks of a file, in order."""
     with path.open("rb") as file:
-        for scored in unpack_columns(file):
-            if skip < len(scored):
-                yield scored.take(range(skip, len(scored)))
-            skip = max(0, skip - len(scored))
+        yield from unpack_columns(file)
 
 
 def unpack_columns(file: IO[bytes]) -> Iterator[Scored]:

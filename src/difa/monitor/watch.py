@@ -88,7 +88,7 @@ class Monitor:
     def score(self, documents: Iterable[Any]) -> Iterator[Result]:
         """Flagged results of documents, in their order and in bounded memory."""
         chunks = chunk_documents(as_documents(documents))
-        for _, ranked in self.model.score_chunks(chunks, lambda: next(chunks, None)):
+        for _, ranked in self.model.score_chunks(chunks):
             for part in flag_columns([ranked], self.rule):
                 yield from part.results()
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import islice
 from typing import Any, TypeVar
 
 from difa.document import FloatArray, IntArray
 from difa.errors import EncoderError, ModelError
-from difa.runtime.parallel import check_cancelled, core_count, ordered_map
+from difa.runtime.parallel import check_cancelled, core_count
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -188,10 +190,16 @@ class GraphRunner:
             return
         pool, rest = self._pool, iter(batches)
 
-        def submit(batch: T) -> Future[R]:
+        def submit(most: int) -> list[Future[R]]:
             check_cancelled()
-            return pool.submit(work, batch)
+            return [pool.submit(work, batch) for batch in islice(rest, most)]
 
-        with closing(ordered_map(submit, rest, lambda: next(rest, None), self.threads + 1)) as made:
-            for _, output in made:
+        waiting = deque(submit(self.threads + 1))
+        try:
+            while waiting:
+                output = waiting.popleft().result()
+                waiting.extend(submit(1))
                 yield output
+        finally:
+            for future in waiting:
+                future.cancel()

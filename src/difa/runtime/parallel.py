@@ -1,4 +1,4 @@
-"""Work side by side: how many threads, one ordered map, chunks of documents worked on ahead, and work that may be cancelled.
+"""Work side by side: how many threads, chunks of documents, work done before it is wanted, and work that may be cancelled.
 
 Several processes on one machine must not fight over its cores: a process takes the least of the cores it is bound to, the
 processor quota of its control groups (as containers have it) and `OMP_NUM_THREADS`. Encoding and looking at vectors wait in
@@ -9,14 +9,14 @@ whether anybody still waits for it (`check_cancelled`). Whoever starts the work 
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from difa.document import Document
 
@@ -99,40 +99,6 @@ def check_cancelled() -> None:
         raise Cancelled
 
 
-def ordered_map(
-    submit: Callable[[T], Future[R]], items: Iterator[T], ready: Callable[[], T | None], ahead: int
-) -> Generator[tuple[T, R], None, None]:
-    """Each item and what was made of it, in order; an error comes out in the place of its item.
-
-    What is done goes out before anything is waited for. Whoever stops early gives up what has not begun.
-
-    Args:
-        submit: begins the work on an item.
-        items: waits for the next item.
-        ready: gives the next item if there is one already, and None otherwise.
-        ahead: items in work at a time.
-    """
-    waiting: deque[tuple[T, Future[R]]] = deque()
-
-    def fill() -> None:
-        while len(waiting) < ahead and (following := ready()) is not None:
-            waiting.append((following, submit(following)))
-
-    try:
-        for item in items:
-            waiting.append((item, submit(item)))
-            while waiting:
-                fill()
-                current, future = waiting.popleft()
-                pair = [(current, future.result())]
-                del future  # what was made belongs to the caller alone, who may let go of it: it can be large
-                fill()
-                yield pair.pop()
-    finally:
-        for _, future in waiting:
-            future.cancel()
-
-
 class HasDocuments(Protocol):
     """Documents that are scored together, and what belongs to them."""
 
@@ -192,22 +158,68 @@ def cut_chunks(
         yield chunk
 
 
-def prefetch(
-    work: Callable[[T], R], items: Iterator[T], ready: Callable[[], T | None] | None
-) -> Generator[tuple[T, R], None, None]:
-    """Each item and what `work` makes of it, in order; an error of `work` comes out in the place of its item.
+class Ahead(Generic[R]):
+    """What `work` makes of items, in order, by another thread, a few at most before they are wanted; its errors come out here.
 
-    Args:
-        work: called for one item at a time.
-        items: waits for the next item.
-        ready: gives the next item if there is one already, and None otherwise. It is worked on in another thread while the
-            caller has the one before; at most one is finished and waits. Without it, all work is done in the caller's thread.
+    To be used in a `with` block. Its end waits for work that is under way, since native code must not outlive the process, but
+    not for an item: standard input may never have another one.
     """
-    if ready is None:
-        yield from ((item, work(item)) for item in items)
-        return
-    with ThreadPoolExecutor(1) as worker:  # leaving waits for what is under way: native code must not outlive the process
+
+    def __init__(self, work: Callable[[T], R], items: Iterable[T], most: int) -> None:
+        self._room = threading.Semaphore(most)  # what may be made before it is wanted
+        self._made: queue.SimpleQueue[list[R]] = queue.SimpleQueue()  # one at a time; none behind the last
+        self._held: list[R] | None = None
+        self._error: BaseException | None = None
+        self._working, self._is_left = threading.Lock(), False
         # In a copy of our context: who gives up the work gives up this, too.
-        made = ordered_map(lambda item: worker.submit(copy_context().run, work, item), items, ready, 1)
-        with closing(made):
-            yield from made
+        arguments = self._make_all, work, iter(items)
+        threading.Thread(target=copy_context().run, args=arguments, daemon=True).start()
+
+    def __enter__(self) -> Ahead[R]:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._is_left = True
+        self._room.release()
+        self._made.put([])  # for another thread that still waits for more
+        with self._working:
+            pass
+
+    def __iter__(self) -> Ahead[R]:
+        return self
+
+    def __next__(self) -> R:
+        if self._held is None:
+            self._held = self._made.get()
+        if not self._held:
+            raise self._error or StopIteration  # an error stays: there is nothing behind it
+        made, self._held = self._held, None
+        self._room.release()
+        return made.pop()
+
+    def comes_within(self, seconds: float) -> bool:
+        """Whether something is there, or comes in that time; an error and the end count as something."""
+        if self._held is None:
+            with suppress(queue.Empty):
+                self._held = self._made.get(timeout=seconds)
+        return self._held is not None
+
+    def _make_all(self, work: Callable[[T], R], items: Iterator[T]) -> None:
+        try:
+            while self._room.acquire() and not self._is_left:
+                self._made.put(self._make(work, next(items)))
+        except StopIteration:
+            pass
+        except BaseException as error:
+            self._error = error
+        self._made.put([])
+
+    def _make(self, work: Callable[[T], R], item: T) -> list[R]:
+        """What then belongs to the caller alone, since it can be large; nothing once nobody wants it."""
+        with self._working:
+            return [] if self._is_left else [work(item)]
+
+
+def prefetch(work: Callable[[T], R], items: Iterable[T], most: int) -> AbstractContextManager[Iterator[R]]:
+    """What `work` makes of items, in order: by another thread, so many at most before they are wanted; with 0 by the caller's."""
+    return Ahead(work, items, most) if most else nullcontext(map(work, items))
