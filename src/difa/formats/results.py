@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,15 @@ def check_output(out: Path, inputs: Iterable[str | Path] = (), force: bool = Fal
         raise ConfigError(
             f"{out}: expected a new file, or one that difa wrote, found another: rename it, or force=True replaces it"
         )
+
+
+def check_outputs(outs: Iterable[Path | None], inputs: Iterable[str | Path], force: bool) -> None:
+    """Refuse any of several such files, and one that is named twice; - is standard output."""
+    files = [out for out in outs if out is not None and str(out) != "-"]
+    for out in files:
+        check_output(out, inputs, force)
+    if len({*map(os.path.realpath, files)}) < len(files):
+        raise ConfigError(f"{files[-1]}: expected a file of its own for each output, got the same twice: choose another name")
 
 
 def _is_ours(path: Path) -> bool:
