@@ -123,6 +123,6 @@ def test_an_interruption_says_what_is_safe(folder, tmp_path):
 
 
 def test_what_cannot_be_read_is_said_by_the_library_in_one_line():
-    commands = typer.main.get_command(app).commands.values()
-    kinds = [parameter.type for command in commands for parameter in command.params]
+    root = typer.main.get_command(app)
+    kinds = [parameter.type for name in root.commands for parameter in root.get_command(None, name).params]
     assert {kind.readable for kind in kinds if hasattr(kind, "readable")} == {False}
