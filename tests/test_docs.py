@@ -74,7 +74,7 @@ def command_lines():
 def test_commands_and_options_in_the_docs_exist(words):
     command = typer.main.get_command(app)
     while words and words[0] in getattr(command, "commands", {}):
-        command = command.commands[words[0]]
+        command = command.get_command(None, words[0])
         words = words[1:]
     assert not hasattr(command, "commands") or words[:1] in ([], ["--help"], ["--version"]), f"no such command: {words}"
     known = {option for parameter in command.params for option in parameter.opts} | {"--help", "--version"}

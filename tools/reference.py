@@ -45,7 +45,8 @@ def commands_page() -> str:
     """Every command with its arguments, options and examples."""
     parts = ["# Commands", _NOTE, "What `difa COMMAND --help` says, on one page."]
     root: Any = typer.main.get_command(app)
-    for name, command in root.commands.items():
+    for name in root.commands:
+        command = root.get_command(None, name)
         inner = getattr(command, "commands", None)
         for path, found in [(f"{name} {sub}", one) for sub, one in inner.items()] if inner else [(name, command)]:
             parts += _command(f"difa {path}", found)

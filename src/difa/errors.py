@@ -54,8 +54,8 @@ class MissingExtraError(DifaError, ImportError):
 
 
 def import_extra(module: str, extra: str, purpose: str) -> Any:
-    """A package that an extra brings, or the error that says how to get it."""
+    """A module that needs what an extra brings, or the error that says how to get it."""
     try:
         return import_module(module)
-    except ImportError:
-        raise MissingExtraError(module, extra, purpose) from None
+    except ImportError as error:  # of the package itself, or of one that it needs
+        raise MissingExtraError(error.name or module, extra, purpose) from None

@@ -1,5 +1,6 @@
 """What commands say beside their results: the next step, progress in a log, an interruption. What pages offer is found."""
 
+import json
 import re
 import shlex
 import signal
@@ -7,8 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import typer
 
-from difa.cli import console
+from difa.cli import app, console
 from tests import HANG
 from tests.commands import command, here
 from tests.conftest import SUPPORT
@@ -83,6 +85,7 @@ def test_a_dash_is_standard_output(folder, tmp_path):
     scores = tmp_path / "scores.jsonl"
     scores.write_text(printed.stdout)
     assert here("report", scores, "--out", "-").stdout.startswith("<!doctype html>")
+    assert len(json.loads(here("export", "label-studio", scores, "--out", "-").stdout)) == 60
     found = here("find", SUPPORT / "normal.txt", NEW, "--preset", "fast", "--out", "-", "--top", 3)
     assert len(found.stdout.splitlines()) == 3
     assert not Path("-").exists()
@@ -117,3 +120,9 @@ def test_an_interruption_says_what_is_safe(folder, tmp_path):
     assert said.splitlines()[-1].startswith("difa: interrupted: files and folders are as they were")
     assert "--resume" not in said, "standard input cannot be read again"
     assert not out.exists()
+
+
+def test_what_cannot_be_read_is_said_by_the_library_in_one_line():
+    root = typer.main.get_command(app)
+    kinds = [parameter.type for name in root.commands for parameter in root.get_command(None, name).params]
+    assert {kind.readable for kind in kinds if hasattr(kind, "readable")} == {False}

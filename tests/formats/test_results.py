@@ -3,10 +3,12 @@
 import json
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from difa.engines.local import Job, Silent, score_inputs
-from difa.errors import ConfigError
+from difa.errors import ConfigError, InputError
 from difa.formats.labelstudio import CONFIGURATION, write_tasks
 from difa.formats.results import check_output, read_results
 from difa.monitor.evidence import MonitorState, write_state
@@ -71,3 +73,31 @@ def test_a_run_refuses_another_file_unless_forced(fast_model, written, tmp_path)
     for again in (replace(job, force=True), job):
         assert score_inputs(fast_model, again, Silent()).documents == 2
     assert json.dumps((tmp_path / "mine.csv").read_text()).count("\\n") == 3
+
+
+SPOILT = {
+    "text": None, "id": 4, "columns": [], "score": 1e400, "p_value": -1, "is_anomaly": 1, "evidence": None, "words": [{}],
+}  # fmt: skip
+SPOILT_WORD = {
+    "text": "other", "start": None, "score": "x", "p_value": 2, "is_anomaly": None, "evidence": {"no view": 1.0}, "allowed": [1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*SPOILT, *(f"words.{name}" for name in SPOILT_WORD)])
+def test_fields_of_another_kind_are_no_result(written, tmp_path, name):
+    record = json.loads((written / "a.jsonl").read_text().splitlines()[0])
+    of_word = name.removeprefix("words.")
+    if of_word == name:
+        record[name] = SPOILT[name]
+    else:
+        record["words"][0][of_word] = SPOILT_WORD[of_word]
+    (tmp_path / "a.jsonl").write_text(json.dumps(record))
+    with pytest.raises(InputError, match=r"a\.jsonl:1: expected a result of `difa score`, got something else"):
+        list(read_results([tmp_path / "a.jsonl"]))
+
+
+def test_a_table_of_somebody_else_holds_no_results(tmp_path):
+    row = {"id": "1", "text": "Where", "score": "x", "p_value": "y", "is_anomaly": 2, "evidence": "a", "words": "b"}
+    parquet.write_table(pa.Table.from_pylist([row]), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"a\.parquet:1: expected a result of `difa score`, got something else"):
+        list(read_results([tmp_path / "a.parquet"]))

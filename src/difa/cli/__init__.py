@@ -7,7 +7,6 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -39,36 +38,27 @@ _MODULES = {
 """The commands as `--help` lists them, and the module of each."""
 
 
-class _Commands(Mapping[str, Any]):
-    """Commands by name, each loaded when it is asked for: all of them take as long as NumPy."""
+class _Commands(TyperGroup):
+    """The commands, each loaded when it is asked for: all of them take as long as NumPy."""
 
-    def __getitem__(self, name: str) -> Any:
-        names = vars(import_module(f"difa.cli.{_MODULES[name]}"))
-        made = names.get(name) or names[f"{name}_"]  # `set` is Python's
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given | {"commands": dict.fromkeys(_MODULES)})  # their names alone
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in _MODULES:
+            return None
+        names = vars(import_module(f"difa.cli.{_MODULES[cmd_name]}"))
+        made = names.get(cmd_name) or names[f"{cmd_name}_"]  # `set` is Python's
         if isinstance(made, typer.Typer):
             return typer.main.get_group(made)
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-        alone.command(name, epilog=vars(made)["epilog"])(made)
+        alone.command(cmd_name, epilog=vars(made)["epilog"])(made)
         return typer.main.get_command(alone)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_MODULES)
-
-    def __len__(self) -> int:
-        return len(_MODULES)
-
-
-class _Group(TyperGroup):
-    """A group of such commands."""
-
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
-        self.commands = _Commands()  # type: ignore[assignment]  # nothing is put into it
 
 
 app = typer.Typer(
     name="difa",
-    cls=_Group,
+    cls=_Commands,
     help="Find the words, and the documents, that do not belong. Learns from your normal documents, needs no labels.",
     epilog="Start with:\n\ndifa find normal.txt new.txt\n\ndifa fit normal.txt --out model\n\ndifa score model new.txt",
     no_args_is_help=True,

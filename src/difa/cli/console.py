@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from difa.storage.atomic import scratch_folder
+from difa.storage.atomic import fresh_text, scratch_folder
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -46,6 +46,13 @@ def to_stdout(out: Path) -> Iterator[Path]:
         with (folder / "printed").open("rb") as content:
             shutil.copyfileobj(content, sys.stdout.buffer)
             sys.stdout.buffer.flush()
+
+
+@contextmanager
+def open_text(out: Path) -> Iterator[TextIO]:
+    """A text file that appears whole or not at all; - is standard output."""
+    with to_stdout(out) as place, fresh_text(place) as file:
+        yield file
 
 
 def escaped(text: str) -> str:

@@ -13,10 +13,9 @@ import typer
 from typer import Option
 
 from difa.cli import fit
-from difa.cli.console import print_json, say_left_out, say_next, stream
+from difa.cli.console import open_text, print_json, say_left_out, say_next, stream
 from difa.cli.options import Allow, Fdr, Force, Fpr, Inputs, Json, ModelFolder, ReadIdsOptions, allowed_words, command
 from difa.errors import InputError
-from difa.storage.atomic import fresh_text
 
 if TYPE_CHECKING:
     from difa.document import Document
@@ -134,16 +133,16 @@ def monitor(
 ) -> None:
     """Check whether a feed is still like the normal text; exit code 1 on alarm."""
     from difa.calibrate import check_rate
-    from difa.formats.results import check_output
+    from difa.formats.results import check_outputs
     from difa.monitor import Monitor
     from difa.monitor.evidence import read_state, write_state
     from difa.monitor.watch import prometheus as figures
 
     check_rate("--alarm", alarm)
     sources = given.sources(inputs)
-    for path in filter(None, (state, prometheus)):  # known before the feed is scored, so that no verdict is lost
-        is_read = path == state and not reset  # and then looked at
-        check_output(path, [source.path for source in sources if not source.is_stdin], force or is_read)
+    read = [source.path for source in sources if not source.is_stdin]
+    check_outputs((state, prometheus), read, force or not reset)  # before the feed is scored, so that no verdict is lost
+    check_outputs((prometheus,), read, force)  # a state that is read is looked at then
     fitted = given.load(model)
     known = read_state(state, fitted.detector_, alarm) if state is not None and not reset else None
     watcher = Monitor(fitted, fpr=fpr, false_alarm=alarm, state=known)
@@ -151,7 +150,7 @@ def monitor(
     empty = [] if by else [source.label for source in sources if source.label not in batches]
     reports = [watcher.judge(name, batch) for name, batch in batches.items()]
     if prometheus is not None:
-        with fresh_text(prometheus) as file:
+        with open_text(prometheus) as file:
             file.write(figures(reports[-1], watcher, str(model), len(empty)))
     if state is not None:
         write_state(state, watcher.state)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from difa.cli.console import print_json, say, say_next, stages, to_stdout
+from difa.cli.console import open_text, print_json, say, say_next, stages, to_stdout
 from difa.cli.fit import FitOptions
 from difa.cli.options import Allow, Force, Fpr, Json, ModelFolder, Quiet, allowed_words, command
 from difa.errors import ConfigError, InputError
-from difa.storage.atomic import fresh_text, writing
+from difa.storage.atomic import writing
 
 if TYPE_CHECKING:
     from difa.document import Document, Result
@@ -46,15 +46,14 @@ def find(
     force: Force = False,
 ) -> None:
     """Find the new documents that do not belong among the normal ones. Learns from both, needs no labels."""
-    from difa.formats.results import check_output
+    from difa.formats.results import check_outputs
     from difa.formats.write import format_of
     from difa.report.html import report_html
     from difa.report.summary import summarise
     from difa.storage.model_folder import check_place
 
     known, sources = given.sources([normal], main=False), given.sources([new], main=False)
-    for written in (place for place in (out, report) if place is not None and str(place) != "-"):
-        check_output(written, [source.path for source in (*known, *sources) if not source.is_stdin], force)
+    check_outputs((out, report), [source.path for source in (*known, *sources) if not source.is_stdin], force)
     if keep is not None:
         check_place(keep)
     form = format_of(None if str(out) == "-" else out, format)
@@ -74,7 +73,7 @@ def find(
     if out is not None:
         _write(out, form, sources, [results[at] for at in chosen] if top else results)
     if report is not None:
-        with fresh_text(report) as file:
+        with open_text(report) as file:
             file.write(report_html(summarise(results, (), top or 30), "What does not belong", [normal, new], learned))
     for place, what in ((out, "results"), (report, "report"), (keep, "model")):
         if place is not None:

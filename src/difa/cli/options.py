@@ -157,6 +157,8 @@ def command(*examples: str, **defaults: Any) -> Callable[[Callable[..., None]], 
             for name, kind in options_of(group).items():
                 default = defaults.get(name, getattr(group, name))
                 shown.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+        for option in (option for given in shown for option in getattr(given.annotation, "__metadata__", ())):
+            option.readable = False  # not asked by typer: the library says in one line what cannot be read
 
         @wraps(function)
         def call(**given: Any) -> None:

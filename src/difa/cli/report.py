@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from difa.cli.console import say, say_next, to_stdout
+from difa.cli.console import open_text, say, say_next
 from difa.cli.options import Force, Quiet, Scores, command
-from difa.storage.atomic import fresh_text
 
 if TYPE_CHECKING:
     from difa.document import Result
@@ -40,18 +39,17 @@ def report(
     """Write a report on scored documents: one HTML file to send to others."""
     from difa.calibrate import check_rate
     from difa.decide import Rule, flag
-    from difa.formats.results import check_output, read_results, result_files
+    from difa.formats.results import check_outputs, read_results, result_files
     from difa.report.html import report_html
     from difa.report.summary import summarise
 
-    if str(out) != "-":
-        check_output(out, result_files(scores), force)
+    check_outputs((out,), result_files(scores), force)
     results = read_results(scores)
     if fpr is not None:
         rule = Rule("fpr", check_rate("fpr", fpr))
         results = (flag([result], rule)[0] for result in results)
     summary = summarise(results, by or (), most)
-    with to_stdout(out) as place, fresh_text(place) as file:
+    with open_text(out) as file:
         file.write(report_html(summary, title, scores))
     said = f"{summary.all.flagged} of {summary.all.documents} documents flagged"
     say(said + ("" if str(out) == "-" else f", written to {out}"), quiet)
@@ -74,11 +72,10 @@ def label_studio(
     """Write tasks for Label Studio, with the flagged words already marked."""
     from difa import __version__
     from difa.formats.labelstudio import CONFIGURATION, write_tasks
-    from difa.formats.results import check_output, read_results, result_files
+    from difa.formats.results import check_outputs, read_results, result_files
     from difa.report.sentences import word_sentence
 
-    for written in filter(None, (out, config)):
-        check_output(written, result_files(scores), force)
+    check_outputs((out, config), result_files(scores), force)
     count = 0
 
     def results() -> Iterator[Result]:
@@ -88,10 +85,10 @@ def label_studio(
                 count += 1
                 yield result
 
-    with fresh_text(out) as file:
+    with open_text(out) as file:
         file.writelines(write_tasks(results(), model_version or f"difa {__version__}", word_sentence))
     if config is not None:
-        with fresh_text(config) as file:
+        with open_text(config) as file:
             file.write(CONFIGURATION)
     say(f"{count} tasks written to {out}" + (f", configuration to {config}" if config else ""), quiet)
 

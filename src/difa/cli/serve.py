@@ -9,6 +9,7 @@ import typer
 
 from difa.cli.console import say
 from difa.cli.options import ModelFolder, Threads, command
+from difa.errors import import_extra
 from difa.serve.settings import Settings
 
 
@@ -26,12 +27,7 @@ def serve(
     threads: Threads = None,
 ) -> None:
     """Serve models over HTTP, with a page at the same address."""
-    from difa.errors import MissingExtraError
-
-    try:
-        from difa.serve import server
-    except ImportError as error:
-        raise MissingExtraError(error.name or "fastapi", "serve", "serving") from None
+    server = import_extra("difa.serve.server", "serve", "serving")
     if not settings.is_loopback and settings.api_key is None:
         say(f"difa: warning: anyone who reaches {settings.host} can use this service: give an --api-key, or listen on 127.0.0.1")
     server.serve(models, settings, threads, say)

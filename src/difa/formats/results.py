@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +33,11 @@ _HEAD = 1 << 16
 def read_results(paths: Iterable[str | Path]) -> Iterator[Result]:
     """All results of the files and folders, in order; raises `InputError` for anything else."""
     for file in result_files(paths):
-        yield from _from_parquet(file) if suffix_of(file) == ".parquet" else _from_lines(file)
+        for number, read in _from_parquet(file) if suffix_of(file) == ".parquet" else _from_lines(file):
+            try:
+                yield _check(read())
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                raise InputError(f"{file}:{number}: expected a result of `difa score`, got something else") from None
 
 
 def result_files(paths: Iterable[str | Path]) -> list[Path]:
@@ -52,18 +59,32 @@ def result_files(paths: Iterable[str | Path]) -> list[Path]:
     return files
 
 
-def _from_lines(path: Path) -> Iterator[Result]:
+def _check(result: Result) -> Result:
+    """The same; raises `ValueError`, `TypeError` or `AttributeError` where it is none that we have written."""
+    text, words = result.text, result.words
+    entries: tuple[Result | WordScore, ...] = (result, *words)
+    is_ours = isinstance(text, str) and isinstance(result.id, str | None) and isinstance(result.columns, dict)
+    for entry in entries:
+        is_ours &= isinstance(entry.is_anomaly, bool) and 0 <= entry.p_value <= 1
+        is_ours &= all(map(math.isfinite, (entry.score, *entry.evidence.values())))
+    for word in words:
+        is_ours &= isinstance(word.start, int) and text[word.start : word.end] == word.text and isinstance(word.allowed, bool)
+        is_ours &= isinstance(word.suggestion, str | None) and isinstance(word.fault, str | None)
+    if not is_ours or any(word.evidence.keys() != words[0].evidence.keys() for word in words):
+        raise ValueError("expected the fields of a result, got others")
+    return result
+
+
+def _from_lines(path: Path) -> Iterator[tuple[int, Callable[[], Result]]]:
+    """The number of each line, and what reads it."""
     with Source(str(path)).open_bytes() as (file, _):
         for number, line in enumerate(bounded_lines(file.readline, _MOST), 1):
-            if not line.strip():
-                continue
-            try:
-                yield from_json_line(line)
-            except (ValueError, KeyError, TypeError, RecursionError):
-                raise InputError(f"{path}:{number}: expected a result of `difa score`, got something else") from None
+            if line.strip():
+                yield number, partial(from_json_line, line)
 
 
-def _from_parquet(path: Path) -> Iterator[Result]:
+def _from_parquet(path: Path) -> Iterator[tuple[int, Callable[[], Result]]]:
+    """The number of each row, and what reads it."""
     source = Source(str(path))
     schema = read_metadata(source)
     meta = (schema.metadata or {}).get(META)
@@ -74,11 +95,14 @@ def _from_parquet(path: Path) -> Iterator[Result]:
     for number, row in read_rows(source, most=_MOST):
         if isinstance(row, str):
             raise InputError(f"{path}:{number}: {row}")
-        cells = {name: row[held] for name, held in own.items()}
-        cells |= {"words": tuple(map(_word, cells["words"] or ())), "evidence": dict(cells["evidence"] or ())}
-        kept = {name: row[name] for name in shape["columns"] if name not in (shape["text"], shape["id"])}
-        cells |= {"rule": shape.get("rule"), "rate": shape.get("rate")}
-        yield Result(row[shape["text"]], id=row[shape["id"]], columns=kept, **cells)
+        yield number, partial(_of_row, row, shape, own)
+
+
+def _of_row(row: Mapping[str, Any], shape: Mapping[str, Any], own: Mapping[str, str]) -> Result:
+    cells = {name: row[held] for name, held in own.items()}
+    cells |= {"words": tuple(map(_word, cells["words"] or ())), "evidence": dict(cells["evidence"] or ())}
+    kept = {name: row[name] for name in shape["columns"] if name not in (shape["text"], shape["id"])}
+    return Result(row[shape["text"]], id=row[shape["id"]], columns=kept, rule=shape.get("rule"), rate=shape.get("rate"), **cells)
 
 
 def _word(cell: Mapping[str, Any]) -> WordScore:
@@ -96,6 +120,15 @@ def check_output(out: Path, inputs: Iterable[str | Path] = (), force: bool = Fal
         raise ConfigError(
             f"{out}: expected a new file, or one that difa wrote, found another: rename it, or force=True replaces it"
         )
+
+
+def check_outputs(outs: Iterable[Path | None], inputs: Iterable[str | Path], force: bool) -> None:
+    """Refuse any of several such files, and one that is named twice; - is standard output."""
+    files = [out for out in outs if out is not None and str(out) != "-"]
+    for out in files:
+        check_output(out, inputs, force)
+    if len({*map(os.path.realpath, files)}) < len(files):
+        raise ConfigError(f"{files[-1]}: expected a file of its own for each output, got the same twice: choose another name")
 
 
 def _is_ours(path: Path) -> bool:
