@@ -3,6 +3,7 @@
 import inspect
 import json
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from difa.bench import ablation, analyses
 from difa.bench.ablation import LEFT_OUT, TAUGHT, make_pseudo_test
 from difa.bench.data import is_anomalous, split
-from difa.bench.methods import GivenVectors, code_of, fingerprint_of, merge_stages
+from difa.bench.methods import GivenVectors, code_of, fingerprint_of
 from difa.bench.report import write_report
 from difa.bench.run import open_run
 from difa.bench.table import run_table
@@ -26,7 +27,8 @@ def parts(records, level):
 
 
 def test_ablation_by_labels(start, quick_model, monkeypatch):
-    monkeypatch.setattr(ablation, "VARIANTS", ablation.VARIANTS[1:2])
+    one = "without the phrase view"
+    monkeypatch.setattr(ablation, "VARIANTS", {"full": {one: ablation.VARIANTS["full"][one]}})
     run = start(draws=0)
     records = ablation.run_ablation(run)
     assert [record["settings"]["variant"] for record in records] == ["as it is", "without the phrase view"]
@@ -40,7 +42,7 @@ def test_ablation_by_labels(start, quick_model, monkeypatch):
 
 
 def test_ablation_by_pseudo_anomalies_never_sees_the_test_half(start, monkeypatch):
-    monkeypatch.setattr(ablation, "VARIANTS", ())
+    monkeypatch.setattr(ablation, "VARIANTS", {})
     run = start(draws=0)
     documents = run.sets[0].documents
     halves = split(documents, 42)
@@ -58,19 +60,18 @@ def test_ablation_by_pseudo_anomalies_never_sees_the_test_half(start, monkeypatc
 
 
 def test_variants_are_settings_that_exist(quick):
-    for variant in ablation.VARIANTS:
-        assert quick(stages={stage: dict(values) for stage, values in variant.stages.items()}).config()
+    for stages in chain(*(variants.values() for variants in ablation.VARIANTS.values())):
+        assert quick(stages=stages).config()
 
 
 def test_a_preset_has_nothing_taken_away_that_it_lacks(start):
-    labels = [variant.label for variant in ablation.different(start().options, "paper")]
-    assert labels == [
+    assert list(ablation.different(start().options, "paper")) == [
         "unseen calibration",
         "without the student term",
         "without the agreement gate",
         "gates held at one half",
     ]
-    full = [variant.label for variant in ablation.different(start().options, "full")]
+    full = ablation.different(start().options, "full")
     assert {"without the language view", "without the critic view", "plain mean of the views"} <= set(full)
 
 
@@ -235,8 +236,11 @@ def test_words_about_code_do_not_make_it_new():
     assert said != code_of("x = 2\n\ndef f():\n    return x")
 
 
-def test_settings_of_several_places():
-    assert merge_stages({"a": {"x": 1, "y": 2}}, None, {"a": {"y": 3}, "b": {}}) == {"a": {"x": 1, "y": 3}, "b": {}}
+def test_settings_of_several_places(options):
+    run = options(stages={"fusion": {"power": 2.5, "hidden": 4}, "encoder": {"batch_tokens": 64}})
+    config = run.difa("full", 0, {"fusion": {"power": 3.0}}).config()
+    assert (config.fusion.power, config.fusion.hidden, config.encoder.batch_tokens) == (3.0, 4, 64)
+    assert config.encoder.name == run.encoder
 
 
 def test_a_results_folder_that_cannot_be(start, tmp_path):

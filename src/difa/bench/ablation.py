@@ -73,32 +73,27 @@ def _fit_and_score(model: DiFA, halves: Split, made: PseudoTest | None) -> Score
     return methods.score_documents(model, halves.test)
 
 
-@dataclass(frozen=True)
-class Variant:
-    """A line of the ablation: a name, and the settings that differ, as `DiFA(stages=…)` takes them."""
-
-    label: str
-    stages: Mapping[str, Mapping[str, Any]]
-    preset: str = ""
-    """The only preset that has what is changed: nothing can be taken away that is not there."""
-
-
-WHOLE = Variant("as it is", {})
-VARIANTS = (
-    *(
-        Variant(f"without the {name} view", {"views": {"names": tuple(o for o in FULL_VIEWS if o != name)}}, "full")
-        for name in FULL_VIEWS
-    ),
-    Variant("with the semantic view", {"views": {"names": (*FULL_VIEWS, "semantic")}}, "full"),
-    Variant("plain mean of the views", {"fusion": {"power": 1.0, "weights": {}}}, "full"),
-    Variant("power of 4", {"fusion": {"power": 4.0}}, "full"),
-    Variant("all views count the same", {"fusion": {"weights": {}}}, "full"),
-    Variant("in-sample calibration", {"calibration": {"reference": "in-sample"}}),
-    Variant("unseen calibration", {"calibration": {"reference": "unseen"}}),
-    Variant("without the student term", {"semantic": {"student_weight": 0.0}}, "paper"),
-    Variant("without the agreement gate", {"fusion": {"agreement": False}}, "paper"),
-    Variant("gates held at one half", {"learn": {"shrinkage": 1e3}}, "paper"),
-)
+VARIANTS: dict[str, dict[str, Mapping[str, Mapping[str, Any]]]] = {
+    "full": {
+        **{f"without the {name} view": {"views": {"names": tuple(o for o in FULL_VIEWS if o != name)}} for name in FULL_VIEWS},
+        "with the semantic view": {"views": {"names": (*FULL_VIEWS, "semantic")}},
+        "plain mean of the views": {"fusion": {"power": 1.0, "weights": {}}},
+        "power of 4": {"fusion": {"power": 4.0}},
+        "all views count the same": {"fusion": {"weights": {}}},
+    },
+    "": {
+        "in-sample calibration": {"calibration": {"reference": "in-sample"}},
+        "unseen calibration": {"calibration": {"reference": "unseen"}},
+    },
+    "paper": {
+        "without the student term": {"semantic": {"student_weight": 0.0}},
+        "without the agreement gate": {"fusion": {"agreement": False}},
+        "gates held at one half": {"learn": {"shrinkage": 1e3}},
+    },
+}
+"""Lines of the ablation by the only preset that has what is changed, those of any preset under "": a name, and the settings that
+differ, as `DiFA(stages=…)` takes them.
+"""
 JUDGES = ("labels", "pseudo")
 POOLING = {"max": "max", "topk": "top-k mean", "lse": "log-mean-exp", "adp": "adaptive", "mean": "mean"}
 """The pooling rules of `difa.paper`, and how the tables call them."""
@@ -109,17 +104,16 @@ def run_ablation(run: Run, preset: str = "full", judge: str = "labels") -> list[
     """Measure, and write `ablation.json` and `ablation.md`."""
     if judge not in JUDGES:
         raise ConfigError(f"judge: expected {' or '.join(JUDGES)}, got {judge!r}")
-    settings = [
-        {"variant": variant.label, "stages": dict(variant.stages), "judge": judge}
-        for variant in (WHOLE, *different(run.options, preset))
-    ]
+    lines: dict[str, Mapping[str, Any]] = {"as it is": {}} | different(run.options, preset)
+    settings = [{"variant": label, "stages": stages, "judge": judge} for label, stages in lines.items()]
     return ABLATION.measure(run, [f"difa-{preset}"], lambda cell: settings)
 
 
-def different(options: methods.Options, preset: str) -> list[Variant]:
+def different(options: methods.Options, preset: str) -> dict[str, Mapping[str, Any]]:
     """Variants that concern the preset and are not what it does anyway."""
-    whole, concerned = options.difa(preset, 0).config(), [each for each in VARIANTS if each.preset in ("", preset)]
-    return [variant for variant in concerned if options.difa(preset, 0, variant.stages).config() != whole]
+    whole = options.difa(preset, 0).config()
+    concerned = [pair for of, variants in VARIANTS.items() if of in ("", preset) for pair in variants.items()]
+    return {label: stages for label, stages in concerned if options.difa(preset, 0, stages).config() != whole}
 
 
 def _compute_ablation(cell: Cell) -> Record:
@@ -127,7 +121,7 @@ def _compute_ablation(cell: Cell) -> Record:
     made = make_pseudo_test(halves.training, seed, cell.options) if settings["judge"] == "pseudo" else None
     halves = made.halves if made else halves
     taught = {"perturb": {"kinds": TAUGHT}} if made and preset == "full" else {}
-    model = cell.options.difa(preset, seed, methods.merge_stages(taught, settings["stages"]))
+    model = cell.options.difa(preset, seed, taught, settings["stages"])
     scores = _fit_and_score(model, halves, made)
     words, documents = ({}, {}) if settings["stages"] else _parts(model, scores, halves)
     words, documents = words | {"fusion": scores.words}, documents | {"document score": scores.documents["learned"]}

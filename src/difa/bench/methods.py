@@ -86,14 +86,16 @@ class Options:
     def source(self) -> EncoderFiles:
         return find(EncoderConfig(name=self.encoder, layer=self.layer))
 
-    def difa(self, preset: str, seed: int, stages: Mapping[str, Any] | None = None) -> DiFA:
-        """An unfitted DiFA on this run's encoder, if the preset has one."""
-        changes = merge_stages(self.stages, stages)
-        if not self.promises(f"difa-{preset}") and changes.get("calibration", {}).get("reference") != "unseen":
-            changes = merge_stages(changes, {"calibration": {"folds": 0}})
+    def difa(self, preset: str, seed: int, *stages: Mapping[str, Any]) -> DiFA:
+        """An unfitted DiFA on this run's encoder, if the preset has one; later changes to its settings win over earlier ones."""
+        config = Config.preset(preset)
+        for changes in (self.stages or {}, *stages):
+            config = config.changed(changes)
+        if not self.promises(f"difa-{preset}") and config.calibration.reference != "unseen":
+            config = config.changed({"calibration": {"folds": 0}})
         encoder, layer = (self.encoder, self.layer) if needs_vectors(f"difa-{preset}") else (None, None)
         shared: dict[str, Any] = {"fpr": RATE, "seed": seed, "cache": self.cache, "threads": self.threads}
-        return DiFA(preset, encoder=encoder, layer=layer, stages=changes or None, **shared)
+        return DiFA(preset, encoder=encoder, layer=layer, stages=vars(config), **shared)
 
     def promises(self, name: str) -> bool:
         """Whether the p-values of a method mean what they say; those of others than DiFA do not exist."""
@@ -136,16 +138,6 @@ def needs_vectors(name: str) -> bool:
     if name in DIFA:
         return Config.preset(preset_of(name)).encoder.name != NO_ENCODER
     return name in PEERS or METHODS[name].needs_vectors
-
-
-def merge_stages(*changes: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Several changes to DiFA's settings; the later ones win, key by key."""
-    merged: dict[str, Any] = {}
-    for change in changes:
-        for stage, values in (change or {}).items():
-            both = isinstance(values, Mapping) and isinstance(merged.get(stage), Mapping)
-            merged[stage] = {**merged[stage], **values} if both else values
-    return merged
 
 
 def preset_of(name: str) -> str:
