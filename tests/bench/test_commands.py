@@ -46,7 +46,7 @@ def test_ablation_by_pseudo_anomalies_never_sees_the_test_half(start, monkeypatc
     run = start(draws=0)
     documents = run.sets[0].documents
     halves = split(documents, 42)
-    made = make_pseudo_test(halves.training, 42, run.options)
+    made = make_pseudo_test(halves.training, 42, run.options.reader)
     words_of = [tuple(word.text for word in document.words) for document in halves.training]
     held = [tuple(word.text for word in d.words) for d, kind in zip(made.halves.test, made.kinds, strict=True) if not kind]
     fitted = [tuple(word.text for word in document.words) for document in made.halves.training]

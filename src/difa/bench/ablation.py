@@ -22,6 +22,7 @@ from difa.bench.metrics import Record, Records, Scores, figures_of, judge_docume
 from difa.bench.run import Cell, Run, Study, write_text
 from difa.config import ERROR_KINDS, FULL_VIEWS, Config, PerturbConfig
 from difa.document import Document, FloatArray, split_by
+from difa.encoders import Encoder
 from difa.errors import ConfigError
 from difa.estimator import DiFA
 from difa.knowledge.wordlist import find_language
@@ -43,7 +44,7 @@ TAUGHT, LEFT_OUT = ERROR_KINDS[::2], ERROR_KINDS[1::2]
 
 
 def make_pseudo_test(
-    training: Sequence[Document], seed: int, options: methods.Options, perturb: PerturbConfig | None = None
+    training: Sequence[Document], seed: int, encoder: Encoder, perturb: PerturbConfig | None = None
 ) -> PseudoTest:
     """Cut normal documents in two, and make pseudo anomalies of the second part, by default those of `LEFT_OUT`."""
     rng = np.random.default_rng(seed)
@@ -51,9 +52,9 @@ def make_pseudo_test(
     fitted = [training[index] for index in sorted(order[: len(order) // 2])]
     held = [training[index] for index in sorted(order[len(order) // 2 :])]
     normal = [replace(document, id=f"normal-{number}", labels=(0,) * len(document.words)) for number, document in enumerate(held)]
-    vectors = options.reader.encode(normal)
+    vectors = encoder.encode(normal)
     language = find_language(word for document in vectors for word in document.words)
-    pseudos = make_pseudo_anomalies(vectors, options.reader, perturb or PerturbConfig(kinds=LEFT_OUT), rng, language)
+    pseudos = make_pseudo_anomalies(vectors, encoder, perturb or PerturbConfig(kinds=LEFT_OUT), rng, language)
     changed = [
         from_tokens(pseudo.document.words, id=f"pseudo-{number}", labels=[int(label) for label in pseudo.labels])
         for number, pseudo in enumerate(pseudos)
@@ -61,7 +62,7 @@ def make_pseudo_test(
     test = [*normal, *changed]
     known = dict(zip((document.id for document in test), [*vectors, *(pseudo.document for pseudo in pseudos)], strict=True))
     kinds = ("",) * len(normal) + tuple(pseudo.kind for pseudo in pseudos)
-    return PseudoTest(Split(fitted, test), kinds, methods.GivenVectors(options.reader, known, key=lambda document: document.id))
+    return PseudoTest(Split(fitted, test), kinds, methods.GivenVectors(encoder, known, key=lambda document: document.id))
 
 
 def _fit_and_score(model: DiFA, halves: Split, made: PseudoTest | None) -> Scores:
@@ -117,9 +118,10 @@ def different(options: methods.Options, preset: str) -> dict[str, Mapping[str, A
 
 
 def _compute_ablation(cell: Cell) -> Record:
-    halves, preset, seed, settings = cell.halves, methods.preset_of(cell.method), cell.seed, cell.settings
-    made = make_pseudo_test(halves.training, seed, cell.options) if settings["judge"] == "pseudo" else None
-    halves = made.halves if made else halves
+    halves, preset, seed, settings, made = cell.halves, methods.preset_of(cell.method), cell.seed, cell.settings, None
+    if settings["judge"] == "pseudo":
+        made = make_pseudo_test(halves.training, seed, cell.options.encoder_of(cell.method))
+        halves = made.halves
     taught = {"perturb": {"kinds": TAUGHT}} if made and preset == "full" else {}
     model = cell.options.difa(preset, seed, taught, settings["stages"])
     scores = _fit_and_score(model, halves, made)
@@ -211,7 +213,7 @@ def validate(cell: Cell) -> list[Record]:
 
 @lru_cache(maxsize=1)  # made once for all settings of all methods on a split
 def _make_paper_test(run: Run, dataset: DataSet, seed: int) -> PseudoTest:
-    return make_pseudo_test(split(dataset.documents, seed).training, seed, run.options, Config.preset("paper").perturb)
+    return make_pseudo_test(split(dataset.documents, seed).training, seed, run.options.reader, Config.preset("paper").perturb)
 
 
 def run_layers(run: Run, layers: Sequence[int] = (), preset: str = "paper", documents: int = 300) -> list[Record]:
@@ -230,7 +232,7 @@ def _compute_layer(cell: Cell) -> Record:
     options, training = replace(cell.options, layer=cell.settings["layer"]), cell.halves.training
     chosen = sorted(draw(range(len(training)), cell.settings["documents"], np.random.default_rng(cell.seed)))
     some = [training[index] for index in chosen]
-    made = make_pseudo_test(some, cell.seed, options, Config.preset("paper").perturb)
+    made = make_pseudo_test(some, cell.seed, options.encoder_of(cell.method), Config.preset("paper").perturb)
     scores = _fit_and_score(options.difa(methods.preset_of(cell.method), cell.seed), made.halves, made)
     return {"figures": figures_of(scores, made.halves.word_labels, 0, cell.seed)}
 

@@ -128,8 +128,7 @@ def efficiency_markdown(records: Records) -> str:
         for method, cost in tables.costs_of(tables.figures_frame(mine)).iterrows():
             row = {"method": label_of(method), "word AUROC": short(cost.word), "document AUROC": short(cost.document)}
             row["fit, s"] = f"{cost.fit_seconds:.1f}"
-            encoded = cost.encode_seconds if methods.needs_vectors(method) else 0.0
-            row["fit, in encodings of its words"] = f"{cost.fit_seconds / encoded:.1f}" if encoded else ""
+            row["fit, in encodings of its words"] = f"{cost.fit_seconds / cost.encode_seconds:.1f}" if cost.encode_seconds else ""
             row["score, s"] = f"{cost.score_seconds:.2f}"
             row["words scored per s"] = f"{cost.test_words / max(cost.score_seconds, 1e-9):,.0f}"
             rows.append(row | {"peak memory, MiB": f"{cost.peak_mib:.0f}"})
@@ -142,7 +141,7 @@ def _compute_contamination(cell: Cell) -> Record:
     if cell.settings["kind"] == "anomalies":
         halves = with_anomalies(halves, cell.settings["share"], seed)
     else:
-        vectors = add_noise(options.reader.encode(halves.training), cell.settings["share"], seed)
+        vectors = add_noise(options.encoder_of(name).encode(halves.training), cell.settings["share"], seed)
     scores, rule = run_method(name, {}, halves, seed, options, vectors), own_rule(name)
     return {"figures": [judge_documents(halves.word_labels, scores.documents[rule], options.draws, seed, pooling=rule)]}
 

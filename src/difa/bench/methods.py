@@ -82,6 +82,10 @@ class Options:
         """The encoder, exported on first use."""
         return load_encoder(EncoderConfig(name=self.encoder, layer=self.layer, threads=self.threads), self.cache)
 
+    def encoder_of(self, name: str) -> Encoder:
+        """The encoder of a method: none, where it looks at the strings alone."""
+        return self.reader if needs_vectors(name) else NoEncoder()
+
     @property
     def source(self) -> EncoderFiles:
         return find(EncoderConfig(name=self.encoder, layer=self.layer))
@@ -103,7 +107,8 @@ class Options:
 
     def fingerprint(self, name: str) -> str:
         """What decides the scores of a method beside its settings, the documents and the seed."""
-        key = f"{self.reader.spec.fingerprint} {self.reader.spec.layer}" if needs_vectors(name) else NO_ENCODER
+        spec = self.encoder_of(name).spec
+        key = f"{spec.fingerprint} {spec.layer}"
         if name in DIFA:
             return fingerprint_of((*CORE, *_JUDGING), ["torch", "onnxruntime"], encoder=key, stages=repr(self.stages))
         if name in PEERS:
@@ -170,7 +175,7 @@ def run_method(
         return run_difa(name, halves, seed, options, vectors=vectors)
     if name in PEERS:
         return run_peer(name, halves, seed, options)
-    encode = options.reader.encode if METHODS[name].needs_vectors else NoEncoder().encode
+    encode = options.encoder_of(name).encode
     training, fit_seconds = clock(lambda: vectors or encode(halves.training))
     test, score_seconds = clock(lambda: encode(halves.test))
     return replace(score_baseline(name, settings, training, test, seed), encode_seconds=(fit_seconds, score_seconds))
@@ -226,7 +231,7 @@ def run_difa(
         if vectors is None:
             _, fit_seconds = clock(lambda: model.fit(halves.training, feed=new, verdicts=verdicts))
         else:
-            fit_seconds = clock(lambda: _fit_on_vectors(model, halves.training, vectors, new, options.reader))[1]
+            fit_seconds = clock(lambda: _fit_on_vectors(model, halves.training, vectors, new, options.encoder_of(name)))[1]
         scores, score_seconds = clock(lambda: score_documents(model, halves.test))
     if not options.promises(name):
         scores = replace(scores, document_p=np.empty(0), word_p=[])
