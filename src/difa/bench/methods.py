@@ -48,8 +48,8 @@ NOT_RUN = {
 """Peers without scores, and why."""
 
 _SOURCE = Path(difa.__file__).parent
-_NOT_CORE = ("baselines", "bench", "cli", "engines", "formats", "monitor", "report", "serve", "__main__.py", "__pycache__")
-CORE = tuple(sorted(path.name for path in _SOURCE.iterdir() if path.name not in _NOT_CORE and path.suffix in ("", ".py")))
+_NOT_CORE = {"baselines", "bench", "cli", "engines", "formats", "integrations", "monitor", "report", "serve", "__main__.py"}
+CORE = tuple(sorted({path.relative_to(_SOURCE).parts[0] for path in _SOURCE.rglob("*.py")} - _NOT_CORE))
 """Files and folders of the package that DiFA's own scores depend on."""
 _JUDGING = ("bench/metrics.py", "bench/data.py", "bench/methods.py")
 
