@@ -122,3 +122,10 @@ def test_a_layer_is_chosen_without_the_test_half_and_written_down(start):
     assert first != second, "layers differ"
     assert (run.folder / "layer.txt").read_text() == f"{best_layer(records)}\n"
     assert run_layers(start(draws=0), (0, 1), preset="paper", documents=24) == records
+
+
+@pytest.mark.slow
+def test_a_preset_without_an_encoder_is_judged_by_pseudo_anomalies(start):
+    records = run_layers(start(draws=0), (0, 1), preset="fast", documents=24)
+    first, second = (record["figures"] for record in records)
+    assert first == second, "what reads no vectors has no layers"

@@ -22,6 +22,7 @@ from difa.bench.metrics import Record, Records, Scores, figures_of, judge_docume
 from difa.bench.run import Cell, Run, Study, write_text
 from difa.config import ERROR_KINDS, FULL_VIEWS, Config, PerturbConfig
 from difa.document import Document, FloatArray, split_by
+from difa.encoders import Encoder
 from difa.errors import ConfigError
 from difa.estimator import DiFA
 from difa.knowledge.wordlist import find_language
@@ -43,7 +44,7 @@ TAUGHT, LEFT_OUT = ERROR_KINDS[::2], ERROR_KINDS[1::2]
 
 
 def make_pseudo_test(
-    training: Sequence[Document], seed: int, options: methods.Options, perturb: PerturbConfig | None = None
+    training: Sequence[Document], seed: int, encoder: Encoder, perturb: PerturbConfig | None = None
 ) -> PseudoTest:
     """Cut normal documents in two, and make pseudo anomalies of the second part, by default those of `LEFT_OUT`."""
     rng = np.random.default_rng(seed)
@@ -51,9 +52,9 @@ def make_pseudo_test(
     fitted = [training[index] for index in sorted(order[: len(order) // 2])]
     held = [training[index] for index in sorted(order[len(order) // 2 :])]
     normal = [replace(document, id=f"normal-{number}", labels=(0,) * len(document.words)) for number, document in enumerate(held)]
-    vectors = options.reader.encode(normal)
+    vectors = encoder.encode(normal)
     language = find_language(word for document in vectors for word in document.words)
-    pseudos = make_pseudo_anomalies(vectors, options.reader, perturb or PerturbConfig(kinds=LEFT_OUT), rng, language)
+    pseudos = make_pseudo_anomalies(vectors, encoder, perturb or PerturbConfig(kinds=LEFT_OUT), rng, language)
     changed = [
         from_tokens(pseudo.document.words, id=f"pseudo-{number}", labels=[int(label) for label in pseudo.labels])
         for number, pseudo in enumerate(pseudos)
@@ -61,7 +62,7 @@ def make_pseudo_test(
     test = [*normal, *changed]
     known = dict(zip((document.id for document in test), [*vectors, *(pseudo.document for pseudo in pseudos)], strict=True))
     kinds = ("",) * len(normal) + tuple(pseudo.kind for pseudo in pseudos)
-    return PseudoTest(Split(fitted, test), kinds, methods.GivenVectors(options.reader, known, key=lambda document: document.id))
+    return PseudoTest(Split(fitted, test), kinds, methods.GivenVectors(encoder, known, key=lambda document: document.id))
 
 
 def _fit_and_score(model: DiFA, halves: Split, made: PseudoTest | None) -> Scores:
@@ -73,32 +74,27 @@ def _fit_and_score(model: DiFA, halves: Split, made: PseudoTest | None) -> Score
     return methods.score_documents(model, halves.test)
 
 
-@dataclass(frozen=True)
-class Variant:
-    """A line of the ablation: a name, and the settings that differ, as `DiFA(stages=…)` takes them."""
-
-    label: str
-    stages: Mapping[str, Mapping[str, Any]]
-    preset: str = ""
-    """The only preset that has what is changed: nothing can be taken away that is not there."""
-
-
-WHOLE = Variant("as it is", {})
-VARIANTS = (
-    *(
-        Variant(f"without the {name} view", {"views": {"names": tuple(o for o in FULL_VIEWS if o != name)}}, "full")
-        for name in FULL_VIEWS
-    ),
-    Variant("with the semantic view", {"views": {"names": (*FULL_VIEWS, "semantic")}}, "full"),
-    Variant("plain mean of the views", {"fusion": {"power": 1.0, "weights": {}}}, "full"),
-    Variant("power of 4", {"fusion": {"power": 4.0}}, "full"),
-    Variant("all views count the same", {"fusion": {"weights": {}}}, "full"),
-    Variant("in-sample calibration", {"calibration": {"reference": "in-sample"}}),
-    Variant("unseen calibration", {"calibration": {"reference": "unseen"}}),
-    Variant("without the student term", {"semantic": {"student_weight": 0.0}}, "paper"),
-    Variant("without the agreement gate", {"fusion": {"agreement": False}}, "paper"),
-    Variant("gates held at one half", {"learn": {"shrinkage": 1e3}}, "paper"),
-)
+VARIANTS: dict[str, dict[str, Mapping[str, Mapping[str, Any]]]] = {
+    "full": {
+        **{f"without the {name} view": {"views": {"names": tuple(o for o in FULL_VIEWS if o != name)}} for name in FULL_VIEWS},
+        "with the semantic view": {"views": {"names": (*FULL_VIEWS, "semantic")}},
+        "plain mean of the views": {"fusion": {"power": 1.0, "weights": {}}},
+        "power of 4": {"fusion": {"power": 4.0}},
+        "all views count the same": {"fusion": {"weights": {}}},
+    },
+    "": {
+        "in-sample calibration": {"calibration": {"reference": "in-sample"}},
+        "unseen calibration": {"calibration": {"reference": "unseen"}},
+    },
+    "paper": {
+        "without the student term": {"semantic": {"student_weight": 0.0}},
+        "without the agreement gate": {"fusion": {"agreement": False}},
+        "gates held at one half": {"learn": {"shrinkage": 1e3}},
+    },
+}
+"""Lines of the ablation by the only preset that has what is changed, those of any preset under "": a name, and the settings that
+differ, as `DiFA(stages=…)` takes them.
+"""
 JUDGES = ("labels", "pseudo")
 POOLING = {"max": "max", "topk": "top-k mean", "lse": "log-mean-exp", "adp": "adaptive", "mean": "mean"}
 """The pooling rules of `difa.paper`, and how the tables call them."""
@@ -109,25 +105,25 @@ def run_ablation(run: Run, preset: str = "full", judge: str = "labels") -> list[
     """Measure, and write `ablation.json` and `ablation.md`."""
     if judge not in JUDGES:
         raise ConfigError(f"judge: expected {' or '.join(JUDGES)}, got {judge!r}")
-    settings = [
-        {"variant": variant.label, "stages": dict(variant.stages), "judge": judge}
-        for variant in (WHOLE, *different(run.options, preset))
-    ]
+    lines: dict[str, Mapping[str, Any]] = {"as it is": {}} | different(run.options, preset)
+    settings = [{"variant": label, "stages": stages, "judge": judge} for label, stages in lines.items()]
     return ABLATION.measure(run, [f"difa-{preset}"], lambda cell: settings)
 
 
-def different(options: methods.Options, preset: str) -> list[Variant]:
+def different(options: methods.Options, preset: str) -> dict[str, Mapping[str, Any]]:
     """Variants that concern the preset and are not what it does anyway."""
-    whole, concerned = options.difa(preset, 0).config(), [each for each in VARIANTS if each.preset in ("", preset)]
-    return [variant for variant in concerned if options.difa(preset, 0, variant.stages).config() != whole]
+    whole = options.difa(preset, 0).config()
+    concerned = [pair for of, variants in VARIANTS.items() if of in ("", preset) for pair in variants.items()]
+    return {label: stages for label, stages in concerned if options.difa(preset, 0, stages).config() != whole}
 
 
 def _compute_ablation(cell: Cell) -> Record:
-    halves, preset, seed, settings = cell.halves, methods.preset_of(cell.method), cell.seed, cell.settings
-    made = make_pseudo_test(halves.training, seed, cell.options) if settings["judge"] == "pseudo" else None
-    halves = made.halves if made else halves
+    halves, preset, seed, settings, made = cell.halves, methods.preset_of(cell.method), cell.seed, cell.settings, None
+    if settings["judge"] == "pseudo":
+        made = make_pseudo_test(halves.training, seed, cell.options.encoder_of(cell.method))
+        halves = made.halves
     taught = {"perturb": {"kinds": TAUGHT}} if made and preset == "full" else {}
-    model = cell.options.difa(preset, seed, methods.merge_stages(taught, settings["stages"]))
+    model = cell.options.difa(preset, seed, taught, settings["stages"])
     scores = _fit_and_score(model, halves, made)
     words, documents = ({}, {}) if settings["stages"] else _parts(model, scores, halves)
     words, documents = words | {"fusion": scores.words}, documents | {"document score": scores.documents["learned"]}
@@ -217,7 +213,7 @@ def validate(cell: Cell) -> list[Record]:
 
 @lru_cache(maxsize=1)  # made once for all settings of all methods on a split
 def _make_paper_test(run: Run, dataset: DataSet, seed: int) -> PseudoTest:
-    return make_pseudo_test(split(dataset.documents, seed).training, seed, run.options, Config.preset("paper").perturb)
+    return make_pseudo_test(split(dataset.documents, seed).training, seed, run.options.reader, Config.preset("paper").perturb)
 
 
 def run_layers(run: Run, layers: Sequence[int] = (), preset: str = "paper", documents: int = 300) -> list[Record]:
@@ -236,7 +232,7 @@ def _compute_layer(cell: Cell) -> Record:
     options, training = replace(cell.options, layer=cell.settings["layer"]), cell.halves.training
     chosen = sorted(draw(range(len(training)), cell.settings["documents"], np.random.default_rng(cell.seed)))
     some = [training[index] for index in chosen]
-    made = make_pseudo_test(some, cell.seed, options, Config.preset("paper").perturb)
+    made = make_pseudo_test(some, cell.seed, options.encoder_of(cell.method), Config.preset("paper").perturb)
     scores = _fit_and_score(options.difa(methods.preset_of(cell.method), cell.seed), made.halves, made)
     return {"figures": figures_of(scores, made.halves.word_labels, 0, cell.seed)}
 

@@ -11,7 +11,7 @@ Examples: per set the paper's own, where the test half has it, and anomalous doc
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -33,7 +33,6 @@ from difa.report.html import WORD_STYLE, safe, shaded_text
 from difa.runtime.parallel import core_count
 from difa.words import from_tokens
 
-SPOILT_METHODS = ("difa-full", "difa-paper", "tokencore", "iforest")
 SHARES: dict[str, tuple[float, ...]] = {
     "noise": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
     "anomalies": (0.0, 0.05, 0.1, 0.15, 0.2),
@@ -42,8 +41,7 @@ _SPOILT = {
     "noise": "a share of the training word vectors has Gaussian noise",
     "anomalies": "a share of the training documents are real anomalies",
 }
-SPARSE_METHODS = (*SPOILT_METHODS, "trigram")
-COUNTS = (1, 2, 3, 5, 8)
+COUNTS = (1, 2, 3, 5, 8)  # anomalous words in a document
 PAPER = {"grammar": ("social", "issues"), "review": ("Tastless",), "spam": ("oeidjhksiwewiwj",)}
 """Words by which the examples of the paper's figure are found; the last is the one that it says scores highest."""
 PAPERS_OWN = "the paper's example"
@@ -55,21 +53,16 @@ def run_efficiency(run: Run, names: Sequence[str] = ()) -> list[Record]:
     return EFFICIENCY.measure(run, check_methods(names))
 
 
-def run_contamination(
-    run: Run,
-    names: Sequence[str] = SPOILT_METHODS,
-    shares: Mapping[str, Sequence[float]] = SHARES,
-    kinds: Sequence[str] = (),
-) -> list[Record]:
+def run_contamination(run: Run, names: Sequence[str] = (), kinds: Sequence[str] = ()) -> list[Record]:
     """Measure some ways of contamination, all for none, and write `contamination.json`, `contamination.md` and the picture."""
-    chosen = check_names("kinds", kinds, list(shares), f"some of {', '.join(shares)}")
-    settings = [{"kind": kind, "share": share} for kind in chosen for share in shares[kind]]
+    chosen = check_names("kinds", kinds, list(SHARES), f"some of {', '.join(SHARES)}")
+    settings = [{"kind": kind, "share": share} for kind in chosen for share in SHARES[kind]]
     return CONTAMINATION.measure(run, check_methods(names), lambda cell: settings)
 
 
-def run_sparsity(run: Run, names: Sequence[str] = SPARSE_METHODS, counts: Sequence[int] = COUNTS) -> list[Record]:
+def run_sparsity(run: Run, names: Sequence[str] = ()) -> list[Record]:
     """Measure, and write `sparsity.json`, `sparsity.md` and the picture."""
-    return SPARSITY.measure(run, check_methods(names), lambda cell: [{"counts": list(counts)}])
+    return SPARSITY.measure(run, check_methods(names), lambda cell: [{"counts": COUNTS}])
 
 
 def run_examples(run: Run, preset: str = "full", count: int = 3) -> list[Record]:
@@ -135,8 +128,7 @@ def efficiency_markdown(records: Records) -> str:
         for method, cost in tables.costs_of(tables.figures_frame(mine)).iterrows():
             row = {"method": label_of(method), "word AUROC": short(cost.word), "document AUROC": short(cost.document)}
             row["fit, s"] = f"{cost.fit_seconds:.1f}"
-            encoded = cost.encode_seconds if methods.needs_vectors(method) else 0.0
-            row["fit, in encodings of its words"] = f"{cost.fit_seconds / encoded:.1f}" if encoded else ""
+            row["fit, in encodings of its words"] = f"{cost.fit_seconds / cost.encode_seconds:.1f}" if cost.encode_seconds else ""
             row["score, s"] = f"{cost.score_seconds:.2f}"
             row["words scored per s"] = f"{cost.test_words / max(cost.score_seconds, 1e-9):,.0f}"
             rows.append(row | {"peak memory, MiB": f"{cost.peak_mib:.0f}"})
@@ -149,7 +141,7 @@ def _compute_contamination(cell: Cell) -> Record:
     if cell.settings["kind"] == "anomalies":
         halves = with_anomalies(halves, cell.settings["share"], seed)
     else:
-        vectors = add_noise(options.reader.encode(halves.training), cell.settings["share"], seed)
+        vectors = add_noise(options.encoder_of(name).encode(halves.training), cell.settings["share"], seed)
     scores, rule = run_method(name, {}, halves, seed, options, vectors), own_rule(name)
     return {"figures": [judge_documents(halves.word_labels, scores.documents[rule], options.draws, seed, pooling=rule)]}
 

@@ -48,8 +48,8 @@ NOT_RUN = {
 """Peers without scores, and why."""
 
 _SOURCE = Path(difa.__file__).parent
-_NOT_CORE = ("baselines", "bench", "cli", "engines", "formats", "monitor", "report", "serve", "__main__.py", "__pycache__")
-CORE = tuple(sorted(path.name for path in _SOURCE.iterdir() if path.name not in _NOT_CORE and path.suffix in ("", ".py")))
+_NOT_CORE = {"baselines", "bench", "cli", "engines", "formats", "integrations", "monitor", "report", "serve", "__main__.py"}
+CORE = tuple(sorted({path.relative_to(_SOURCE).parts[0] for path in _SOURCE.rglob("*.py")} - _NOT_CORE))
 """Files and folders of the package that DiFA's own scores depend on."""
 _JUDGING = ("bench/metrics.py", "bench/data.py", "bench/methods.py")
 
@@ -82,18 +82,24 @@ class Options:
         """The encoder, exported on first use."""
         return load_encoder(EncoderConfig(name=self.encoder, layer=self.layer, threads=self.threads), self.cache)
 
+    def encoder_of(self, name: str) -> Encoder:
+        """The encoder of a method: none, where it looks at the strings alone."""
+        return self.reader if needs_vectors(name) else NoEncoder()
+
     @property
     def source(self) -> EncoderFiles:
         return find(EncoderConfig(name=self.encoder, layer=self.layer))
 
-    def difa(self, preset: str, seed: int, stages: Mapping[str, Any] | None = None) -> DiFA:
-        """An unfitted DiFA on this run's encoder, if the preset has one."""
-        changes = merge_stages(self.stages, stages)
-        if not self.promises(f"difa-{preset}") and changes.get("calibration", {}).get("reference") != "unseen":
-            changes = merge_stages(changes, {"calibration": {"folds": 0}})
+    def difa(self, preset: str, seed: int, *stages: Mapping[str, Any]) -> DiFA:
+        """An unfitted DiFA on this run's encoder, if the preset has one; later changes to its settings win over earlier ones."""
+        config = Config.preset(preset)
+        for changes in (self.stages or {}, *stages):
+            config = config.changed(changes)
+        if not self.promises(f"difa-{preset}") and config.calibration.reference != "unseen":
+            config = config.changed({"calibration": {"folds": 0}})
         encoder, layer = (self.encoder, self.layer) if needs_vectors(f"difa-{preset}") else (None, None)
         shared: dict[str, Any] = {"fpr": RATE, "seed": seed, "cache": self.cache, "threads": self.threads}
-        return DiFA(preset, encoder=encoder, layer=layer, stages=changes or None, **shared)
+        return DiFA(preset, encoder=encoder, layer=layer, stages=vars(config), **shared)
 
     def promises(self, name: str) -> bool:
         """Whether the p-values of a method mean what they say; those of others than DiFA do not exist."""
@@ -101,7 +107,8 @@ class Options:
 
     def fingerprint(self, name: str) -> str:
         """What decides the scores of a method beside its settings, the documents and the seed."""
-        key = f"{self.reader.spec.fingerprint} {self.reader.spec.layer}" if needs_vectors(name) else NO_ENCODER
+        spec = self.encoder_of(name).spec
+        key = f"{spec.fingerprint} {spec.layer}"
         if name in DIFA:
             return fingerprint_of((*CORE, *_JUDGING), ["torch", "onnxruntime"], encoder=key, stages=repr(self.stages))
         if name in PEERS:
@@ -138,16 +145,6 @@ def needs_vectors(name: str) -> bool:
     return name in PEERS or METHODS[name].needs_vectors
 
 
-def merge_stages(*changes: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Several changes to DiFA's settings; the later ones win, key by key."""
-    merged: dict[str, Any] = {}
-    for change in changes:
-        for stage, values in (change or {}).items():
-            both = isinstance(values, Mapping) and isinstance(merged.get(stage), Mapping)
-            merged[stage] = {**merged[stage], **values} if both else values
-    return merged
-
-
 def preset_of(name: str) -> str:
     """The preset of a method that is DiFA."""
     return name.removeprefix("difa-").removesuffix("-feed")
@@ -178,7 +175,7 @@ def run_method(
         return run_difa(name, halves, seed, options, vectors=vectors)
     if name in PEERS:
         return run_peer(name, halves, seed, options)
-    encode = options.reader.encode if METHODS[name].needs_vectors else NoEncoder().encode
+    encode = options.encoder_of(name).encode
     training, fit_seconds = clock(lambda: vectors or encode(halves.training))
     test, score_seconds = clock(lambda: encode(halves.test))
     return replace(score_baseline(name, settings, training, test, seed), encode_seconds=(fit_seconds, score_seconds))
@@ -234,7 +231,7 @@ def run_difa(
         if vectors is None:
             _, fit_seconds = clock(lambda: model.fit(halves.training, feed=new, verdicts=verdicts))
         else:
-            fit_seconds = clock(lambda: _fit_on_vectors(model, halves.training, vectors, new, options.reader))[1]
+            fit_seconds = clock(lambda: _fit_on_vectors(model, halves.training, vectors, new, options.encoder_of(name)))[1]
         scores, score_seconds = clock(lambda: score_documents(model, halves.test))
     if not options.promises(name):
         scores = replace(scores, document_p=np.empty(0), word_p=[])

@@ -15,7 +15,6 @@ from difa.bench import tables
 from difa.bench.methods import DIFA, label_of
 from difa.bench.metrics import Record, Records
 from difa.bench.tables import LEVELS, Frame, figures_frame, grouped
-from difa.errors import MissingExtraError
 
 INK, FAINT = "#222222", "#9a9a9a"
 COLOURS = {
@@ -50,12 +49,10 @@ _STYLE = {
 @contextmanager
 def panels(path: Path, rows: int, columns: int, width: float, height: float, **shared: Any) -> Iterator[Any]:
     """The axes of an empty figure, (rows, columns); it is saved beside `path` as PNG and SVG."""
-    try:
-        from matplotlib import rc_context
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "bench", "drawing") from None
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     with rc_context(_STYLE):
         drawn = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(drawn)  # drawn into memory: no screen, no state shared with anybody's own plots

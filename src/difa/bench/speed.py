@@ -15,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -32,7 +31,7 @@ from difa.bench.methods import Options, clock, fingerprint_of, peer_detector, qu
 from difa.bench.metrics import Record, Records
 from difa.bench.run import Cell, Run, Study
 from difa.bench.tables import markdown, page
-from difa.document import Document, columns_of
+from difa.document import Document, Result, columns_of
 from difa.encoders import Encoder
 from difa.engines.local import Job, Silent, score_inputs
 from difa.errors import DifaError
@@ -42,7 +41,8 @@ from difa.runtime.parallel import core_count, one_torch_thread
 from difa.storage.atomic import scratch_folder
 from difa.words import from_tokens
 
-Workload = Callable[[], object]
+Part = Callable[[], dict[str, float]]
+"""What is measured: runs once, and says how many seconds that took, and a process its memory, too."""
 _MIB = 1024
 _OF_MANY = ("fast", "counting")  # parts that have many times the documents
 _SHORT = 8  # words of a short document
@@ -94,16 +94,17 @@ def _compute(cell: Cell) -> Record:
             """Scoring as the command does it, from file to file through its pipeline, without its start-up."""
             score_inputs(fitted, Job(folder / name, [str(folder / source)], out=folder / f"{name}.jsonl"), Silent())
 
-        clocked: dict[str, Workload | None] = {
-            "end to end": lambda: score_file(model, "model", "once.jsonl"),
-            "score": lambda: (folder / "out.jsonl").write_bytes(b"".join(map(json_lines, columns_of(model.score(documents))))),
-            "encoder": partial(encoder.encode, documents),
+        parts: dict[str, Part] = {
+            "end to end": timed(lambda: score_file(model, "model", "once.jsonl")),
+            "score": timed(lambda: write_results(folder / "out.jsonl", model.score(documents))),
+            "encoder": timed(partial(encoder.encode, documents)),
             "matrix": matrix_limit(encoder, options.source.folder, subwords, threads),
-            "peer": peer(halves, documents, cell.options, cell.seed),
-            "fast": lambda: score_file(fast, "fast", "repeated.jsonl"),
-            "counting": partial(count_words, folder / "repeated.jsonl"),
+            **peer(halves, documents, options, cell.seed),
+            "fast": timed(lambda: score_file(fast, "fast", "repeated.jsonl")),
+            "counting": timed(partial(count_words, folder / "repeated.jsonl")),
+            **{part: partial(measure, command) for part, command in commands.items()},
         }
-        measured = _rounds(settings["rounds"], {part: work for part, work in clocked.items() if work}, commands)
+        measured = _rounds(settings["rounds"], parts)
         staged = [stage_seconds(model, documents, folder / "out.jsonl") for _ in range(settings["rounds"])]
         record: Record = {
             "documents": len(documents),
@@ -122,25 +123,24 @@ def _compute(cell: Cell) -> Record:
     return record
 
 
-def _rounds(rounds: int, clocked: dict[str, Workload], commands: dict[str, list[str]]) -> Record:
+def timed(work: Callable[[], object]) -> Part:
+    """A part of which nothing but the time counts."""
+    return lambda: {"seconds": clock(work)[1]}
+
+
+def _rounds(rounds: int, parts: dict[str, Part]) -> Record:
     """Every part in turn, several times: what slows the machine for a while then slows all of them. Medians and ranges."""
-    seconds, peak = defaultdict[str, list[Any]](list), defaultdict[str, list[float]](list)
     # DiFA must not spend time on searching for garbage among what was loaded for the comparison.
     gc.collect()
     gc.freeze()
-    for _ in range(rounds):
-        for part, work in clocked.items():
-            # The limit is the better of two ways, and says itself how long that took.
-            seconds[part].append(work() if part == "matrix" else clock(work)[1])
-        for part, command in commands.items():
-            outcome = measure(command)
-            seconds[part].append(outcome["seconds"])
-            peak[part].append(outcome["peak"])
+    found = [{part: work() for part, work in parts.items()} for _ in range(rounds)]
     gc.unfreeze()
+    seconds = {part: [one[part]["seconds"] for one in found] for part in parts}
+    peaks = {part: [one[part]["peak"] for one in found] for part in parts if "peak" in found[0][part]}
     return {
         "seconds": {part: statistics.median(values) for part, values in seconds.items()},
         "spread": {part: [min(values), max(values)] for part, values in seconds.items()},
-        "peak_mib": {part: statistics.median(values) for part, values in peak.items()},
+        "peak_mib": {part: statistics.median(values) for part, values in peaks.items()},
     }
 
 
@@ -178,11 +178,16 @@ def stage_seconds(model: DiFA, documents: Sequence[Document], path: Path) -> dic
     _, whole = clock(lambda: replace(fitted, threads=1).score(documents))  # with one thread nothing overlaps
     seconds["calibration, fusion, documents"] = max(0.0, whole - sum(seconds.values()))
     results = model.score(documents[:200])
-    _, written = clock(lambda: path.write_bytes(b"".join(map(json_lines, columns_of(results)))))
+    _, written = clock(lambda: write_results(path, results))
     return {**seconds, "JSON": written * len(documents) / len(results)}
 
 
-def matrix_limit(encoder: Encoder, weights: Path, subwords: int, threads: int) -> Workload:
+def write_results(path: Path, results: Sequence[Result]) -> None:
+    """Results as lines of JSON."""
+    path.write_bytes(b"".join(map(json_lines, columns_of(results))))
+
+
+def matrix_limit(encoder: Encoder, weights: Path, subwords: int, threads: int) -> Part:
     """The matrix products of the encoder up to its layer, and nothing else, by the faster of two ways to use the cores."""
     import torch
 
@@ -200,18 +205,18 @@ def matrix_limit(encoder: Encoder, weights: Path, subwords: int, threads: int) -
         with ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1)) as pool:
             list(pool.map(products, blocks))
 
-    def best() -> float:
+    def best() -> dict[str, float]:
         _, together = clock(lambda: list(map(products, blocks)))
         with one_torch_thread():
-            return min(together, clock(side_by_side)[1])
+            return {"seconds": min(together, clock(side_by_side)[1])}
 
     return best
 
 
-def peer(halves: Split, documents: Sequence[Document], options: Options, seed: int) -> Workload | None:
-    """PyTextAD's TokenCore on the same encoder and layer, fitted, ready to score; None where it is not installed."""
+def peer(halves: Split, documents: Sequence[Document], options: Options, seed: int) -> dict[str, Part]:
+    """PyTextAD's TokenCore on the same encoder and layer, fitted, ready to score; nothing where it is not installed."""
     if find_spec("pytextad") is None:
-        return None
+        return {}
     model = peer_detector("TokenCore", options, seed)
     tokens = list(map(words_of, documents))
     with quiet_peers():
@@ -221,7 +226,7 @@ def peer(halves: Split, documents: Sequence[Document], options: Options, seed: i
         with quiet_peers():
             model.token_scores(tokens)
 
-    return score
+    return {"peer": timed(score)}
 
 
 def count_words(source: Path) -> int:
