@@ -156,7 +156,7 @@ def monitor(
         write_state(state, watcher.state)
     _show(reports, empty, watcher, json)
     calm = "the same with the next batch" if state else "--state FILE keeps the evidence for the next run"
-    alarmed = f"difa score {model} INPUT --top 30 shows what is new; difa update {model} INPUT if it is normal"
+    alarmed = f"difa score {model} INPUT --top 30 shows what is new; difa update {model} --normal INPUT if it is normal"
     say_next(alarmed if watcher.state.is_alarm else calm, given.quiet)
     raise typer.Exit(1 if watcher.state.is_alarm else 0)
 

@@ -137,7 +137,8 @@ def explain(
     if json:
         print_json(explanation_record(explained))
     else:
-        Console(highlight=False).print(explanation(explained, most, details))
+        console = Console(highlight=False)
+        console.print(explanation(explained, most, details), soft_wrap=not console.is_terminal)
         say_next(f"{_advice(model, explained.result)}--details shows the evidence")
 
 

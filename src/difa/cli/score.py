@@ -110,7 +110,8 @@ def score(
         job = replace(job, out=Path(out) if out else None)
         counts = _score_here(fitted, job, sources, given.quiet)
     _tell(fitted, job, counts, out, given.quiet)
-    shown = f"difa report {out} --out report.html shows them; " if out and not out.endswith((".csv", ".tsv")) else ""
+    has_words = out and suffix_of(Path(out)) not in (".csv", ".tsv")
+    shown = f"difa report {out} --out report.html shows them; " if has_words else ""
     say_next(f'{shown}difa explain {model} "TEXT" says why a text is flagged', given.quiet)
     if counts.flagged and fail_if_flagged:
         raise typer.Exit(1)

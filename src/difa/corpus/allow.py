@@ -28,8 +28,10 @@ class AllowList:
     entries: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, words: Iterable[object]) -> AllowList:
+    def of(cls, words: AllowList | Iterable[object]) -> AllowList:
         """A list from words in any order; of those that differ only in case the first is kept."""
+        if isinstance(words, AllowList):
+            return words
         if isinstance(words, (str, bytes)):
             raise InputError("allow: expected a list of words, got a single string: put it into a list")
         found: dict[str, str] = {}

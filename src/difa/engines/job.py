@@ -155,7 +155,7 @@ def refuse_other(title: object, asked: dict[str, Any], stored: dict[str, Any]) -
 
 
 def _checksum(model: Path) -> str:
-    return sha256((model / "config.json").read_bytes()).hexdigest()
+    return sha256((model / "config.json").read_bytes()).hexdigest()[:16]
 
 
 def _describe(source: Any) -> str:

@@ -116,6 +116,8 @@ def check_output(out: Path, inputs: Iterable[str | Path] = (), force: bool = Fal
         raise ConfigError(f"{out}: expected another file than those that are read, got one of them: choose another name")
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise InputError(f"{out}: expected a file in a folder that exists: choose another place")
+    if not os.access(out.absolute().parent, os.W_OK):
+        raise InputError(f"{out}: cannot be written: its folder may not be changed: choose another place")
     if out.is_file() and not force and not _is_ours(out):
         raise ConfigError(
             f"{out}: expected a new file, or one that difa wrote, found another: rename it, or force=True replaces it"

@@ -108,6 +108,8 @@ def _unreadable(name: object, error: Exception) -> InputError:
 def find_sources(inputs: Sequence[str], columns: Columns | None = None, skip_bad: bool = False) -> list[Source]:
     """All files that the inputs stand for; with `skip_bad`, what cannot be read in a folder takes part as a bad line."""
     asked = columns or Columns()
+    if asked.stdin is not None and asked.stdin not in _STDIN:
+        raise ConfigError(f"input format: expected one of {', '.join(_STDIN)}, got {asked.stdin!r}")
     found = [source for name in inputs for source in _look_up(name, asked)]
     if not skip_bad and (closed := next((source for source in found if source.unreadable), None)):
         raise InputError(f"{closed.label}: cannot be read: {closed.unreadable} (skip_bad goes on without it)")
@@ -145,10 +147,7 @@ def _table(source: Source, asked: Columns) -> Table | None:
 def _look_up(name: str, asked: Columns) -> list[Source]:
     """The files that a name stands for; a folder stands for those in it that are no tables."""
     if name == "-":
-        held = asked.stdin or (None if asked.is_open else "csv")  # where columns are named it is a table
-        if held is not None and held not in _STDIN:
-            raise ConfigError(f"input format: expected one of {', '.join(_STDIN)}, got {held!r}")
-        return [Source("-", format=held)]
+        return [Source("-", format=asked.stdin or (None if asked.is_open else "csv"))]  # with columns named it is a table
     if is_address(name):
         found = _at_address(name)
         if "*" not in name and [source.name for source in found] != [name]:

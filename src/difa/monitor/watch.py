@@ -152,7 +152,7 @@ def verdict(monitor: Monitor) -> str:
 
 def odds(log10: float) -> str:
     """Evidence as odds."""
-    return f"{10**log10:.2g} to 1" if log10 < 4 else f"10^{log10:.0f} to 1"
+    return f"{10**log10:{'.2g' if log10 < 1 else ',.0f'}} to 1" if log10 < 4 else f"10^{log10:.0f} to 1"
 
 
 def prometheus(last: BatchReport, monitor: Monitor, model: str, empty: int) -> str:
