@@ -81,9 +81,6 @@ CASES = ("lower case", "capital", "capitals", "digits", "marks", "mixed")
 _LONGEST = 25  # letters beyond which a word is just long
 _LETTERS_OF = 20_000  # words of the language whose letters are learned
 _RUN = 4  # letters of the longest run
-_OF_WORD = ("number", "shape", *OF_STRING, *CASES)
-"""What a word says of itself: its number in the vocabulary, how often its shape was counted; its frequency in the language, and
-what its string is like."""
 
 
 def _read_strings(known: WordList, letters: Letters) -> WordCache:
