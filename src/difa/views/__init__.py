@@ -8,8 +8,10 @@ name declares it as `VIEW`, a `ViewKind`, and is loaded when it is asked for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,6 +20,7 @@ import numpy as np
 from difa.config import NO_ENCODER, VIEW_NAMES, Config
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.errors import ConfigError
+from difa.views.stored_words import count_words, rare_words
 
 if TYPE_CHECKING:
     from difa.encoders import Encoder
@@ -80,6 +83,16 @@ class TrainingData:
     encoder: Encoder
     progress: Callable[[float], None] = lambda share: None
     """Called by views that learn for long, with the share that is done."""
+
+    @cached_property
+    def word_counts(self) -> Counter[str]:
+        """How often each word occurs, as counts know it."""
+        return count_words(self.documents)
+
+    @cached_property
+    def rare_words(self) -> frozenset[str]:
+        """Words that must not be readable in a saved model."""
+        return rare_words(self.documents, self.config.privacy.least_documents, self.language)
 
     def without(self, left_out: Sequence[bool]) -> TrainingData:
         """The same without some of the documents, and without what was made of them."""
