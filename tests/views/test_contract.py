@@ -18,7 +18,7 @@ def documents(tiny_encoder, corpus):
 
 @pytest.fixture(scope="module")
 def data(documents, tiny_encoder):
-    config = Config.from_dict(QUICK)
+    config = Config().changed(QUICK)
     errors = make_pseudo_anomalies(documents[:30], tiny_encoder, config.perturb, np.random.default_rng(0), "en")
     return TrainingData(documents[:30], errors, "en", config, seed=0, encoder=tiny_encoder)
 
@@ -62,7 +62,7 @@ def test_deterministic(view, documents, data):
 
 
 def test_what_it_saves_restores_it(view, documents):
-    restored = view_kind(view.name).restore(SavedView(view.tensors(), view.graph(), Config.from_dict(QUICK), "en"))
+    restored = view_kind(view.name).restore(SavedView(view.tensors(), view.graph(), Config().changed(QUICK), "en"))
     assert (view.raw(documents) == restored.raw(documents)).all()
 
 

@@ -87,7 +87,7 @@ class Stored:
         check_unicode(" ".join(word for finding in (summary.findings if summary else ()) for word in finding.words))
         sizes, texts = ("layer", "dimension", "max_length"), ("name", "sha256", "fingerprint")
         return cls(
-            config=check_views(Config.from_dict(_object(entries, "stages"))),
+            config=check_views(Config().changed(_object(entries, "stages"))),
             language=check_language(entries["language"]),
             encoder=EncoderSpec(**_object(entries, "encoder", sizes, texts, _MOST_WIDE)),
             seed=check_seed(entries["seed"]),
