@@ -177,10 +177,6 @@ class Statistics:
         """The two words that it may be, run together."""
         return run_together(plain(word), self._share)
 
-    def may_be_slip(self, word: str) -> bool:
-        """Whether there is anything that a word may have been meant to be."""
-        return bool(self._suggestions(word, False))
-
     def suggest(self, words: Sequence[str], position: int) -> str | None:
         """What a word may have been meant to be: a word one slip away, or two words, far more common and at home here."""
         word = words[position]
