@@ -33,7 +33,7 @@ from difa.knowledge.spelling import (
 )
 from difa.knowledge.trigrams import FEATURES, trigrams
 from difa.knowledge.word_cache import Batch, PairCache, WordCache
-from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
+from difa.knowledge.wordlist import WordList, common_words, everyday_languages, plain, plain_words, word_list
 from difa.storage.atomic import kept
 from difa.views.critic.counts import EDGE, CorpusCounts, OwnCounts, nats_beside, shape_of
 from difa.views.language import CORPUS_SHARE
@@ -123,7 +123,7 @@ def spelling_of(language: str | None) -> WordCache:
     """What strings say in a language, shared by all that ask."""
     known = word_list(language)
     name = f"letters-{language}-{version_of('words')}-v2.msgpack"
-    return _read_strings(known, kept(name, lambda: Letters.of(known.common(_LETTERS_OF), _RUN).pack(), Letters.restore))
+    return _read_strings(known, kept(name, lambda: Letters.of(common_words(language, _LETTERS_OF), _RUN).pack(), Letters.restore))
 
 
 class Statistics:
