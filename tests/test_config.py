@@ -17,7 +17,7 @@ from difa.errors import ConfigError
 
 def test_settings_survive_json_shape():
     config = Config.preset("paper")
-    assert Config.from_dict(config.to_dict()) == config
+    assert Config().changed(config.to_dict()) == config
 
 
 def test_the_paper_preset_is_the_papers():
@@ -35,9 +35,9 @@ def test_the_paper_preset_is_the_papers():
     ("make", "message"),
     [
         (lambda: Config.preset("best"), "preset: expected one of full, fast, paper, got 'best'"),
-        (lambda: Config.from_dict({"form": {"windw": 2}}), "unknown key of form 'windw'"),
-        (lambda: Config.from_dict({"forms": {}}), "unknown stage 'forms'"),
-        (lambda: Config.from_dict({"form": 3}), "form: expected a FormConfig or a mapping, got int"),
+        (lambda: Config().changed({"form": {"windw": 2}}), "unknown key of form 'windw'"),
+        (lambda: Config().changed({"forms": {}}), "unknown stage 'forms'"),
+        (lambda: Config().changed({"form": 3}), "form: expected a FormConfig or a mapping, got int"),
         (lambda: FormConfig(window=0), "FormConfig.window: expected a whole number from 1 to 64, got 0"),
         (lambda: FormConfig(shrinkage=2), "FormConfig.shrinkage: expected a number above 0 and at most 0.99, got 2"),
         (lambda: FusionConfig(agreement="False"), "agreement: expected true or false, got 'False'"),
@@ -74,6 +74,5 @@ def test_settings_are_frozen():
 
 
 def test_a_setting_may_go_by_the_name_it_had():
-    assert not Config.from_dict({"calibration": {"trim": False}}).calibration.leave_out_outliers
     assert not Config().changed({"calibration": {"trim": False}}).calibration.leave_out_outliers
     assert Config().to_dict()["calibration"]["leave_out_outliers"]

@@ -1,5 +1,6 @@
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,19 +121,24 @@ def test_normal_documents_keep_the_false_alarm_rate(model, corpus):
 
 def test_views_never_see_the_documents_whose_scores_set_the_p_values(quick, corpus, monkeypatch):
     fitted_on, scored = {}, []
-    original_fit, original_evidence = cross_fit.fit_view, cross_fit.raw_evidence
+    original_kind, original_evidence = cross_fit.view_kind, cross_fit.raw_evidence
 
-    def fit_view(name, lesson):
-        view = original_fit(name, lesson)
-        assert all(pseudo.source < len(lesson.documents) for pseudo in lesson.pseudos)
-        fitted_on[id(view)] = (view, {document.words for document in lesson.documents})
-        return view
+    def view_kind(name):
+        kind = original_kind(name)
+
+        def fit(lesson):
+            view = kind.fit(lesson)
+            assert all(pseudo.source < len(lesson.documents) for pseudo in lesson.pseudos)
+            fitted_on[id(view)] = (view, {document.words for document in lesson.documents})
+            return view
+
+        return replace(kind, fit=fit)
 
     def raw_evidence(views, documents, *args, **more):
         scored.extend((id(view), document.words) for view in views for document in documents)
         return original_evidence(views, documents, *args, **more)
 
-    monkeypatch.setattr(cross_fit, "fit_view", fit_view)
+    monkeypatch.setattr(cross_fit, "view_kind", view_kind)
     monkeypatch.setattr(cross_fit, "raw_evidence", raw_evidence)
     quick().fit(corpus[:40], feed=corpus[40:120])
     assert len(scored) >= 2 * 120

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -127,11 +126,10 @@ class Detector:
 
     def suggest(self, document: Document, position: int) -> str | None:
         """What the word at a position may have been meant to be, if it looks like a slip; only a critic can say."""
-        texts = document.words.texts
-        if self._critic is None or not self._critic.statistics.may_be_slip(texts[position]):
+        if self._critic is None:
             return None
         first = max(0, position - NEIGHBOURS)  # not the whole document: it may be long, and full of such words
-        around = texts[first : position + NEIGHBOURS + 1]
+        around = document.words.texts[first : position + NEIGHBOURS + 1]
         meant = self._critic.statistics.suggest(around, position - first)
         is_term = meant is not None and self._faults is not None and self._faults.is_term(around[position - first])
         return None if is_term else meant
@@ -149,11 +147,9 @@ class Detector:
         """The faults of documents that have a name, and the position of their first word, by the positions of their words."""
         if self._faults is None:
             return [{} for _ in documents]
-        kept = [self.noise.kept(document) for document in documents]
-        texts = []
-        for document, places in zip(documents, kept, strict=True):
-            gaps = frozenset(at for at, (before, after) in enumerate(pairwise(places), 1) if after - before > 1)
-            texts.append(Encoded.of_words(tuple([document.words.texts[at] for at in places]), gaps))
+        stripped = list(self.noise.strip(documents))
+        texts = self.noise.mark_gaps(stripped, [Encoded.of_words(document.words.texts) for document in stripped])
+        kept = map(self.noise.kept, documents)
         return [
             {places[at]: (kind, places[first]) for at, (kind, first) in found.items()}
             for places, found in zip(kept, self._faults.name_faults(texts), strict=True)

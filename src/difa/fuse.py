@@ -24,11 +24,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from difa.config import FeedConfig, FusionConfig
+from difa.config import VIEW_NAMES, FeedConfig, FusionConfig
 from difa.corpus.copies import content_of
 from difa.document import IMPLIED, Encoded, FloatArray, IntArray, ReasonKind
 from difa.head import Head, HeadLearner, WordTable
-from difa.views import Wording, wording_of
+from difa.views import Wording, view_kind
 
 HEAD = "feed"
 """The head's name among the views."""
@@ -51,7 +51,8 @@ _ROUNDS = 2  # the head finds words that teach it better; a third round brings n
 
 def speak_of(name: str) -> Wording:
     """How reports speak of a column of evidence: a view, the head, or all words together."""
-    return _WORDINGS.get(name) or wording_of(name)
+    known = view_kind(name).wording if name in VIEW_NAMES else _WORDINGS.get(name)
+    return known or Wording(f"words that stand out by {name}", f"stands out by {name}")
 
 
 def prior_score(evidence: FloatArray, names: Sequence[str], config: FusionConfig) -> FloatArray:

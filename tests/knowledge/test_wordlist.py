@@ -30,7 +30,7 @@ def test_without_a_language_no_word_is_known():
     nothing = word_list(None)
     assert not nothing
     assert nothing.frequency("the") == 0
-    assert nothing.common(10) == ()
+    assert common_words(None, 10) == ()
 
 
 @pytest.mark.parametrize(("text", "language"), [(GERMAN, "de"), (FRENCH, "fr"), ("qzx wvk ppl rrt", None), ("12 34 !", None)])

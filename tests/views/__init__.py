@@ -4,5 +4,5 @@ from difa.views import TrainingData
 
 def training(documents, language=None, /, *, least=1, encoder=None, **stages):
     """What a view is fitted on: documents, and settings where they are not the usual ones."""
-    config = Config.from_dict({**stages, "privacy": {"least_documents": least}})
+    config = Config().changed({**stages, "privacy": {"least_documents": least}})
     return TrainingData(documents, [], language, config, seed=0, encoder=encoder)

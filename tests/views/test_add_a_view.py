@@ -17,7 +17,7 @@ def test_the_view_in_contributing_works(corpus, tmp_path, monkeypatch):
     section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Add a view")[2]
     (tmp_path / "alphabet.py").write_text(re.search(r"```python\n(.*?)```", section, re.DOTALL)[1], encoding="utf-8")
     monkeypatch.setattr(difa.views, "__path__", [*difa.views.__path__, str(tmp_path)])
-    for module in ("difa.config", "difa.views"):
+    for module in ("difa.config", "difa.views", "difa.fuse"):
         monkeypatch.setattr(f"{module}.VIEW_NAMES", (*VIEW_NAMES, "alphabet"))
     monkeypatch.setattr("difa.config.checks.kinds_of", kinds_of.__wrapped__)  # which remembers the names from before
 

@@ -6,7 +6,7 @@ import pytest
 from difa.config import VIEW_NAMES, Config
 from difa.document import Encoded
 from difa.perturb import make_pseudo_anomalies
-from difa.views import SavedView, TrainingData, fit_view, restore_view
+from difa.views import SavedView, TrainingData, view_kind
 from difa.words import from_text
 from tests.conftest import QUICK
 
@@ -18,7 +18,7 @@ def documents(tiny_encoder, corpus):
 
 @pytest.fixture(scope="module")
 def data(documents, tiny_encoder):
-    config = Config.from_dict(QUICK)
+    config = Config().changed(QUICK)
     errors = make_pseudo_anomalies(documents[:30], tiny_encoder, config.perturb, np.random.default_rng(0), "en")
     return TrainingData(documents[:30], errors, "en", config, seed=0, encoder=tiny_encoder)
 
@@ -28,7 +28,7 @@ SLOW = ("semantic",)  # trains and exports networks
 
 @pytest.fixture(scope="module", params=[pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in VIEW_NAMES])
 def view(request, data):
-    view = fit_view(request.param, data)
+    view = view_kind(request.param).fit(data)
     assert view.name == request.param
     return view
 
@@ -57,12 +57,12 @@ def test_empty_documents(view, documents):
 
 
 def test_deterministic(view, documents, data):
-    again = fit_view(view.name, data)
+    again = view_kind(view.name).fit(data)
     assert (view.raw(documents) == again.raw(documents)).all()
 
 
 def test_what_it_saves_restores_it(view, documents):
-    restored = restore_view(view.name, SavedView(view.tensors(), view.graph(), Config.from_dict(QUICK), "en"))
+    restored = view_kind(view.name).restore(SavedView(view.tensors(), view.graph(), Config().changed(QUICK), "en"))
     assert (view.raw(documents) == restored.raw(documents)).all()
 
 

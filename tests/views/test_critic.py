@@ -138,13 +138,6 @@ def test_several_networks_say_the_mean_and_are_saved_together(statistics):
     assert restored.raw(documents).tolist() == critic.raw(documents).tolist()
 
 
-def test_weights_of_a_single_network_are_read_as_they_once_were_saved():
-    network = some_network(0)
-    once = {name: values[0] for name, values in vars(network).items()}
-    restored = Networks.restore(once)
-    assert all((getattr(restored, name) == getattr(network, name)).all() for name in once)
-
-
 def test_networks_of_different_number_are_refused():
     tensors = vars(Networks.join([some_network(0), some_network(1)]))
     with pytest.raises(ValueError, match="as many of each weight"):

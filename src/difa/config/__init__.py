@@ -382,18 +382,13 @@ class Config:
         return cls().changed(presets[name])
 
     def changed(self, stages: Mapping[str, Any]) -> Config:
-        """The same with other settings for some stages: single keys as a mapping, or a whole stage."""
+        """The same with other settings for some stages: single keys as a mapping, or a whole stage; unknown ones are errors."""
         _refuse_unknown("stage", stages, kinds_of(Config))
         return replace(self, **{name: _changed(getattr(self, name), name, values) for name, values in stages.items()})
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Plain values for JSON."""
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Config:
-        """Settings from plain values, as a model folder has them; unknown stages and keys are errors."""
-        return cls().changed(values)
 
 
 def _changed(stage: Any, name: str, values: Any) -> Any:

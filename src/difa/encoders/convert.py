@@ -18,13 +18,14 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
+import msgpack
 import numpy as np
 
 from difa.config import DEFAULT_ENCODER, EncoderConfig
 from difa.encoders import GRAPH, TOKENIZER, EncoderSpec, ExportedEncoder
 from difa.errors import EncoderError, MissingExtraError
 from difa.runtime.graphs import export_graph, quiet_exporter, refuse_unsafe, session
-from difa.storage.atomic import cache_folder, fresh_folder
+from difa.storage.atomic import kept
 
 EMBEDDED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 EMBEDDED_LAYER = 4
@@ -33,7 +34,6 @@ _SAFETENSORS = ("model.safetensors", "model.safetensors.index.json")
 _WEIGHTS = (*_SAFETENSORS, "pytorch_model.bin", "pytorch_model.bin.index.json")
 _SETTINGS = ("config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json", "merges.txt", "spiece.model")
 _TOLERANCE = 1e-4  # of vectors, between the original and its export
-_SPEC = "spec.json"
 _LOCAL_DATA = {"trust_remote_code": False, "local_files_only": True}  # no code of an encoder, no question about it, no server
 _MODEL_LENGTH_LIMIT = 512  # windows beyond this cost quadratic attention and bring nothing for single words
 
@@ -143,26 +143,19 @@ def _layer_count(folder: Path) -> int:
 
 def exported(source: EncoderFiles) -> ExportedEncoder:
     """The encoder as ONNX, from the cache folder or exported now."""
-    folder = cache_folder() / f"encoder-{source.fingerprint[:16]}-layer{source.layer}-v2"
-    if (kept := _read(folder, source)) is not None:
-        return kept
-    made = _export(source)
-    try:
-        with fresh_folder(folder) as fresh:
-            for name, content in {**made.files, _SPEC: json.dumps(made.spec.to_dict()).encode()}.items():
-                (fresh / name).write_bytes(content)
-    except OSError:
-        pass  # a cache that cannot be written only costs the next fit its export
-    return made
 
+    def export() -> bytes:
+        made = _export(source)
+        return bytes(msgpack.packb({"spec": made.spec.to_dict(), "files": made.files}))
 
-def _read(folder: Path, source: EncoderFiles) -> ExportedEncoder | None:
-    try:
-        spec = EncoderSpec(**(json.loads((folder / _SPEC).read_text()) | {"name": source.name}))
-        files = {name: (folder / name).read_bytes() for name in (GRAPH, TOKENIZER)}
-    except (OSError, ValueError, TypeError):
-        return None
-    return ExportedEncoder(spec, files) if (spec.fingerprint, spec.layer) == (source.fingerprint, source.layer) else None
+    def read(content: bytes) -> ExportedEncoder:
+        stored = msgpack.unpackb(content)
+        spec = EncoderSpec(**stored["spec"] | {"name": source.name})
+        if (spec.fingerprint, spec.layer) != (source.fingerprint, source.layer):
+            raise ValueError("expected an encoder of the same fingerprint and layer")
+        return ExportedEncoder(spec, stored["files"])
+
+    return kept(f"encoder-{source.fingerprint[:16]}-layer{source.layer}-v3.msgpack", export, read)
 
 
 def _read_model(source: EncoderFiles) -> Any:

@@ -20,7 +20,7 @@ from difa.detector import describe_words, raw_evidence
 from difa.document import Encoded, FloatArray, IntArray, split_by
 from difa.knowledge.word_cache import Batch
 from difa.runtime.parallel import core_count
-from difa.views import TrainingData, View, fit_view, view_kind
+from difa.views import TrainingData, View, view_kind
 
 Report = Callable[[str, float], None]  # called with the name of the stage under way and the share of it that is done
 
@@ -77,7 +77,7 @@ def _fit_in_parallel(parts: Sequence[TrainingData], whole: TrainingData, report:
 
     def fit_views(data: TrainingData, progress: Callable[[float], None]) -> dict[str, View]:
         heard = replace(data, progress=progress)
-        views = {name: fit_view(name, heard) for name in names if data is not whole or name not in joins}
+        views = {name: view_kind(name).fit(heard) for name in names if data is not whole or name not in joins}
         progress(1.0)
         return views
 

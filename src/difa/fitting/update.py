@@ -20,14 +20,14 @@ from difa.corpus.allow import AllowList
 from difa.detector import Detector, Updates, linter_scores
 from difa.document import Document, FloatArray
 from difa.errors import ConfigError
-from difa.views import TrainingData, extend_view, view_kind
+from difa.views import TrainingData, view_kind
 
 
 def update(detector: Detector, documents: Sequence[Document], max_values: int, rng: np.random.Generator) -> Detector:
     """The detector with further normal documents.
 
     Args:
-        detector: a fitted detector that can be updated.
+        detector: a fitted detector that `check_updatable` lets pass.
         documents: new ones that have words, as `new_documents` gives them.
         max_values: values that a reference may hold; of more, a uniform sample stays.
         rng: for that sample.
@@ -35,6 +35,7 @@ def update(detector: Detector, documents: Sequence[Document], max_values: int, r
     encoded, before = detector.encode(documents), detector.updates
     scored = replace(detector, allow=AllowList()).score_chunk(documents, encoded)  # what is allowed scores 0 whatever it is like
     for_linter = linter_scores(scored.word_scores, scored.evidence, scored.views)
+    seen = detector.training_words + before.words
     data = TrainingData(encoded, [], detector.language, detector.config, detector.seed, detector.encoder)
     return replace(
         detector,
@@ -42,7 +43,7 @@ def update(detector: Detector, documents: Sequence[Document], max_values: int, r
         word_reference=_extend(detector.word_reference, scored.word_scores, max_values, rng),
         document_reference=_extend(detector.document_reference, scored.document_scores, max_values, rng),
         linter_reference=_extend(detector.linter_reference, for_linter, max_values, rng),
-        views=tuple(extend_view(view, data, detector.training_words + before.words) for view in detector.views),
+        views=tuple(extend(view, data, seen) for view in detector.views if (extend := view_kind(view.name).extend)),
         updates=Updates(
             before.times + 1,
             before.documents + len(documents),

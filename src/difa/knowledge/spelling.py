@@ -34,8 +34,9 @@ _OFTEN_GLUED = 1e-7  # share up to which a word may be two that are often writte
 _USUAL = 2.0  # nats by which a word is likelier behind another one, if they are usually written one after the other
 _DERIVED = 1e-8  # share of a word whose new forms are no two words: "tracebacks"
 _ENDINGS = ("s", "es", "ed", "er", "ers", "ing", "able")
-_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-_NEAR = frozenset(pair for row in _ROWS for a, b in pairwise(row) for pair in (a + b, b + a))
+KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+"""The rows of letters of a keyboard, whose neighbours fingers hit."""
+_NEAR = frozenset(pair for row in KEYBOARD for a, b in pairwise(row) for pair in (a + b, b + a))
 _VOWELS = frozenset("aeiouyäöüáéíóúàèìòùâêîôû")
 FUNCTION_WORDS = frozenset(LISTS["function_words"].split())
 """English words that join others."""

@@ -75,6 +75,18 @@ class Batch(tuple[Encoded, ...]):
         return first
 
     @cached_property
+    def is_last(self) -> BoolArray:
+        """Whether a word is the last of its document: (T,)."""
+        return np.append(self.is_first[1:], True)[: self.starts[-1]]
+
+    @cached_property
+    def is_apart(self) -> BoolArray:
+        """Whether a word is no neighbour of the one before: it is the first, or ignored ones stand between them: (T,)."""
+        apart = self.is_first.copy()
+        apart[[start + at for start, item in zip(self.starts.tolist(), self, strict=False) for at in item.gaps]] = True
+        return apart
+
+    @cached_property
     def words(self) -> list[str]:
         """The words of all documents, one document behind the other."""
         return all_words(self)

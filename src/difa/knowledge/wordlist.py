@@ -125,10 +125,6 @@ class WordList:
         words = list({*folded})
         return {words[at] for at in np.flatnonzero(self.exact_of(words)).tolist()}
 
-    def common(self, count: int) -> tuple[str, ...]:
-        """The most frequent words made of letters, most frequent first."""
-        return common_words(self.language, count) if self.language else ()
-
     def __bool__(self) -> bool:
         return self._bands is not None
 
@@ -205,8 +201,10 @@ def _packed_bands(language: str) -> PackedWords:
 
 
 @lru_cache(maxsize=16)
-def common_words(language: str, count: int) -> tuple[str, ...]:
-    """The most frequent words of a language that are made of letters, without loading its whole list."""
+def common_words(language: str | None, count: int) -> tuple[str, ...]:
+    """The most frequent words of a language that are made of letters, most frequent first, without loading its whole list."""
+    if language is None:
+        return ()
     bands = _bands(language, "small" if count <= _IN_SMALL_LIST else "large")
     return tuple(islice(filter(str.isalpha, chain.from_iterable(bands)), count))
 

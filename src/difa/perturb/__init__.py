@@ -16,7 +16,7 @@ import numpy as np
 from difa.config import PAPER_KINDS, PerturbConfig
 from difa.document import Encoded, FloatArray
 from difa.encoders import Encoder
-from difa.knowledge.wordlist import word_list
+from difa.knowledge.wordlist import common_words
 from difa.perturb.string_errors import MUTATIONS, gibberish, one_of
 from difa.perturb.word_errors import Draft, Material, make_error
 from difa.words import from_tokens
@@ -45,7 +45,7 @@ def make_pseudo_anomalies(
     usable = [index for index, document in enumerate(documents) if len(document)]
     total = min(config.documents, config.per_document * len(usable))
     sources = np.concatenate([rng.permutation(usable) for _ in range(-(-total // max(1, len(usable))))])[:total]
-    vocabulary = encoder.vocabulary() or word_list(language).common(_VOCABULARY)
+    vocabulary = encoder.vocabulary() or common_words(language, _VOCABULARY)
     material = Material.of([documents[index].words for index in usable], vocabulary, language)
     drafts = []
     for number, source in enumerate(sources.tolist()):

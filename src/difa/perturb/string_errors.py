@@ -11,11 +11,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from difa.knowledge.spelling import KEYBOARD
+
 T = TypeVar("T")
 Mutation = Callable[[str, np.random.Generator], str]
 
-_KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-_NEAR = {key: row[max(0, at - 1) : at] + row[at + 1 : at + 2] for row in _KEYBOARD for at, key in enumerate(row)}
+_NEAR = {key: row[max(0, at - 1) : at] + row[at + 1 : at + 2] for row in KEYBOARD for at, key in enumerate(row)}
 _LEET = {"a": "4@", "b": "8", "e": "3", "g": "9", "i": "1!", "l": "1|", "o": "0", "s": "5$", "t": "7+", "z": "2"}
 _LOOKALIKES = (
     ("rn", "m"), ("m", "rn"), ("cl", "d"), ("d", "cl"), ("vv", "w"), ("w", "vv"), ("l", "1"), ("O", "0"), ("o", "0"),
@@ -122,7 +123,7 @@ def misread(word: str, rng: np.random.Generator) -> str:
 
 def mash(word: str, rng: np.random.Generator) -> str:
     """Random letters, or a hand falling on one row of the keyboard: 5 to 14 of them."""
-    row = one_of((string.ascii_lowercase, *_KEYBOARD), rng)
+    row = one_of((string.ascii_lowercase, *KEYBOARD), rng)
     return _letters(int(rng.integers(5, 15)), rng, row)
 
 

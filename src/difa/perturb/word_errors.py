@@ -231,7 +231,7 @@ def other_ending(word: str, draft: Draft) -> str:
 
 def stranger(word: str, draft: Draft) -> str:
     """Any word of the language, frequent ones more often, for a longer word."""
-    common = word_list(draft.material.language).common(_STRANGERS)
+    common = common_words(draft.material.language, _STRANGERS)
     return draft.pick(common, word, power=1.5) if draft.material.is_topical(word) else word
 
 
@@ -275,7 +275,7 @@ def _group_by_stem(words: Iterable[str]) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=4)
 def _words_by_stem(language: str | None) -> Mapping[str, Sequence[str]]:
-    return _group_by_stem(word_list(language).common(_STRANGERS))
+    return _group_by_stem(common_words(language, _STRANGERS))
 
 
 def _same_stem(word: str, other: str) -> bool:

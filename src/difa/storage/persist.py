@@ -50,7 +50,7 @@ from difa.storage.model_folder import (
     reason_of,
     write_config,
 )
-from difa.views import SavedView, check_views, restore_view, view_kind
+from difa.views import SavedView, check_views, view_kind
 from difa.words import check_unicode, from_text
 
 _CARD_RATES = (0.01, 0.05, 0.1)  # false-alarm rates whose bounds the card gives
@@ -87,7 +87,7 @@ class Stored:
         check_unicode(" ".join(word for finding in (summary.findings if summary else ()) for word in finding.words))
         sizes, texts = ("layer", "dimension", "max_length"), ("name", "sha256", "fingerprint")
         return cls(
-            config=check_views(Config.from_dict(_object(entries, "stages"))),
+            config=check_views(Config().changed(_object(entries, "stages"))),
             language=check_language(entries["language"]),
             encoder=EncoderSpec(**_object(entries, "encoder", sizes, texts, _MOST_WIDE)),
             seed=check_seed(entries["seed"]),
@@ -189,7 +189,7 @@ def _restore(checked: Stored, content: Mapping[str, bytes], threads: int | None,
     feed_fusion = FeedFusion.restore(found, len(names), dimension, config.feed) if (found := _part(tensors, "taught.")) else None
     evidence_names = (*names, *(feed_fusion.names if feed_fusion else ()))
     traits = _part(tensors, "document.")
-    views = tuple(map(restore_view, names, saved))
+    views = tuple(view_kind(name).restore(of_view) for name, of_view in zip(names, saved, strict=True))
     return Detector(
         config=config,
         seed=checked.seed,

@@ -8,8 +8,10 @@ name declares it as `VIEW`, a `ViewKind`, and is loaded when it is asked for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,6 +20,7 @@ import numpy as np
 from difa.config import NO_ENCODER, VIEW_NAMES, Config
 from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind
 from difa.errors import ConfigError
+from difa.views.stored_words import count_words, rare_words
 
 if TYPE_CHECKING:
     from difa.encoders import Encoder
@@ -81,6 +84,16 @@ class TrainingData:
     progress: Callable[[float], None] = lambda share: None
     """Called by views that learn for long, with the share that is done."""
 
+    @cached_property
+    def word_counts(self) -> Counter[str]:
+        """How often each word occurs, as counts know it."""
+        return count_words(self.documents)
+
+    @cached_property
+    def rare_words(self) -> frozenset[str]:
+        """Words that must not be readable in a saved model."""
+        return rare_words(self.documents, self.config.privacy.least_documents, self.language)
+
     def without(self, left_out: Sequence[bool]) -> TrainingData:
         """The same without some of the documents, and without what was made of them."""
         kept = [index for index, is_out in enumerate(left_out) if not is_out]
@@ -107,7 +120,8 @@ class ViewKind:
     fit: Callable[[TrainingData], View]
     restore: Callable[[SavedView], View]
     extend: Callable[[Any, TrainingData, int], View] | None = None
-    """The view with further documents, beside the number of words it has learned from; None where it is trained as a whole."""
+    """The view with what further documents add to its counts, beside the number of words it has learned from; None where it is
+    trained as a whole."""
     join: Callable[[TrainingData, Sequence[Any]], View] | None = None
     """The view of all documents from views that were fitted on parts of them; None where it is fitted like those."""
     knowledge: tuple[str, ...] = ()
@@ -134,36 +148,12 @@ def view_kind(name: str) -> ViewKind:
     return kind
 
 
-def wording_of(name: str) -> Wording:
-    """How reports speak of a view, and of any other name."""
-    known = view_kind(name).wording if name in VIEW_NAMES else None
-    return known or Wording(f"words that stand out by {name}", f"stands out by {name}")
-
-
 def check_views(config: Config) -> Config:
     """The same settings; views that see nothing but vectors are refused where there is no encoder."""
     blind = [name for name in config.views.names if view_kind(name).needs_vectors]
     if blind and config.encoder.name == NO_ENCODER:
         raise ConfigError(f"views.names: expected views that need no vectors beside encoder.name=none, got {', '.join(blind)}")
     return config
-
-
-def fit_view(name: str, data: TrainingData) -> View:
-    """Fit a view."""
-    return view_kind(name).fit(data)
-
-
-def extend_view(view: View, data: TrainingData, seen: int) -> View:
-    """The view with what further documents add to its counts; what was trained stays as it is."""
-    extend = view_kind(view.name).extend
-    if extend is None:
-        raise ConfigError(f"the view {view.name} is trained as a whole and cannot take further documents: fit anew")
-    return extend(view, data, seen)
-
-
-def restore_view(name: str, saved: SavedView) -> View:
-    """A view from what it saved."""
-    return view_kind(name).restore(saved)
 
 
 def all_vectors(documents: Sequence[Encoded]) -> FloatArray:

@@ -26,16 +26,7 @@ from difa.knowledge.spelling import FLOOR
 from difa.knowledge.word_cache import Batch, WordCache
 from difa.knowledge.wordlist import WordList, word_list
 from difa.views import SavedView, TrainingData, View, ViewKind, Wording
-from difa.views.stored_words import (
-    Mask,
-    count_words,
-    most_frequent,
-    pack_values,
-    rare_words,
-    readable,
-    shared_runs,
-    unpack_values,
-)
+from difa.views.stored_words import Mask, most_frequent, pack_values, readable, shared_runs, unpack_values
 
 CORPUS_SHARE = 0.9
 """How much the corpus counts in the frequency of a word; the language has the rest."""
@@ -76,7 +67,7 @@ class LanguageView(View):
     def fit(cls, data: TrainingData) -> LanguageView:
         """Count the words; of a very large vocabulary the most frequent are kept."""
         config, least = data.config.language, data.config.privacy.least_documents
-        counted, rare = count_words(data.documents), rare_words(data.documents, least, data.language)
+        counted, rare = data.word_counts, data.rare_words
         mask = Mask.of(counted) if rare else Mask()
         kept = mask.apply(most_frequent(counted, config.vocabulary), rare)
         return cls(config, kept, data.language, mask, shared_runs(data.documents, rare, config.order, least))
@@ -84,7 +75,7 @@ class LanguageView(View):
     def extended(self, data: TrainingData, seen: int) -> LanguageView:
         """The same with the words of further documents; new ones are readable if enough of these have them."""
         least = data.config.privacy.least_documents
-        counted, rare = count_words(data.documents), rare_words(data.documents, least, self.language)
+        counted, rare = data.word_counts, data.rare_words
         mask = self.mask if self.mask.key or not rare else Mask.of(counted)
         kept = most_frequent(mask.add(self.counts, counted, rare), self.config.vocabulary)
         new = {word for word in rare if not self._count(word)}

@@ -23,7 +23,7 @@ from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, Reason
 from difa.knowledge.letters import fold
 from difa.runtime.graphs import GraphRunner
 from difa.views import SavedView, TrainingData, View, ViewKind, Wording, all_vectors
-from difa.views.stored_words import pack, rare_words, unpack
+from difa.views.stored_words import pack, unpack
 
 # c = (a − 128) @ b as an ONNX graph, of bytes without and with a sign: there the product keeps to our threads, unlike NumPy's.
 _PRODUCT = (
@@ -145,11 +145,10 @@ class NeighbourView(View):
 
 def _names(data: TrainingData, chosen: Iterable[int]) -> list[str]:
     """Words at some positions as the bank may name them: rare ones not at all, numbers without digits."""
-    words, least = all_words(data.documents), data.config.privacy.least_documents
-    if least <= 1:
+    words = all_words(data.documents)
+    if data.config.privacy.least_documents <= 1:
         return [words[index] for index in chosen]
-    rare = rare_words(data.documents, least, data.language)
-    return ["" if fold(words[at]) in rare else "".join("0" if c.isdigit() else c for c in words[at]) for at in chosen]
+    return ["" if fold(words[at]) in data.rare_words else "".join("0" if c.isdigit() else c for c in words[at]) for at in chosen]
 
 
 def _reason(nearest: str, distance: float) -> Reason:

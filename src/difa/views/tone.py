@@ -24,7 +24,7 @@ from difa.knowledge import ENGLISH
 from difa.knowledge.letters import plain_address
 from difa.knowledge.tone import SPACED, hidden_insult, rated_words, spaced_insults, valences
 from difa.knowledge.word_cache import Batch, WordCache
-from difa.knowledge.wordlist import plain, word_list
+from difa.knowledge.wordlist import common_words, plain, word_list
 from difa.storage.atomic import kept
 from difa.views import TrainingData, View, ViewKind, Wording, silence
 from difa.views.stored_words import pack_values, unpack_values
@@ -115,7 +115,7 @@ def _examples() -> dict[str, tuple[float, float]]:
     """Words with how negative and how positive they are: rated ones that are not too rare, all insults, and neutral ones."""
     known, lexicon = word_list(ENGLISH), valences()
     examples = {word: sides for word, sides in rated_words().items() if word not in lexicon or known.frequency(word) >= _KNOWN}
-    neutral = [word for word in known.common(_NEUTRAL) if word not in lexicon and len(word) > 1][::5]
+    neutral = [word for word in common_words(ENGLISH, _NEUTRAL) if word not in lexicon and len(word) > 1][::5]
     return examples | {word: (0.0, 0.0) for word in neutral if word not in examples}
 
 

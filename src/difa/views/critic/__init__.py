@@ -66,9 +66,7 @@ class Networks:
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray]) -> Networks:
-        """Networks from their weights; those of a single one may come without the first axis, as they once were saved."""
-        if tensors["w1"].ndim == 2:
-            tensors = {name: values[None] for name, values in tensors.items()}
+        """Networks from their weights."""
         counts = {len(values) for values in tensors.values()}
         if len(counts) != 1 or not counts.pop():
             raise ValueError("expected as many of each weight as there are networks")

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import chain, groupby, islice, pairwise
 
 import numpy as np
 
-from difa.document import BoolArray, Encoded, FloatArray, IntArray
+from difa.document import Encoded, FloatArray, IntArray
 from difa.knowledge.letters import fold
-from difa.knowledge.word_cache import Batch
 from difa.views import TrainingData
-from difa.views.stored_words import Mask, count_words, document_counts, most_frequent, pack_values, rare_words, unpack_values
+from difa.views.stored_words import Mask, count_words, document_counts, most_frequent, pack_values, unpack_values
 
 EDGE = "\x00"
 """Stands before the first word of a document and behind its last."""
@@ -67,9 +66,6 @@ class DocumentCounts:
 class OwnCounts:
     """How often each word, its shape and its neighbours stand in its own document: (T,), or 0 for all."""
 
-    is_apart: BoolArray
-    """Whether a word is no neighbour of the one before: it is the first, or ignored ones stand between them."""
-    is_last: BoolArray
     words: IntArray
     shapes: IntArray
     total: IntArray
@@ -81,17 +77,13 @@ class OwnCounts:
     @classmethod
     def of(cls, documents: Sequence[Encoded], counted: Sequence[Encoded]) -> OwnCounts:
         """Those of all documents from the counted ones that they are made of; zeros where there are none: they are new."""
-        batch = Batch.of(documents)
-        starts = batch.starts.tolist()
-        is_last, is_apart = np.append(batch.is_first[1:], True)[: starts[-1]], batch.is_first.copy()
-        is_apart[[start + at for start, item in zip(starts, documents, strict=False) for at in item.gaps]] = True
         rows = np.zeros((7, 1), np.int64)
         if counted:
             once = {id(document): document for document in counted}
             own = {key: DocumentCounts(document) for key, document in once.items()}
             pairs = zip(documents, counted, strict=True)
             rows = np.concatenate([own[id(source)].of(document) for document, source in pairs], axis=1)
-        return cls(is_apart, is_last, *rows)
+        return cls(*rows)
 
 
 @dataclass(frozen=True)
@@ -103,9 +95,9 @@ class CorpusCounts:
     shapes: Mapping[str, int]
     pairs: IntArray
     """Left word, right word and count of each pair: words are numbered from 1 in their order, 0 is the edge of a document."""
-    totals: IntArray | None = None
-    """How many neighbours each word has, as `Pairs` knows them, where some pairs are left out: (words + 2, 4)."""
-    mask: Mask = field(default_factory=Mask)
+    totals: IntArray
+    """How many neighbours each word has, as `count_neighbours` counts them, in pairs that are left out, too: (words + 2, 4)."""
+    mask: Mask
 
     @classmethod
     def of(cls, data: TrainingData) -> CorpusCounts:
@@ -115,18 +107,18 @@ class CorpusCounts:
         could be followed through them. How many neighbours a word has stays as it was counted.
         """
         documents, config, least = data.documents, data.config.critic, data.config.privacy.least_documents
-        words, shapes = count_words(documents), count_words(documents, shape_of)
+        words, shapes = data.word_counts, count_words(documents, shape_of)
         pairs = list(map(pairs_of, documents))
         documents_with = Counter(chain.from_iterable(map(set, pairs)))
         mask = Mask.of(words) if least > 1 else Mask()
         kept = most_frequent(words, config.vocabulary)
-        named = mask.apply(kept, rare_words(documents, least, data.language))
+        named = mask.apply(kept, data.rare_words)
         number = {EDGE: 0} | {name: at for at, name in enumerate(named, 1)}
         number |= {word: number[mask.name(word, named)] for word in kept}
         counted = most_frequent(Counter(chain.from_iterable(pairs)), config.pairs)
         known = {pair: count for pair, count in counted.items() if number.keys() >= set(pair)}
         told = {pair: count for pair, count in known.items() if documents_with[pair] >= least}
-        totals = count_neighbours(number_pairs(known, number), len(named) + 2) if least > 1 else None
+        totals = count_neighbours(number_pairs(known, number), len(named) + 2)
         shown = mask.apply(dict(sorted(shapes.items())), _rare_shapes(documents, least))
         return cls(named, shown, number_pairs(told, number), totals, mask)
 
@@ -136,67 +128,53 @@ class CorpusCounts:
         Pairs stay: the networks were never shown a pair that the word's own document alone has, and take it for an error.
         """
         documents, least = data.documents, data.config.privacy.least_documents
-        words, shapes = count_words(documents), count_words(documents, shape_of)
+        words, shapes = data.word_counts, count_words(documents, shape_of)
         mask = self.mask if self.mask.key or least <= 1 else Mask.of(words)
-        named = mask.add(self.words, words, rare_words(documents, least, data.language))
+        named = mask.add(self.words, words, data.rare_words)
         named = dict(islice(named.items(), max(data.config.critic.vocabulary, len(self.words))))
-        totals = self.totals
-        if totals is not None:  # the last row is that of all other words
-            new = np.zeros((len(named) - len(self.words), totals.shape[1]), dtype=totals.dtype)
-            totals = np.concatenate([totals[:-1], new, totals[-1:]])
+        new = np.zeros((len(named) - len(self.words), 4), dtype=np.int64)
+        totals = np.concatenate([self.totals[:-1], new, self.totals[-1:]])  # the last row is that of all other words
         return CorpusCounts(named, mask.add(self.shapes, shapes, _rare_shapes(documents, least)), self.pairs, totals, mask)
 
     def tensors(self) -> dict[str, FloatArray | IntArray]:
         """The counts as arrays."""
-        totals = {} if self.totals is None else {"totals": self.totals}
         words, shapes = pack_values(self.words, prefix="words."), pack_values(self.shapes, prefix="shapes.")
+        totals = {"totals": self.totals} if self.mask.key else {}  # otherwise no pair is left out, and they follow
         return {**words, **shapes, "pairs": self.pairs, **totals, **self.mask.tensors()}
 
     @classmethod
     def restore(cls, tensors: Mapping[str, FloatArray]) -> CorpusCounts:
         words, shapes = unpack_values(tensors, prefix="words."), unpack_values(tensors, prefix="shapes.")
-        totals = tensors["totals"].astype(np.int64) if "totals" in tensors else None
-        return cls(words, shapes, tensors["pairs"].astype(np.int64), totals, Mask.restore(tensors))
+        pairs, size = tensors["pairs"].astype(np.int64), len(words) + 2
+        if pairs.ndim != 2 or pairs.shape[1] != 3 or (pairs < 0).any() or (pairs[:, :2] >= size).any():
+            raise ValueError(f"expected pairs of numbers below {size} with their counts")
+        totals = tensors["totals"].astype(np.int64) if "totals" in tensors else count_neighbours(pairs, size)
+        if totals.shape != (size, 4) or (totals < 0).any():
+            raise ValueError(f"expected neighbours of {size} words, got an array of shape {totals.shape}")
+        return cls(words, shapes, pairs, totals, Mask.restore(tensors))
+
+    @cached_property
+    def _sorted_pairs(self) -> tuple[IntArray, IntArray]:
+        """A key of each pair, from low to high, and its count."""
+        size = len(self.totals)
+        keys = self.pairs[:, 0] * size + self.pairs[:, 1]
+        order = np.argsort(keys, kind="stable")
+        # The last key is larger than any that can be asked for, so that a search always ends at one.
+        return np.append(keys[order], size * size), np.append(self.pairs[order, 2], 0)
+
+    def together(self, left: IntArray, right: IntArray) -> IntArray:
+        """How often each pair of words, by their numbers, was counted: (T,)."""
+        known, counts = self._sorted_pairs
+        keys = left * len(self.totals) + right
+        order = np.argsort(keys)  # looked up in order, keys are found several times as fast
+        at = np.empty(len(keys), np.intp)
+        at[order] = np.searchsorted(known, keys[order])
+        return np.where(known[at] == keys, counts[at], 0)
 
 
 def _rare_shapes(documents: Sequence[Encoded], least: int) -> set[str]:
     counts = document_counts(documents, lambda document: map(shape_of, document.words))
     return {shape for shape, count in counts.items() if count < least}
-
-
-class Pairs:
-    """Counted pairs of neighbours."""
-
-    def __init__(self, counted: IntArray, size: int, totals: IntArray | None = None) -> None:
-        """Take them over.
-
-        Args:
-            counted: left word, right word and count of each pair: (pairs, 3).
-            size: numbers in the vocabulary.
-            totals: what `after` and `before` say, side by side, where `counted` lacks some of the pairs: (size, 4).
-        """
-        if counted.ndim != 2 or counted.shape[1] != 3 or (counted < 0).any() or (counted[:, :2] >= size).any():
-            raise ValueError(f"expected pairs of numbers below {size} with their counts")
-        if totals is not None and (totals.shape != (size, 4) or (totals < 0).any()):
-            raise ValueError(f"expected neighbours of {size} words, got an array of shape {totals.shape}")
-        self._size = size
-        keys = counted[:, 0] * size + counted[:, 1]
-        order = np.argsort(keys, kind="stable")
-        # The last key is larger than any that can be asked for, so that a search always ends at one.
-        self._keys, self._counts = np.append(keys[order], size * size), np.append(counted[order, 2], 0)
-        self.totals = count_neighbours(counted, size) if totals is None else totals
-        self.after = self.totals[:, :2]
-        """For each word: how often it has a right neighbour, and how many different ones: (size, 2)."""
-        self.before = self.totals[:, 2:]
-        """The same on its left."""
-
-    def together(self, left: IntArray, right: IntArray) -> IntArray:
-        """How often each pair was counted: (T,)."""
-        keys = left * self._size + right
-        order = np.argsort(keys)  # looked up in order, keys are found several times as fast
-        at = np.empty(len(keys), np.intp)
-        at[order] = np.searchsorted(self._keys, keys[order])
-        return np.where(self._keys[at] == keys, self._counts[at], 0)
 
 
 def count_neighbours(counted: IntArray, size: int) -> IntArray:

@@ -33,9 +33,9 @@ from difa.knowledge.spelling import (
 )
 from difa.knowledge.trigrams import FEATURES, trigrams
 from difa.knowledge.word_cache import Batch, PairCache, WordCache
-from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
+from difa.knowledge.wordlist import WordList, common_words, everyday_languages, plain, plain_words, word_list
 from difa.storage.atomic import kept
-from difa.views.critic.counts import EDGE, CorpusCounts, OwnCounts, Pairs, nats_beside, shape_of
+from difa.views.critic.counts import EDGE, CorpusCounts, OwnCounts, nats_beside, shape_of
 from difa.views.language import CORPUS_SHARE
 from difa.views.stored_words import readable
 
@@ -81,9 +81,6 @@ CASES = ("lower case", "capital", "capitals", "digits", "marks", "mixed")
 _LONGEST = 25  # letters beyond which a word is just long
 _LETTERS_OF = 20_000  # words of the language whose letters are learned
 _RUN = 4  # letters of the longest run
-_OF_WORD = ("number", "shape", *OF_STRING, *CASES)
-"""What a word says of itself: its number in the vocabulary, how often its shape was counted; its frequency in the language, and
-what its string is like."""
 
 
 def _read_strings(known: WordList, letters: Letters) -> WordCache:
@@ -126,20 +123,18 @@ def spelling_of(language: str | None) -> WordCache:
     """What strings say in a language, shared by all that ask."""
     known = word_list(language)
     name = f"letters-{language}-{version_of('words')}-v2.msgpack"
-    return _read_strings(known, kept(name, lambda: Letters.of(known.common(_LETTERS_OF), _RUN).pack(), Letters.restore))
+    return _read_strings(known, kept(name, lambda: Letters.of(common_words(language, _LETTERS_OF), _RUN).pack(), Letters.restore))
 
 
 class Statistics:
     """Counts of words, pairs and shapes in normal documents."""
 
     def __init__(self, counts: CorpusCounts, language: str | None) -> None:
-        words = counts.words
-        self.corpus, self._words, self._shapes, self._mask = counts, words, counts.shapes, counts.mask
+        self.corpus, words = counts, counts.words
         self._total = sum(words.values())
         self._number = {word: number for number, word in enumerate([EDGE, *words])}
         self._unknown = len(self._number)  # the number of all other words
         self._counts = np.array([0, *words.values(), 0], dtype=np.int64)
-        self._beside = Pairs(counts.pairs, len(self._counts), counts.totals)
         self._known = word_list(language)
         readable_words = readable(words)
         self._index = SlipIndex(word for word in readable_words if not self._known.exact(word))
@@ -181,10 +176,6 @@ class Statistics:
     def halves_of(self, word: str) -> tuple[str, str] | None:
         """The two words that it may be, run together."""
         return run_together(plain(word), self._share)
-
-    def may_be_slip(self, word: str) -> bool:
-        """Whether there is anything that a word may have been meant to be."""
-        return bool(self._suggestions(word, False))
 
     def suggest(self, words: Sequence[str], position: int) -> str | None:
         """What a word may have been meant to be: a word one slip away, or two words, far more common and at home here."""
@@ -249,7 +240,7 @@ class Statistics:
 
     def _share(self, folded: str) -> float:
         """How much of running text a word makes up, here and in the language; 0 if it is unknown to both."""
-        here = self._words.get(self._mask.name(folded, self._words), 0) / max(self._total, 1)
+        here = self.corpus.words.get(self.corpus.mask.name(folded, self.corpus.words), 0) / max(self._total, 1)
         return CORPUS_SHARE * here + (1 - CORPUS_SHARE) * self._known.exact(folded)
 
     def _counted(
@@ -279,8 +270,9 @@ class Statistics:
 
     def _describe_word(self, word: str) -> tuple[int, int]:
         """The word's number in the vocabulary, and how often its shape was counted."""
-        name, shape = self._mask.name(fold(word), self._words), self._mask.name(shape_of(word), self._shapes)
-        return self._number.get(name, self._unknown), self._shapes.get(shape, 0)
+        words, shapes, name_in = self.corpus.words, self.corpus.shapes, self.corpus.mask.name
+        number = self._number.get(name_in(fold(word), words), self._unknown)
+        return number, shapes.get(name_in(shape_of(word), shapes), 0)
 
     def _describe_meant(self, word: str) -> tuple[float, float]:
         """Log share of the commonest word one slip away, and of the two words that it may be, with what a second word costs."""
@@ -293,12 +285,12 @@ class Statistics:
 
     def _around(self, batch: Batch, number: IntArray, of_string: Mapping[str, FloatArray], own: OwnCounts) -> list[FloatArray]:
         """What neighbours say of each word: five numbers, (T,) each."""
-        edge, pairs, words = self._number[EDGE], self._beside, batch.words
+        edge, pairs, words = self._number[EDGE], self.corpus, batch.words
         left = np.where(batch.is_first, edge, np.roll(number, 1))
-        right = np.where(own.is_last, edge, np.roll(number, -1))
+        right = np.where(batch.is_last, edge, np.roll(number, -1))
         chance = np.maximum(self._counts[number] - own.words, 0) + 0.5
-        chance = chance / (np.maximum(self._total - own.total, 0) + 0.5 * (len(self._words) + 1))
-        inside = ~own.is_apart[1:]  # between neighbours of one document: (T − 1,)
+        chance = chance / (np.maximum(self._total - own.total, 0) + 0.5 * (len(self.corpus.words) + 1))
+        inside = ~batch.is_apart[1:]  # between neighbours of one document: (T − 1,)
         repeats = inside & (of_string["letters only"][1:] > 0)
         repeats &= number[1:] == number[:-1]  # so do the numbers of a word and of its repetition
         for at in np.flatnonzero(repeats & (batch.numbers[1:] != batch.numbers[:-1])).tolist():
@@ -309,10 +301,10 @@ class Statistics:
         joins = np.pad(gains, 1)
         beside_left = pairs.together(left, number)
         beside_right = np.append(beside_left[1:], 0)[: len(number)]  # the same pairs, but for the last words
-        beside_right[own.is_last] = pairs.together(number[own.is_last], right[own.is_last])
+        beside_right[batch.is_last] = pairs.together(number[batch.is_last], right[batch.is_last])
         return [
-            nats_beside(chance, beside_left, pairs.after[left], own.left_pairs, own.left_words),
-            nats_beside(chance, beside_right, pairs.before[right], own.right_pairs, own.right_words),
+            nats_beside(chance, beside_left, pairs.totals[left, :2], own.left_pairs, own.left_words),
+            nats_beside(chance, beside_right, pairs.totals[right, 2:], own.right_pairs, own.right_words),
             np.pad(repeats, (1, 0)).astype(float)[: len(number)],
             np.maximum(joins[1:], joins[:-1])[: len(number)],
             batch.is_first.astype(float),

@@ -158,7 +158,7 @@ class FaultsView(View):
     def _may_be_fault(self, batch: Batch) -> BoolArray:
         """Which words pass the gates of which kinds: (T, kinds)."""
         rows, lowered = _gates(self.language).of(batch), _LOWERED.of(batch)
-        rows[np.append(~batch.is_first[1:], False)[: len(rows), None] & _AT_END] = False
+        rows[~batch.is_last[:, None] & _AT_END] = False
         is_repetition = ~batch.is_first & (np.append(0, lowered[:-1])[: len(rows)] == lowered)
         rows[~is_repetition[:, None] & _AT_REPETITION] = False
         return rows
