@@ -1,6 +1,15 @@
 import pytest
 
-from difa.knowledge.spelling import SlipIndex, is_written_apart, known_slips, run_together, slips, two_words
+from difa.knowledge.spelling import (
+    SlipIndex,
+    is_doubtful,
+    is_written_apart,
+    known_slips,
+    likely_slip,
+    run_together,
+    slips,
+    two_words,
+)
 from difa.knowledge.wordlist import word_list
 
 known = word_list("en").exact
@@ -14,6 +23,35 @@ def test_slips_of_a_short_word_by_hand():
 def test_words_one_slip_away_are_found(word, meant):
     assert meant in known_slips(word, "en")
     assert word not in known_slips(word, "en")
+
+
+COMMON = {
+    "recieve": "receive",
+    "definately": "definitely",
+    "seperate": "separate",
+    "occured": "occurred",
+    "begining": "beginning",
+    "accomodate": "accommodate",
+    "untill": "until",
+    "adress": "address",
+    "existance": "existence",
+    "noticable": "noticeable",
+}
+
+
+@pytest.mark.parametrize(("word", "meant"), COMMON.items())
+def test_misspellings_that_many_people_make_are_in_lists_of_running_text(word, meant):
+    assert known(word) > 0
+    assert is_doubtful(word, "en")
+    assert likely_slip(word, "en") == meant
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["hotkey", "qubit", "recoded", "unfused", "devel", "struct", "binned", "polys", "rare", "receive", "labelled", "tokenise"],
+)
+def test_rare_words_and_terms_are_no_misspellings(word):
+    assert not is_doubtful(word, "en") or likely_slip(word, "en") is None
 
 
 def test_what_is_not_a_word_is_not_compared():

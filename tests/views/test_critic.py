@@ -67,6 +67,9 @@ _NO_SLIPS = "pid fds gibt doit elit leider utiliza versión dolor textfile getit
         ("the bratice is here", 1, "brattice"),  # known from the corpus alone
         ("it traveledabout the house", 1, "traveled about"),
         ("i recieved it", 1, "received"),
+        ("i recieve it", 1, "receive"),  # in lists of running text, but in no dictionary
+        ("wait untill then", 1, "until"),
+        ("the hotkey came", 1, None),
         ("the parcel came", 1, None),
         ("that brainless moron again", 1, None),  # real words, however rare here, are not slips
         ("that brainless moron again", 2, None),

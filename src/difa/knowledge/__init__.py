@@ -1,9 +1,10 @@
 """What is known about a language before any document is read.
 
-`wordlist` how common a word is (package wordfreq) · `spelling` what a misspelt word may have been · `letters` how words are
-spelled · `trigrams` which words follow which (package pocketsphinx, English) · `tone` praise, complaint and insults
-(package vaderSentiment, English) · `word_cache` keeps numbers of words. Nothing here is learned from a corpus. `PACKAGES`
-names where each part comes from and its licence. A model folder records the versions, because others would give other scores.
+`wordlist` how common a word is (package wordfreq) · `spelling` what a misspelt word may have been (dictionary of the package
+pocketsphinx, English) · `letters` how words are spelled · `trigrams` which words follow which (pocketsphinx, English) · `tone`
+praise, complaint and insults (package vaderSentiment, English) · `word_cache` keeps numbers of words. Nothing here is learned
+from a corpus. `PACKAGES` names where each part comes from and its licence. A model folder records the versions, because others
+would give other scores.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ PACKAGES: Mapping[str, Package] = {
         "Word frequencies: wordfreq by Robyn Speer, data under CC BY-SA 4.0, compiled from many sources named in its NOTICE.",
     ),
     "trigrams": Package(
-        "pocketsphinx", "BSD-2-Clause", "English trigrams: the language model of CMU PocketSphinx, Carnegie Mellon University."
+        "pocketsphinx",
+        "BSD-2-Clause",
+        "English trigrams and dictionary: the models of CMU PocketSphinx, Carnegie Mellon University.",
     ),
     "valence": Package("vaderSentiment", "MIT", "Valences: the lexicon of VADER by C.J. Hutto and Eric Gilbert (ICWSM 2014)."),
 }

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
-from difa.knowledge import ENGLISH, LISTS
+from difa.knowledge import ENGLISH, LISTS, folder_of, version_of
 from difa.knowledge.trigrams import trigrams
-from difa.knowledge.wordlist import word_list
+from difa.knowledge.wordlist import PackedWords, word_list
+from difa.storage.atomic import kept
 
 Known = Callable[[str], float]
 
@@ -26,6 +27,10 @@ UNLIKELY_SLIP = 0.05
 """Chance of a slip that hardly anybody makes: a letter before a word is a new word (ctypes)."""
 CLEAR_SLIP = 1.0
 """Chance of letters that were exchanged, doubled, or written once instead of twice."""
+FAR = 3.0
+"""Nats by which a word must be more common than one that may be a slip of it."""
+_DOUBTFUL = 2e-6  # share of running text below which a listed word may be a misspelling that many people make
+_LONG = 7  # letters from which another vowel makes no other word
 _LONGEST = 24  # longer words are not compared letter by letter
 _COMMON = 1e-5  # share of running text from which a word is what an unknown one was probably meant to be
 _PART = 2e-6  # share of each part of words that were run together
@@ -73,18 +78,59 @@ def is_comparable(word: str) -> bool:
 
 @lru_cache(maxsize=1 << 15)
 def likely_slip(word: str, language: str | None) -> str | None:
-    """The common word that an unknown one, in plain form, probably was meant to be; None for its mere inflections."""
+    """The common word that an unknown or doubtful one, in plain form, probably was meant to be; None for its mere inflections."""
     known = word_list(language)
     slips_of = {slip: known.exact(slip) for slip in known_slips(word, language)}
+    if is_doubtful(word, language):
+        slips_of = {slip: share for slip, share in slips_of.items() if is_misspelling(word, slip)}
+        best = max(sorted(slips_of), key=slips_of.__getitem__, default=None)
+        return best if best and slips_of[best] * slip_chance(word, best) >= known.exact(word) * math.exp(FAR) else None
     if not slips_of or is_inflected(word, slips_of):
         return None
     best = max(sorted(slips_of), key=lambda slip: slips_of[slip] * slip_chance(word, slip))
     return best if slips_of[best] >= _COMMON and slip_chance(word, best) > UNLIKELY_SLIP else None
 
 
+def is_doubtful(word: str, language: str | None) -> bool:
+    """Whether a word, in plain form, is rare in running text and in no dictionary: many people may misspell another one so."""
+    return language == ENGLISH and 0 < word_list(language).exact(word) < _DOUBTFUL and not is_in_dictionary(word)
+
+
+def is_in_dictionary(word: str) -> bool:
+    """Whether the English dictionary of a speech recogniser has a word in plain form."""
+    return _dictionary().find(word) > 0
+
+
+@lru_cache(maxsize=1)
+def _dictionary() -> PackedWords:
+    def pack() -> bytes:
+        with (folder_of("trigrams") / "model" / "en-us" / "cmudict-en-us.dict").open(encoding="utf-8") as lines:
+            return PackedWords.pack({line.partition(" ")[0].partition("(")[0]: 1 for line in lines})
+
+    return kept(f"dictionary-{version_of('trigrams')}-v1.words", pack, PackedWords)
+
+
+def is_misspelling(word: str, meant: str) -> bool:
+    """Whether a doubtful word, one slip away from one of the dictionary, is what people write who do not know how that is spelt.
+
+    They exchange letters, or write one twice or once; in long words they take another vowel, or write one more or less.
+    """
+    if word[0] != meant[0] or not is_in_dictionary(meant) or is_inflected(word, [meant]):
+        return False
+    if slip_chance(word, meant) >= CLEAR_SLIP or len(word) < _LONG:
+        return slip_chance(word, meant) >= CLEAR_SLIP
+    at = next((at for at, (a, b) in enumerate(zip(word, meant, strict=False)) if a != b), min(len(word), len(meant)))
+    return (
+        {word[at : at + 1], meant[at : at + 1]} <= _VOWELS
+        if len(word) == len(meant)
+        else max(word, meant, key=len)[at] in _VOWELS
+    )
+
+
 def is_inflected(word: str, others: Iterable[str]) -> bool:
     """Whether a word is one of some others with another ending: new forms of words are no slips."""
-    return any(other[:-1] == word or word[:-1] == other or (other[:-1] == word[:-1] and len(word) > 3) for other in others)
+    last = word[-2:-1] != word[-1:] and word[:-1]  # a letter written twice is no ending
+    return any(other[:-1] == word or other == last or (other[:-1] == word[:-1] and len(word) > 3) for other in others)
 
 
 def is_abbreviation(word: str) -> bool:

@@ -154,6 +154,8 @@ CHANGES = "changes between small letters, capitals, digits and marks"
 """Takes the place of the share of letters in the preset `paper`."""
 _KINDS = {name: _kind(name) for entry in (*SURFACE, *CONTEXT, CHANGES) for name in (f"high {entry}", f"low {entry}")}
 _LETTERS = SURFACE.index("share of letters")
+_VOWEL_SHARE = SURFACE.index("share of vowels among letters")
+_FEW_LETTERS = 4  # fewer say nothing about vowels
 _VOWELS = frozenset("aeiouyàáâãäåæèéêëìíîïòóôõöøùúûüýœ")
 
 
@@ -222,6 +224,8 @@ class FormView(View):
         # x·(Px) splits the squared distance over the entries.
         shares = np.maximum(standard * (standard @ self.precision), 0.0)
         shares /= np.maximum(shares.sum(axis=1, keepdims=True), _TINY)
+        few = [sum(map(str.isalpha, word)) < _FEW_LETTERS for word in document.words]
+        shares[few, _VOWEL_SHARE] = 0.0
         return [
             [
                 self._reason(entry, descriptors[t, entry], standard[t, entry], float(shares[t, entry]))

@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from difa.document import Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words
+from difa.document import IMPLIED, Encoded, FloatArray, IntArray, Reason, ReasonKind, all_words
 from difa.encoders import Encoder
 from difa.knowledge import ENGLISH
 from difa.knowledge.letters import plain_address
@@ -43,7 +43,9 @@ _NEUTRAL = 12_000  # common words, of which every fifth that the lexicon does no
 _SHRINKAGE = 1000.0
 _QUANTILES = np.linspace(0, 1, 1001)
 _ARE_LETTERS = WordCache(lambda words: [len(word) == 1 and word.isalpha() for word in words], dtype=bool)
+_HAS_TONE = 1e-6  # share of running text from which a word is known for its tone; of rarer ones a vector guesses it
 _SOUNDS = ReasonKind("sounds", "sounds more {side} than {share:.1%} of normal words", "sounds unusually {side}", 22)
+_LEANS = ReasonKind("leans", "leans more {side} than {share:.1%} of normal words", "is used like {side} words", IMPLIED + 1)
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,12 @@ class ToneView(View):
         """Which way the word leans, and how many normal words do so as much."""
         if self.is_silent:
             return silence(document)
-        values = _measure([document], self.directions)
+        values, known = _measure([document], self.directions), word_list(ENGLISH)
         reasons = []
-        for value, side in zip(values, self._units(values).argmax(axis=1).tolist(), strict=True):
+        for word, value, side in zip(document.words, values, self._units(values).argmax(axis=1).tolist(), strict=True):
             share = float(np.mean(self.quantiles[:, side] < value[side]))
-            reasons.append([Reason(_SOUNDS, {"side": ("negative", "positive")[side], "share": share}, 1.0)])
+            kind = _SOUNDS if known.exact(plain(word)) >= _HAS_TONE or hidden_insult(word) else _LEANS
+            reasons.append([Reason(kind, {"side": ("negative", "positive")[side], "share": share}, 1.0)])
         return reasons
 
     def _units(self, values: FloatArray) -> FloatArray:

@@ -20,11 +20,14 @@ from difa.knowledge.letters import Letters, fold
 from difa.knowledge.spelling import (
     CLEAR_SLIP,
     EVERYDAY,
+    FAR,
     FLOOR,
     UNLIKELY_SLIP,
     SlipIndex,
     is_abbreviation,
+    is_doubtful,
     is_inflected,
+    is_misspelling,
     is_written_apart,
     known_slips,
     run_together,
@@ -67,8 +70,7 @@ _NO_SLIP = 1e-5  # words as common as this are no slips of others
 _NO_PAIR = 1e-6  # words as common as this are not two words in one
 _SECOND_WORD = 9.0  # what a second word of ordinary frequency costs, in nats
 _REAL_WORD = 2e-6  # words that common are never taken for slips of others by a suggestion
-_FAR = 3.0  # nats by which a suggestion must be more common than an unknown word
-_FARTHER = 5.0  # and than a known one: common misspellings are in the lists too
+_FARTHER = 5.0  # nats by which a suggestion must be more common than a word that the language's list has
 _MIN_LOG_SHARE = -16.0  # log share that a suggestion must have
 _SHORT = 5  # letters below which a slip must be clear
 _CLEARLY_MEANT = 1e-5  # share that a word must have for it
@@ -208,8 +210,14 @@ class Statistics:
         candidates = {slip: math.log(self._share(slip) * slip_chance(folded, slip)) for slip in slips}
         if halves := self._glued(folded, pair):
             candidates[" ".join(halves)] = sum(math.log(self._share(half)) for half in halves) + _SECOND_WORD
-        lowest = max(math.log(here) + (_FARTHER if general else _FAR), _MIN_LOG_SHARE)
-        return {text: candidates[text] for text in sorted(candidates) if candidates[text] > lowest}
+        doubtful = is_doubtful(folded, self._known.language)  # common misspellings are in the list, too
+        margins = {
+            text: FAR if not general or (doubtful and text in slips and is_misspelling(folded, text)) else _FARTHER
+            for text in sorted(candidates)
+        }
+        return {
+            text: candidates[text] for text in margins if candidates[text] > max(math.log(here) + margins[text], _MIN_LOG_SHARE)
+        }
 
     def _possible_slips(self, folded: str) -> list[str]:
         """Words one slip away, without slips that hardly anybody makes and, for a known word, other forms of it."""

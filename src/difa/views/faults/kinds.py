@@ -18,7 +18,15 @@ from functools import cached_property, partial
 from itertools import accumulate, groupby
 from typing import Any, Literal
 
-from difa.knowledge.spelling import EVERYDAY, is_abbreviation, is_comparable, is_written_apart, likely_slip, two_words
+from difa.knowledge.spelling import (
+    EVERYDAY,
+    is_abbreviation,
+    is_comparable,
+    is_doubtful,
+    is_written_apart,
+    likely_slip,
+    two_words,
+)
 from difa.knowledge.wordlist import WordList, everyday_languages, plain, plain_words, word_list
 
 _COMMON = 2e-6  # share of running text of a word that was torn apart
@@ -127,10 +135,19 @@ def _broken_encoding(text: Text, places: Sequence[int]) -> Iterator[Found]:
             end += 1
         whole = "".join(words[at:end])
         fixed = whole if whole.isascii() else ftfy.fix_encoding(whole)
+        while fixed != whole and end < len(words) and _is_rest(fixed, words[end], text.known):
+            whole, fixed, end = whole + words[end], fixed + words[end], end + 1
         if fixed != whole and (is_bad(whole) or end - at == 1):
             yield Found(at, end, fixed)
         else:
             yield from (Found(lost, lost + 1) for lost in range(at, end) if "�" in words[lost])
+
+
+def _is_rest(fixed: str, word: str, known: WordList) -> bool:
+    """Whether letters behind a broken encoding are the rest of its word: no word by themselves, or one together."""
+    if not (word.isascii() and word.islower() and fixed[-1].isalpha()):
+        return False
+    return known.exact(plain(fixed + word)) > 0 or known.exact(word) <= _TORN
 
 
 def _is_odd_mark(word: str) -> bool:
@@ -221,11 +238,12 @@ def _two_words(word: str, language: str | None, *, is_everyday: bool) -> str | N
 
 
 def _slip(word: str, language: str | None) -> str | None:
-    """Of a word that no list has, one slip away from a common one, that one."""
+    """Of a word that no list has, or no dictionary, one slip away from a common one, that one."""
     if not language or len(word) < 5 or not word.isalpha() or not word[1:].islower():
         return None
     folded = plain(word)
-    return None if word_list(language).exact(folded) > 0 or two_words(folded, language) else likely_slip(folded, language)
+    is_word = word_list(language).exact(folded) > 0 and not is_doubtful(folded, language)
+    return None if is_word or two_words(folded, language) else likely_slip(folded, language)
 
 
 def _misspelling(text: Text, places: Sequence[int]) -> Iterator[Found]:
@@ -386,7 +404,7 @@ KINDS: Mapping[str, Kind] = {
     "misspelling": Kind("looks misspelt", _misspelling, lambda word, language: _slip(word, language) is not None, **_SLIP),
     "glued words": Kind.of_words("is two words written as one", partial(_two_words, is_everyday=True), **_SLIP),
     "unusual compound": Kind.of_words("may be two words written as one", partial(_two_words, is_everyday=False), **_SLIP),
-    "torn word": Kind("is a word torn apart", _torn_word, _may_be_torn, tier=2, in_pieces=True),
+    "torn word": Kind("is a word torn apart", _torn_word, _may_be_torn, tier=1, in_pieces=True),
     "capitals": Kind("is part of a passage in capitals", _capitals, lambda word, _: _is_shouted(word), _SHOUTED_WORDS, 1),
     "hidden character": Kind.of_words("has a hidden character", _without_hidden),
     "look-alike letters": Kind.of_words("has letters of two alphabets", _look_alike, no_slip=True),
