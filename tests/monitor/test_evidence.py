@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from difa.monitor.evidence import POWERS, SLOPES, MonitorState, bet, different, more_unusual, rank
+from difa.monitor.evidence import POWERS, SLOPES, TAILS, MonitorState, bet, different, more_unusual, rank
 
 START = MonitorState("model", 0.1)
 
@@ -21,6 +21,7 @@ def test_the_first_batch_by_hand():
     evidence = after(START, np.array([0.25, 1.0]))
     won = [power * 0.25 ** (power - 1) * power for power in POWERS]  # the bets on 0.25 and on 1
     won += [(1 + slope / 2) * (1 - slope) for slope in SLOPES]
+    won += [(1 - stake) ** 2 for _, stake in TAILS]
     assert [math.exp(log) for log in evidence.log_capital] == pytest.approx([0.5 / len(won) * gain for gain in won])
     assert math.exp(evidence.log_evidence) == pytest.approx(0.5 * np.mean(won) + 0.5), "half of the capital waits"
 
@@ -105,6 +106,14 @@ def test_a_feed_that_is_a_little_more_unusual_as_a_whole_is_found():
     assert evidence.log_evidence >= math.log(100)
     powers = [math.exp(log) for log in evidence.log_capital[: len(POWERS)]]
     assert sum(powers) < 20, "the bets on single documents would not have found it"
+
+
+def test_a_feed_of_which_a_part_has_changed_is_found():
+    rest = np.linspace(0.02, 1.0, 288)
+    evidence = after(START, np.concatenate([np.full(12, 0.005), rest]))  # four times as many as normal text has below .01
+    assert evidence.log_evidence >= math.log(20)
+    others = [math.exp(log) for log in evidence.log_capital[: -len(TAILS)]]
+    assert sum(others) < 20, "the other bets would not have found it"
 
 
 def test_a_single_batch_is_compared_with_the_reference():

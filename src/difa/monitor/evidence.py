@@ -5,8 +5,9 @@ feed before it, equals in a random order. While the feed is as the normal text w
 however small the reference: it is a part of what is compared, not the measure. (The p-values of results are ranks among the
 reference alone. In the long run a test of these finds out what is peculiar about that one sample.)
 
-A unit of capital is then bet on small p-values, by bets ε·p^(ε−1) and 1 + λ(1 − 2p), which are fair where p-values are uniform.
-The first kind wins by a few very small p-values, the second by many that are a little too small. Fair bets multiply the capital
+A unit of capital is then bet on small p-values, by bets ε·p^(ε−1), 1 + λ(1 − 2p) and 1 + κ([p ≤ a]/a − 1), which are fair where
+p-values are uniform. The first kind wins by a few very small p-values, the second by many that are a little too small, the third
+by some that are small where all others are as before: a tenth of the feed has changed. Fair bets multiply the capital
 by 1/α with a chance of at most α, ever (Ville's inequality). With batch t a share of 1/(t(t+1)) of the capital is put into the
 bets, the rest waits: so a change that comes late is found as well, at a cost that grows with the logarithm of t only.
 
@@ -40,11 +41,13 @@ POWERS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.98)
 """Exponents ε: small ones bet on few documents that are very unusual, large ones on more."""
 SLOPES = (0.3, 0.6, 0.9)
 """Factors λ: bets on a feed that is a little more unusual as a whole."""
-BETS = len(POWERS) + len(SLOPES)
+TAILS = ((0.01, 0.03), (0.05, 0.1))
+"""Shares a of normal documents, and stakes κ: bets on more documents than that among the most unusual ones."""
+BETS = len(POWERS) + len(SLOPES) + len(TAILS)
 _STEPS = 4096
 _STEP = 0.01  # scores are kept in steps, so that a feed of any length takes little room
 _SEED = 20050  # of places among equals
-_FORMAT = 1
+_FORMAT = 2
 _REMEMBERED = 1000  # batches that are recognised if they come again
 
 
@@ -106,6 +109,7 @@ def bet(logs: Sequence[float], number: int, p_values: FloatArray) -> tuple[float
     total, count = float(np.log(p_values).sum()), len(p_values)
     gains = [count * math.log(power) + (power - 1) * total for power in POWERS]
     gains += [float(np.log1p(slope * (1 - 2 * p_values)).sum()) for slope in SLOPES]
+    gains += [float(np.log1p(stake * ((p_values <= share) / share - 1)).sum()) for share, stake in TAILS]
     return tuple(float(np.logaddexp(log, entering)) + gain for log, gain in zip(logs, gains, strict=True))
 
 
