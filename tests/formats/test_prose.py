@@ -69,7 +69,7 @@ def test_the_same_words_in_a_link_and_behind_it_keep_their_places():
 REST = """Title
 =====
 
-.. note:: left out
+.. note:: It begins here.
    :class: wide
 
    A note is prose.
@@ -95,9 +95,15 @@ Text with ``literal``, :func:`role`, `link <https://a.example>`_ and *stress*. F
 """
 
 
+def test_directives_of_rest_begin_behind_a_version_or_a_class():
+    text = ".. deprecated:: 1.2 Use the other one.\n\n.. container:: wide\n\n   It is prose.\n\n.. image:: picture.png\n"
+    assert shown(text, ".rst") == [(1, 21, "Use the other one."), (5, 4, "It is prose.")]
+
+
 def test_rest():
     assert shown(REST, ".rst") == [
         (1, 1, "Title"),
+        (4, 11, "It begins here."),
         (7, 4, "A note is prose."),
         (15, 1, "Text with , , link and stress . For example::"),
         (19, 3, "An item"),

@@ -45,9 +45,9 @@ _REST = re.compile(
 _NAMES = re.compile(rf"{_REST.pattern} | (?<![\w.])(?:[\w.]*\w_\w[\w.]*(?:\(\))?|[\w.]+\(\))", re.VERBOSE | re.MULTILINE)
 _ITEM = re.compile(r"(?:[-*+•]|\w{1,3}[.)])[ \t]+")
 _EXPLICIT = re.compile(r"\.\.(?:\s|\Z)|__ ")
-_PROSE_BODY = re.compile(
-    r"\.\. (?:note|tip|hint|important|warning|caution|danger|error|attention|admonition|seealso|topic|versionadded"
-    r"|versionchanged|deprecated|container|epigraph|rubric)::"
+_PROSE_BODY = re.compile(  # up to where prose begins: behind the name, a version, a class
+    r"\.\. (?:(?:note|tip|hint|important|warning|caution|danger|error|attention|admonition|seealso|topic|epigraph|rubric)::"
+    r"|(?:versionadded|versionchanged|deprecated|container)::[ \t]*\S*)[ \t]*"
 )
 _PRAGMA = re.compile(r"#(?:!|:|\s*(?:noqa|type:|pragma|pylint|mypy|ruff|fmt:|isort|yapf|nosec|-\*-|coding[:=]))")
 _TARGET = "]("  # between the text and the target of a link
@@ -171,8 +171,10 @@ def _rest(text: str, lines: Iterable[_Line]) -> Iterator[list[_Line]]:
         first, indent = text[block[0].start : block[0].end], block[0].indent
         skipped = indent if text[block[-1].start : block[-1].end].endswith("::") else None
         if _EXPLICIT.match(first):
-            skipped = None if _PROSE_BODY.match(first) else indent
-            block = [line for line in block[1:] if skipped is None and text[line.start] != ":"]
+            head = _PROSE_BODY.match(first)
+            skipped = None if head else indent
+            opening = [replace(block[0], start=block[0].start + head.end())] if head else []
+            block = [*opening, *(line for line in block[1:] if head and text[line.start] != ":")]
         block = [line for line in block if any(map(str.isalnum, text[line.start : line.end]))]  # others are rules
         if block and not first.startswith((">>>", "+-", "| ")):
             yield block
