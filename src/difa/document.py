@@ -354,13 +354,14 @@ class Scored:
         if not self.document_flags[at]:
             return ""
         start, words = self.starts[at], self.documents[at].words
-        by_kind: dict[str, dict[str, None]] = {}  # ordered sets: a fault is named before what merely is unusual
+        by_kind: dict[str, list[int]] = {}  # a fault is named before what merely is unusual
         for position in sorted(self.flagged(at), key=lambda position: (position not in self.faults, self.word_p[position])):
-            by_kind.setdefault(self.faults.get(position, ""), {})[words.texts[position - start]] = None
+            by_kind.setdefault(self.faults.get(position, ""), []).append(position - start)
         parts = []
-        for kind, named in by_kind.items():
+        for kind, places in by_kind.items():
+            named = dict.fromkeys(_passages(words, places) if kind else [words.texts[place] for place in places])
             label = kind or f"unusual word{'s' if len(named) > 1 else ''}"
-            parts.append(f"{label}: {(' ' if kind else ', ').join([*named][:_NAMED])}")
+            parts.append(f"{label}: {', '.join([*named][:_NAMED])}")
         return "; ".join(parts) or "no single word stands out: the text as a whole is unlike the normal ones"
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -424,6 +425,22 @@ def columns_of(results: Iterable[Result]) -> list[Scored]:
     places = [result.place for result in results]
     runs = [list(run) for _, run in groupby(places, key=lambda place: id(place[0]))]
     return [run[0][0].take([at for _, at in run]) for run in runs]
+
+
+def _passages(words: Words, places: Iterable[int]) -> Iterator[str]:
+    """The words at these positions in the order of the text, those that follow one another as one passage, cut if it is long."""
+    runs: list[list[int]] = []
+    for place in sorted(places):
+        if runs and runs[-1][-1] == place - 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    starts, ends = words.starts, words.ends
+    for run in runs:
+        parts = [words.texts[run[0]]]
+        for place in run[1:_NAMED]:
+            parts += [" " if starts[place] > ends[place - 1] else "", words.texts[place]]
+        yield "".join(parts) + (" …" if len(run) > _NAMED else "")
 
 
 @dataclass(frozen=True, slots=True)

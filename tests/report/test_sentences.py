@@ -87,6 +87,13 @@ def test_documents():
     one, other = word(language=5.0), word("ordre", p_value=0.002, language=5.0)
     both = Result("Pleese ordre", 3.0, 0.01, True, (one, other))
     assert document_sentence(both) == "'Pleese' is rare (rarer than 1 word in 1,000). Also flagged: 'ordre'."
+    again = Result("Pleese Pleese ordre", 3.0, 0.01, True, (one, one, other))
+    assert document_sentence(again) == document_sentence(both), "what was named is not named again"
+    fault = Reason(ReasonKind("HTML", "HTML", "is left-over HTML"), {"span": "<br/>"}, 1.0)
+    pieces = tuple(word(text, language=5.0, faults=7.0) for text in ("<", "br", "/>"))
+    markup = Result("<br/> ordre", 3.0, 0.01, True, (*pieces, other))
+    said = document_sentence(markup, [{"faults": (fault,)}] * 3 + [{}])
+    assert said == "'<br/>' is left-over HTML (rarer than 1 word in 1,000). Also flagged: 'ordre'."
     alone = Result("Pleese", 1.0, 0.3, False, (one,))
     assert document_sentence(alone).endswith(
         "The text itself is not flagged: texts with such a word are not rare among your normal ones."

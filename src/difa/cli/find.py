@@ -73,8 +73,12 @@ def find(
     if out is not None:
         _write(out, form, sources, [results[at] for at in chosen] if top else results)
     if report is not None:
+        summary, of_result = summarise(results, (), top or 30), dict(zip(map(id, results), documents, strict=True))
+        page = report_html(
+            summary, "What does not belong", [normal, new], learned, lambda result: model.detector_.reasons(of_result[id(result)])
+        )
         with open_text(report) as file:
-            file.write(report_html(summarise(results, (), top or 30), "What does not belong", [normal, new], learned))
+            file.write(page)
     for place, what in ((out, "results"), (report, "report"), (keep, "model")):
         if place is not None:
             say(f"{what} written to {place}", given.quiet)

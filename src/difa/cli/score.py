@@ -77,6 +77,7 @@ def score(
 ) -> None:
     """Score every word and every document."""
     from difa.engines.job import Job
+    from difa.formats.streams import suffix_of
 
     out = None if out == "-" else out
     words = _words_apart(allow, out, model)

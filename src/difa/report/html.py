@@ -7,7 +7,7 @@ this file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
@@ -57,11 +57,25 @@ def result_html(result: Result, reasons: Sequence[Reasons] | None = None) -> str
     return _PAGES.get_template("fragment.html").render(given)
 
 
-def report_html(summary: Summary, title: str, sources: Sequence[str] = (), learned: Sequence[str] = ()) -> str:
-    """The whole page; `learned` is what the text taught a model that was fitted with it, one sentence each."""
+def report_html(
+    summary: Summary,
+    title: str,
+    sources: Sequence[str] = (),
+    learned: Sequence[str] = (),
+    reasons_of: Callable[[Result], Sequence[Reasons] | None] = lambda result: None,
+) -> str:
+    """The whole page.
+
+    Args:
+        summary: what it says.
+        title: its title.
+        sources: names of the files that were read.
+        learned: what the text taught a model that was fitted with it, one sentence each.
+        reasons_of: the reasons behind a result, where a model is at hand.
+    """
     named = ", ".join(sources[:3]) + (f" and {len(sources) - 3} more" if len(sources) > 3 else "")
     lead = " · ".join(filter(None, (named, datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"))))
-    given = {"summary": summary, "title": title, "lead": lead, "learned": learned}
+    given = {"summary": summary, "title": title, "lead": lead, "learned": learned, "reasons_of": reasons_of}
     return _PAGES.get_template("report.html").render(given) + "\n"
 
 

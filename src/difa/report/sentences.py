@@ -51,9 +51,12 @@ def document_sentence(result: Result, reasons: Sequence[Reasons] | None = None) 
     """A sentence for a document: its most unusual word, or that none stands out."""
     flagged = [t for t in unusual_words(result) if result.words[t].is_anomaly]
     if flagged:
-        first = word_sentence(result.words[flagged[0]], reasons[flagged[0]] if reasons else None)
-        others = [f"'{visible(name)}'" for name in dict.fromkeys(result.words[t].text for t in flagged[1:4])]
-        said = f"{first} Also flagged: {', '.join(others)}." if others else first
+        word, of_word = result.words[flagged[0]], reasons[flagged[0]] if reasons else None
+        first, whole = word_sentence(word, of_word), _whole_fault(word, of_word)
+        named = {word.text} if whole is None else whole.values["span"]  # the sentence has named them already
+        others = dict.fromkeys(text for t in flagged[1:] if (text := result.words[t].text) not in named)
+        listed = ", ".join(f"'{visible(text)}'" for text in [*others][:3])
+        said = f"{first} Also flagged: {listed}." if listed else first
         return said if result.is_anomaly else f"{said} {_WORD_ALONE}"
     if result.is_anomaly:
         name, value = max(result.evidence.items(), key=lambda item: item[1], default=("", 0.0))
