@@ -21,11 +21,9 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]
-IMPLIED = 90
-"""Rank of what other reasons imply."""
-WORD_COLUMNS = ("evidence", "word_scores", "allowed", "word_p", "word_flags")
+IMPLIED = 90  # rank of what other reasons imply
+WORD_COLUMNS = ("evidence", "word_scores", "allowed", "word_p", "word_flags")  # the arrays of `Scored`
 DOCUMENT_COLUMNS = ("document_evidence", "document_scores", "document_p", "document_flags")
-"""The arrays of `Scored`."""
 _SHOWN = 60  # characters of the text in the one line that stands for a result
 _NAMED = 5  # words that a summary names at most
 
@@ -353,15 +351,15 @@ class Scored:
         """What a flagged document is flagged for: its words, or the text as a whole; empty if it is not flagged."""
         if not self.document_flags[at]:
             return ""
-        start, words = self.starts[at], self.documents[at].words
+        start, document = self.starts[at], self.documents[at]
         by_kind: dict[str, list[int]] = {}  # a fault is named before what merely is unusual
         for position in sorted(self.flagged(at), key=lambda position: (position not in self.faults, self.word_p[position])):
             by_kind.setdefault(self.faults.get(position, ""), []).append(position - start)
         parts = []
         for kind, places in by_kind.items():
-            named = dict.fromkeys(_passages(words, places) if kind else [words.texts[place] for place in places])
-            label = kind or f"unusual word{'s' if len(named) > 1 else ''}"
-            parts.append(f"{label}: {', '.join([*named][:_NAMED])}")
+            of_kind = [place for place in range(len(document.words)) if kind and self.faults.get(start + place) == kind]
+            named = dict.fromkeys(_passages(document, of_kind, places) if kind else [document.words.texts[at] for at in places])
+            parts.append(f"{kind or 'unusual word' + 's' * (len(named) > 1)}: {', '.join([*named][:_NAMED])}")
         return "; ".join(parts) or "no single word stands out: the text as a whole is unlike the normal ones"
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -427,20 +425,12 @@ def columns_of(results: Iterable[Result]) -> list[Scored]:
     return [run[0][0].take([at for _, at in run]) for run in runs]
 
 
-def _passages(words: Words, places: Iterable[int]) -> Iterator[str]:
-    """The words at these positions in the order of the text, those that follow one another as one passage, cut if it is long."""
-    runs: list[list[int]] = []
-    for place in sorted(places):
-        if runs and runs[-1][-1] == place - 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    starts, ends = words.starts, words.ends
-    for run in runs:
-        parts = [words.texts[run[0]]]
-        for place in run[1:_NAMED]:
-            parts += [" " if starts[place] > ends[place - 1] else "", words.texts[place]]
-        yield "".join(parts) + (" …" if len(run) > _NAMED else "")
+def _passages(document: Document, places: Iterable[int], chosen: Iterable[int]) -> Iterator[str]:
+    """What stands at places in a row, in the order of the text, cut if it is long; only if a chosen one is among them."""
+    for _, run in groupby(enumerate(places), key=lambda item: item[1] - item[0]):
+        if not {*chosen}.isdisjoint(row := [place for _, place in run]):
+            passage = document.text[document.words[row[0]].start : document.words[row[:_NAMED][-1]].end]
+            yield " ".join(passage.split()) + (" …" if len(row) > _NAMED else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -506,5 +496,4 @@ class Explanation:
 
 def split_by(lengths: Iterable[int], values: NDArray[Any]) -> list[NDArray[Any]]:
     """Cut one array over all words back into one array per document."""
-    ends = accumulate(lengths, initial=0)
-    return [values[start:end] for start, end in pairwise(ends)]
+    return [values[start:end] for start, end in pairwise(accumulate(lengths, initial=0))]

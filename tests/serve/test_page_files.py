@@ -65,7 +65,11 @@ def test_a_table_keeps_its_rows(opened, quick_model):
 
 
 def test_a_fault_is_named_before_other_unusual_words(browser, fast_model):
-    texts = ["Where is my ordre pleese?", "The wpdlkrt garden bench is teh best."]
+    texts = [
+        "Where is my ordre pleese?",
+        "The wpdlkrt garden bench is teh best.",
+        "\U0001f600 Where is my <br/> order? &amp; when?",
+    ]
     expected = [result.summary for result in fast_model.score(texts, fpr=0.2)]
     assert any(summary.startswith("misspelling: ") for summary in expected), "or nothing is compared"
     with running({"m": fast_model}) as client:

@@ -67,6 +67,7 @@ def named(view, words, gaps=frozenset()):
         ("An error occured there.", ("misspelling", "occured", "occurred")),
         ("It is naÃ¯ve to read it.", ("broken encoding", "naÃ ¯ ve", "naïve")),
         ("It is an Ã¤bstraction of it.", ("broken encoding", "Ã ¤ bstraction", "äbstraction")),
+        ("It follows rulÃ©s there.", ("broken encoding", "rulÃ © s", "rulés")),
         ("The cafÃ© is open.", ("broken encoding", "cafÃ ©", "café")),
         ("This is a a list.", ("doubled word", "a a", None)),
         ("It takes theoriginal file.", ("glued words", "theoriginal", "the original")),
@@ -220,3 +221,8 @@ def test_a_sentence_names_all_of_a_fault(fast_model):
     assert "'{{ customer_name }}' is a placeholder" in whole
     assert "'customerâ€™s' has a broken encoding: probably 'customer’s'" in whole
     assert not any("and stands twice" in sentence for sentence in said)
+
+
+def test_a_summary_names_faults_whole_and_in_the_order_of_the_text(fast_model):
+    (result,) = fast_model.score(["\U0001f600 Where is my <br/> order? <i>Thank</i> you."], fpr=0.5)
+    assert result.summary.startswith("HTML: <br/>, <i>, </i>")

@@ -117,7 +117,8 @@ def rank(detector: Detector, scored: Scored) -> Scored:
     faulty = np.unique(documents[detector.in_faults(scored.evidence[unusual])]).tolist()
     for at, found in zip(faulty, detector.name_faults([scored.documents[at] for at in faulty]), strict=True):
         start = scored.starts[at]
-        faults |= {start + position: kind for position, (kind, _) in found.items() if word_p[start + position] <= UNUSUAL}
+        seen = {fault for position, fault in found.items() if word_p[start + position] <= UNUSUAL}
+        faults |= {start + position: fault[0] for position, fault in found.items() if fault in seen}  # all of its words
     suggestions: dict[int, str] = {}
     for place, at in zip(unusual.tolist(), documents.tolist(), strict=True):
         meant = detector.suggest(scored.documents[at], place - scored.starts[at])

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -195,7 +196,8 @@ def read_stdin() -> Iterator[bytes | None]:
         file = io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
     except OSError as error:
         raise unreadable_stdin(error) from None
-    with Ahead(lambda line: line, lines_in(file), 16) as lines:
+    lines_of_file = chain.from_iterable(map(lines_in, [file]))  # even the first look at it waits in the other thread
+    with Ahead(lambda line: line, lines_of_file, 16) as lines:
         while True:
             try:
                 yield next(lines) if lines.comes_within(PAUSE) else None
@@ -228,7 +230,7 @@ def read_text(name: str | Path) -> str:
     except OSError as error:
         raise unreadable_stdin(error) if name == "-" else InputError(f"{name}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"{name}: expected UTF-8 text, got something else at byte {error.start}") from None
+        raise InputError(f"{name}: expected UTF-8 text, got something else at byte {error.start}: convert it") from None
 
 
 def unreadable_stdin(error: OSError) -> InputError:

@@ -213,22 +213,24 @@ function summary(result, rate) {
   const words = flaggedWords(result, rate).sort((a, b) => !a.fault - !b.fault || a.p_value - b.p_value);
   for (const word of words) byKind.set(word.fault ?? "", [...(byKind.get(word.fault ?? "") ?? []), word]);
   const parts = [...byKind].map(([kind, words]) => {
-    const named = new Set(kind ? passages(result.words, words) : words.map((word) => word.text));
+    const named = new Set(kind ? passages(result.words, kind, words) : words.map((word) => word.text));
     const label = kind || `unusual word${named.size > 1 ? "s" : ""}`;
     return `${label}: ${[...named].slice(0, NAMED).join(", ")}`;
   });
   return parts.join("; ") || "no single word stands out: the text as a whole is unlike the normal ones";
 }
 
-// Words in the order of the text, those that follow one another as one passage, cut if it is long.
-function passages(all, words) {
+// Words of a kind that follow one another, if a chosen one is among them: as one passage, cut if it is long.
+function passages(all, kind, chosen) {
   const runs = [];
-  for (const place of words.map((word) => all.indexOf(word)).sort((a, b) => a - b)) {
+  for (const [place, word] of all.entries()) {
+    if (word.fault !== kind) continue;
     if (runs.at(-1)?.at(-1) === place - 1) runs.at(-1).push(place);
     else runs.push([place]);
   }
   const before = (place, first) => (place > first && all[place].start > all[place - 1].end ? " " : "");
-  return runs.map((run) => {
+  const faults = runs.filter((run) => run.some((place) => chosen.includes(all[place])));
+  return faults.map((run) => {
     const named = run.slice(0, NAMED).map((place) => before(place, run[0]) + all[place].text);
     return named.join("") + (run.length > NAMED ? " …" : "");
   });

@@ -195,5 +195,5 @@ VIEW = ViewKind(
     FaultsView.restore,
     FaultsView.extended,
     knowledge=("words", "trigrams"),
-    wording=Wording("faults such as broken encodings, HTML or placeholders", "belongs to a fault", "it has a fault", 1),
+    wording=Wording("faults such as misspellings, doubled words or HTML", "belongs to a fault", "it has a fault", 1),
 )

@@ -147,7 +147,9 @@ def _is_rest(fixed: str, word: str, known: WordList) -> bool:
     """Whether letters behind a broken encoding are the rest of its word: no word by themselves, or one together."""
     if not (word.isascii() and word.islower() and fixed[-1].isalpha()):
         return False
-    return known.exact(plain(fixed + word)) > 0 or known.exact(word) <= _TORN
+    whole = plain(fixed + word)
+    without_accents = unicodedata.normalize("NFD", whole).encode("ascii", "ignore").decode()
+    return known.exact(word) <= _TORN or max(map(known.exact, (whole, without_accents))) > 0
 
 
 def _is_odd_mark(word: str) -> bool:
@@ -408,9 +410,7 @@ KINDS: Mapping[str, Kind] = {
     "capitals": Kind("is part of a passage in capitals", _capitals, lambda word, _: _is_shouted(word), _SHOUTED_WORDS, 1),
     "hidden character": Kind.of_words("has a hidden character", _without_hidden),
     "look-alike letters": Kind.of_words("has letters of two alphabets", _look_alike, no_slip=True),
-    "another language": Kind(
-        "is part of a passage in another language", _other_language, _may_be_foreign, _LEAST_FOREIGN, 1, no_slip=True
-    ),
+    "another language": Kind("is in another language", _other_language, _may_be_foreign, _LEAST_FOREIGN, 1, **_REMAINS),
     "long run": Kind.of_words("is a very long run without spaces", _long_run),
 }
 """By name, which users read. A model counts documents by kind in this order."""
