@@ -71,8 +71,3 @@ def test_unknown_and_impossible_settings_are_errors(make, message):
 def test_settings_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         FormConfig().window = 3
-
-
-def test_a_setting_may_go_by_the_name_it_had():
-    assert not Config().changed({"calibration": {"trim": False}}).calibration.leave_out_outliers
-    assert Config().to_dict()["calibration"]["leave_out_outliers"]

@@ -29,7 +29,9 @@ def texts(corpus):
 @pytest.fixture(scope="module")
 def saved(texts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("private") / "model"
-    DiFA("fast", fpr=0.05, stages={"perturb": {"documents": 60}, "calibration": {"trim": False}}).fit(texts).save(folder)
+    DiFA("fast", fpr=0.05, stages={"perturb": {"documents": 60}, "calibration": {"leave_out_outliers": False}}).fit(texts).save(
+        folder
+    )
     return folder
 
 

@@ -114,13 +114,12 @@ def test_the_best_layer_has_the_highest_average_over_sets():
 
 
 @pytest.mark.slow
-def test_a_layer_is_chosen_without_the_test_half_and_written_down(start):
+def test_a_layer_is_chosen_without_the_test_half(start):
     run = start(draws=0)
     records = run_layers(run, (0, 1), preset="paper", documents=24)
     assert [record["settings"]["layer"] for record in records] == [0, 1]
     first, second = (record["figures"][0]["ap"] for record in records)
     assert first != second, "layers differ"
-    assert (run.folder / "layer.txt").read_text() == f"{best_layer(records)}\n"
     assert run_layers(start(draws=0), (0, 1), preset="paper", documents=24) == records
 
 

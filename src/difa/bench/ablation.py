@@ -19,7 +19,7 @@ import numpy as np
 from difa.bench import methods, tables
 from difa.bench.data import DataSet, Split, draw, split
 from difa.bench.metrics import Record, Records, Scores, figures_of, judge_documents, judge_words, pool_max
-from difa.bench.run import Cell, Run, Study, write_text
+from difa.bench.run import Cell, Run, Study
 from difa.config import ERROR_KINDS, FULL_VIEWS, Config, PerturbConfig
 from difa.document import Document, FloatArray, split_by
 from difa.encoders import Encoder
@@ -217,15 +217,13 @@ def _make_paper_test(run: Run, dataset: DataSet, seed: int) -> PseudoTest:
 
 
 def run_layers(run: Run, layers: Sequence[int] = (), preset: str = "paper", documents: int = 300) -> list[Record]:
-    """Judge layers of the encoder, and write `layers.json`, `layers.md` and, the best one alone, `layer.txt`.
+    """Judge layers of the encoder, and write `layers.json` and `layers.md`.
 
     For no layers every other one is judged, counted back from the last, with at most so many training documents of a set.
     """
     depth = run.options.source.layers
     settings = [{"layer": layer, "documents": documents} for layer in layers or range(depth, depth // 3, -2)]
-    records = LAYERS.measure(run, [f"difa-{preset}"], lambda cell: settings)
-    write_text(run.folder / "layer.txt", f"{best_layer(records)}\n")
-    return records
+    return LAYERS.measure(run, [f"difa-{preset}"], lambda cell: settings)
 
 
 def _compute_layer(cell: Cell) -> Record:

@@ -384,5 +384,5 @@ PROMISES = Study(
     "promises",
     _compute,
     promises_markdown,
-    code=("bench/promises.py", "bench/analyses.py", "decide/confidence.py", "monitor/evidence.py"),
+    code=("bench/promises.py", "bench/analyses.py", "decide/confidence.py", "monitor"),
 )

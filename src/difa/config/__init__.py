@@ -37,7 +37,6 @@ ERROR_KINDS = (
 PAPER_KINDS = ("form", "semantic", "mixed")
 
 Preset = Literal["full", "fast", "paper"]
-_OLD_KEYS = {("calibration", "trim"): "leave_out_outliers"}  # names that older model folders and scripts have
 
 
 @dataclass(frozen=True)
@@ -397,7 +396,6 @@ def _changed(stage: Any, name: str, values: Any) -> Any:
         return values
     if not isinstance(values, Mapping):
         raise ConfigError(f"{name}: expected a {type(stage).__name__} or a mapping, got {type(values).__name__}")
-    values = {_OLD_KEYS.get((name, key), key): value for key, value in values.items()}
     _refuse_unknown(f"key of {name}", values, [key.name for key in fields(stage)])
     return replace(stage, **values)
 
