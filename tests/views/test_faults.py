@@ -64,6 +64,7 @@ def named(view, words, gaps=frozenset()):
         ),
         (f"See {'x' * 60} there.", ("long run", "x" * 60, None)),
         (f"See {'a' * 60} there.", ("long run", "a" * 60, None)),
+        ("When will my refnud reach me?", ("misspelling", "refnud", "refund")),
         ("An error occured there.", ("misspelling", "occured", "occurred")),
         ("It is naÃ¯ve to read it.", ("broken encoding", "naÃ ¯ ve", "naïve")),
         ("It is an Ã¤bstraction of it.", ("broken encoding", "Ã ¤ bstraction", "äbstraction")),

@@ -32,7 +32,8 @@ FAR = 3.0
 _DOUBTFUL = 2e-6  # share of running text below which a listed word may be a misspelling that many people make
 _LONG = 7  # letters from which another vowel makes no other word
 _LONGEST = 24  # longer words are not compared letter by letter
-_COMMON = 1e-5  # share of running text from which a word is what an unknown one was probably meant to be
+_MEANT = 5e-6  # share of running text from which a word is what an unknown one was probably meant to be
+_JOINED = 1e-5  # and from which it was probably joined with a function word
 _PART = 2e-6  # share of each part of words that were run together
 _UNKNOWN = 3e-9  # share up to which a word is unknown
 _OFTEN_GLUED = 1e-7  # share up to which a word may be two that are often written as one: "theoriginal"
@@ -88,7 +89,7 @@ def likely_slip(word: str, language: str | None) -> str | None:
     if not slips_of or is_inflected(word, slips_of):
         return None
     best = max(sorted(slips_of), key=lambda slip: slips_of[slip] * slip_chance(word, slip))
-    return best if slips_of[best] >= _COMMON and slip_chance(word, best) > UNLIKELY_SLIP else None
+    return best if slips_of[best] >= _MEANT and slip_chance(word, best) > UNLIKELY_SLIP else None
 
 
 def is_doubtful(word: str, language: str | None) -> bool:
@@ -191,7 +192,7 @@ def two_words(word: str, language: str | None) -> tuple[str, str] | None:
     if pair is None or pair[0] in _PREFIXES or pair[1] in _SUFFIXES:  # "semilattice" and "hashable" are words, if new ones
         return None
     if known(word) > _UNKNOWN or pair[0] == "a":
-        is_joined = not FUNCTION_WORDS.isdisjoint(pair) and known(max(pair, key=len)) >= _COMMON
+        is_joined = not FUNCTION_WORDS.isdisjoint(pair) and known(max(pair, key=len)) >= _JOINED
         return pair if is_joined and len(word) > 5 and _is_usual_pair(pair, language) else None
     # The shorter a part, the more common it must be: nearly every unknown word has some short word at its end.
     shortest = min(map(len, pair))
