@@ -41,7 +41,7 @@ POWERS = (0.3, 0.5, 0.7, 0.85, 0.95, 0.98)
 """Exponents ε: small ones bet on few documents that are very unusual, large ones on more."""
 SLOPES = (0.3, 0.6, 0.9)
 """Factors λ: bets on a feed that is a little more unusual as a whole."""
-TAILS = ((0.01, 0.03), (0.05, 0.1))
+TAILS = ((0.01, 0.01), (0.01, 0.03), (0.05, 0.03), (0.05, 0.1))
 """Shares a of normal documents, and stakes κ: bets on more documents than that among the most unusual ones."""
 BETS = len(POWERS) + len(SLOPES) + len(TAILS)
 _STEPS = 4096
