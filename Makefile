@@ -49,7 +49,7 @@ OF_PAPER := $(PUBLIC) --forms original --no-flags --methods lof,iforest,ecod,dee
 LIKE_BERT := build/bench-mpnet
 ENCODER ?= build/all-mpnet-base-v2
 
-figures: figures-table figures-ablation figures-efficiency figures-robustness figures-examples figures-choices figures-pages  ## measure all that the pages show (DIFA_DATA, or ../shared/data), some six hours
+figures: figures-table figures-ablation figures-efficiency figures-robustness figures-examples figures-choices figures-pages  ## measure all that the pages show (DIFA_DATA, or ../shared/data), some five hours
 
 figures-table: $(VENV)/.installed  ## the comparison, over splits and over models
 	$(call MEASURE,table) $(PUBLIC) --no-flags
