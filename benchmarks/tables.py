@@ -18,8 +18,9 @@ from typer.testing import CliRunner
 
 from difa import DiFA
 from difa.cli import app
+from difa.document import columns_of
 from difa.formats import read_documents
-from difa.formats.write import to_json_line
+from difa.formats.write import json_lines
 from difa.words import from_text
 
 T = TypeVar("T")
@@ -59,7 +60,7 @@ def main() -> None:
         texts = [document.text for document in documents]
         splitting = timed(lambda: list(map(from_text, texts)))[1]
         results, scoring = timed(lambda: model.score(texts))
-        scores.write_text("".join(map(to_json_line, results)), encoding="utf-8")
+        scores.write_bytes(b"".join(map(json_lines, columns_of(results))))
         done, reporting = timed(lambda: CliRunner().invoke(app, ["report", str(scores), "--out", str(page)]))
         if done.exit_code:
             raise SystemExit(done.output)
