@@ -27,7 +27,7 @@ def test_the_quickstart_goes_from_a_csv_to_a_report(corpus, tmp_path, monkeypatc
         done = CliRunner().invoke(app, words)
         assert done.exit_code == 0, (words, done.output)
         if words[0] == "explain":
-            assert "'refnud' never occurs in your normal text" in done.output
+            assert "'refnud' looks misspelt and never occurs in your normal text" in done.output
     assert [words[0] for words in COMMANDS] == ["fit", "score", "explain", "score", "report", "set", "score"]
     assert "refnud → refund" in (tmp_path / "scored.csv").read_text(encoding="utf-8-sig")
     assert "refnud" in (tmp_path / "report.html").read_text(encoding="utf-8")
