@@ -120,12 +120,17 @@ def is_misspelling(word: str, meant: str) -> bool:
         return False
     if slip_chance(word, meant) >= CLEAR_SLIP or len(word) < _LONG:
         return slip_chance(word, meant) >= CLEAR_SLIP
-    at = next((at for at, (a, b) in enumerate(zip(word, meant, strict=False)) if a != b), min(len(word), len(meant)))
+    at = _first_difference(word, meant)
     return (
         {word[at : at + 1], meant[at : at + 1]} <= _VOWELS
         if len(word) == len(meant)
         else max(word, meant, key=len)[at] in _VOWELS
     )
+
+
+def _first_difference(word: str, meant: str) -> int:
+    """The first position where two words differ."""
+    return next((at for at, (a, b) in enumerate(zip(word, meant, strict=False)) if a != b), min(len(word), len(meant)))
 
 
 def is_inflected(word: str, others: Iterable[str]) -> bool:
@@ -141,7 +146,7 @@ def is_abbreviation(word: str) -> bool:
 
 def slip_chance(word: str, meant: str) -> float:
     """How likely a slip is among slips: fingers exchange, double, leave out and add letters, and seldom miss the first."""
-    at = next((at for at, (a, b) in enumerate(zip(word, meant, strict=False)) if a != b), min(len(word), len(meant)))
+    at = _first_difference(word, meant)
     chance = 0.1 if at == 0 else 1.0
     if len(word) == len(meant):
         if word[at + 1 : at + 2] == meant[at : at + 1] and word[at] == meant[at + 1 : at + 2]:
